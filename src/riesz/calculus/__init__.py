@@ -1,0 +1,1 @@
+"""The theorems: interpretation, affine interpretation, adjoints, dual numbers."""

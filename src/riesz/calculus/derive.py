@@ -1,0 +1,136 @@
+"""f^[1] and f^[1r] over numbers and over symbols, from the one interpreter   (§5.1, §5.2, §6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..programs.program import INPUT, Constant, Program, run
+from ..terms.core import Term
+from .affine import Affine, Pair
+from .domains import NUMBERS
+from .interpret import interpret, leaves_of
+from .reverse import pullback
+
+
+def lower(term: Term) -> Program:
+    """A term as a program: its interpretation over symbols."""
+    program = Program()
+    slots = [program.input(leaf.shape) for leaf in term.domain.leaves]
+    result = interpret(term, term.domain.tree(slots), program)
+    program.outputs = leaves_of(result)
+    return program.prune(slots, program.outputs)
+
+
+def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
+    """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients."""
+    tape = Program(share=False)
+    domain = Affine(base, tape, tape.const)
+    pairs = [Pair(v, tape.input(base.shape(v))) for v in leaves]
+    return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
+
+
+def affine_program(program: Program, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
+    """The same for a function given as a program."""
+    tape = Program(share=False)
+    domain = Affine(base, tape, tape.const)
+    slots = run(program, domain, [Pair(v, tape.input(base.shape(v))) for v in leaves])
+    return _close([slots[s] for s in program.outputs], tape, base)
+
+
+def _close(results: list[Pair], tape: Program, base: Any) -> tuple[list[Any], Program]:
+    tape.outputs = [tape.zeros(base.shape(r.value)) if r.wire is None else r.wire for r in results]
+    return [r.value for r in results], tape
+
+
+def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
+    """Coefficients of a linear program: its constants."""
+    ops = tape.ops
+    return lambda slot: domain.const(ops[slot].value)
+
+
+def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
+    """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
+    return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
+
+
+def linear_slots(tape: Program) -> bytearray:
+    """In a linear program everything but constants depends on the inputs."""
+    return bytearray([type(op) is not Constant for op in tape.ops])
+
+
+def transpose_program(tape: Program) -> Program:
+    """The adjoint of a linear program as a program."""
+    back = Program()
+    seeds = [back.input(tape.shapes[s]) for s in tape.outputs]
+    found = pullback(tape, linear_slots(tape), seeds, back, tape_value(tape, back))
+    back.outputs = [back.zeros(tape.shapes[s]) if c is None else c for s, c in zip(tape.inputs, found, strict=True)]
+    return back.prune(seeds, back.outputs)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The programs of a derivation. Inputs of `derivative`: x, dx; of `adjoint`: x, dy."""
+
+    value: Program
+    derivative: Program
+    adjoint: Program
+
+
+def derive_program(program: Program) -> Derived:
+    """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps."""
+    joint = Program()
+    xs = [joint.input(program.shapes[s]) for s in program.inputs]
+    dxs = [joint.input(program.shapes[s]) for s in program.inputs]
+    domain = Affine(joint, joint, lambda slot: slot)
+    slots = run(program, domain, [Pair(x, dx) for x, dx in zip(xs, dxs, strict=True)])
+    results = [slots[s] for s in program.outputs]
+    ys = [r.value for r in results]
+    dys = [joint.zeros(joint.shapes[r.value]) if r.wire is None else r.wire for r in results]
+    derivative = joint.prune([*xs, *dxs], dys)
+    value = joint.prune(xs, ys)
+    return Derived(value, derivative, transpose_linear(derivative, len(xs)))
+
+
+def transpose_linear(program: Program, count: int) -> Program:
+    """The adjoint of a program that is linear in all inputs after the first `count`, which stay inputs."""
+    flags = program.dependent(program.inputs[count:])
+    back = Program()
+    place: dict[int, int] = {}
+    for slot, op in enumerate(program.ops):
+        if flags[slot]:
+            continue
+        if op is INPUT:
+            place[slot] = back.input(program.shapes[slot])
+        elif type(op) is Constant:
+            place[slot] = back.const(op.value)
+        else:
+            place[slot] = back.step(op, [place[a] for a in program.args[slot]])
+    fixed = list(back.inputs)
+    seeds = [back.input(program.shapes[s]) for s in program.outputs]
+    found = pullback(program, flags, seeds, back, place.__getitem__)[count:]
+    shapes = [program.shapes[s] for s in program.inputs[count:]]
+    outs = [back.zeros(shape) if c is None else c for shape, c in zip(shapes, found, strict=True)]
+    return back.prune([*fixed, *seeds], outs)
+
+
+def specialise(program: Program, xs: Sequence[Any]) -> Program:
+    """A program that is linear in its last inputs, at numbers for the first ones: its linear steps with numbers for coefficients."""
+    count = len(xs)
+    flags = program.dependent(program.inputs[count:])
+    values: dict[int, Any] = dict(zip(program.inputs[:count], xs, strict=True))
+    tape = Program(share=False)
+    place: dict[int, int] = {s: tape.input(program.shapes[s]) for s in program.inputs[count:]}
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if op is INPUT:
+            continue
+        if not flags[slot]:
+            values[slot] = op.value if type(op) is Constant else NUMBERS.step(op, [values[a] for a in args])
+            continue
+        for a in args:
+            if a not in place:
+                place[a] = tape.const(values[a])
+        place[slot] = tape.step(op, [place[a] for a in args])
+    tape.outputs = [place[s] if s in place else tape.const(values[s]) for s in program.outputs]
+    return tape

@@ -1,0 +1,67 @@
+"""Value domains over numbers: plain evaluation, and evaluation that counts multiplications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..contractions import metered
+from ..ops import Op
+from ..vectors import Formal, add_leaves, dense
+
+
+class Numbers:
+    """eval⁽⁰⁾: a leaf is a float, an array or a formal vector."""
+
+    def const(self, value: Any) -> Any:
+        """A fixed vector."""
+        return value
+
+    def step(self, op: Op, args: Sequence[Any]) -> Any:
+        """op of the arguments."""
+        return op.run(*args)
+
+    def scale(self, k: float, value: Any) -> Any:
+        """k · value."""
+        return k * value
+
+    def add(self, a: Any, b: Any) -> Any:
+        """a + b."""
+        return add_leaves(a, b)
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        """Zeros, without memory."""
+        return np.broadcast_to(0.0, shape) if shape else 0.0
+
+    def shape(self, value: Any) -> Any:
+        """The shape of a leaf."""
+        if type(value) is tuple:
+            return tuple([np.shape(v) for v in value])
+        return value.shape if type(value) is Formal else np.shape(value)
+
+    def partials(self, primitive: Any, xs: Sequence[Any], y: Any) -> tuple[Any, ...]:
+        """The partial derivatives of a primitive at xs, where its value is y."""
+        return primitive.partials(tuple([dense(x) for x in xs]), y)
+
+
+NUMBERS = Numbers()
+
+
+class Counting(Numbers):
+    """Numbers that count the multiplications spent on contractions and scalings, the operations of (multi)linear algebra."""
+
+    def __init__(self) -> None:
+        self.multiplications = 0
+
+    def step(self, op: Op, args: Sequence[Any]) -> Any:
+        with metered() as meter:
+            result = op.run(*args)
+        self.multiplications += meter.multiplications
+        return result
+
+    def scale(self, k: float, value: Any) -> Any:
+        if abs(k) != 1.0 and type(value) is not Formal:
+            self.multiplications += int(np.size(value))
+        return k * value

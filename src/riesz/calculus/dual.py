@@ -1,0 +1,67 @@
+"""Forward mode by dual numbers, the Gateaux view of the appendix: (v, dv) ↦ (f(v), f'(v)(dv)).
+
+A small interpreter of its own, to compare affine interpretation with: it needs the differential before it can start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..ops import Combination, Declared, Elementwise, Get, Linear, Op
+from ..vectors import dense
+from .domains import NUMBERS
+
+
+class DualNumber:
+    """v + ε·dv with ε² = 0."""
+
+    __slots__ = ("differential", "value")
+
+    def __init__(self, value: Any, differential: Any) -> None:
+        self.value = value
+        self.differential = differential
+
+
+class Dual:
+    """The domain of dual numbers and arrays."""
+
+    def const(self, value: Any) -> DualNumber:
+        """A constant does not move."""
+        return DualNumber(value, self._still(value))
+
+    def zeros(self, shape: tuple[int, ...]) -> DualNumber:
+        """Zero, unmoved."""
+        return DualNumber(NUMBERS.zeros(shape), NUMBERS.zeros(shape))
+
+    def shape(self, x: DualNumber) -> Any:
+        """The shape of a leaf."""
+        return NUMBERS.shape(x.value)
+
+    def _still(self, value: Any) -> Any:
+        return NUMBERS.zeros(NUMBERS.shape(value))
+
+    def step(self, op: Op, args: Sequence[DualNumber]) -> DualNumber:
+        """op on values, and its directional derivative along the differentials."""
+        values = [a.value for a in args]
+        moves = [a.differential for a in args]
+        y = op.run(*values)
+        if isinstance(op, (Linear, Get)):
+            return DualNumber(y, op.run(*moves))
+        if isinstance(op, Elementwise):
+            slopes = op.primitive.partials(tuple([dense(v) for v in values]), y)
+            terms = [s * dense(m) for s, m in zip(slopes, moves, strict=True) if s is not None]
+            return DualNumber(y, sum(terms[1:], terms[0]) if terms else self._still(y))
+        groups = [where for _, where in op.leg_slices()] if isinstance(op, Declared) else [slice(i, i + 1) for i in range(len(args))]
+        summands: list[Any] = []
+        for where in groups:
+            mixed = list(values)
+            mixed[where] = moves[where]
+            summands.append(op.run(*mixed))
+        return DualNumber(y, _total(summands))
+
+
+def _total(summands: list[Any]) -> Any:
+    if type(summands[0]) is tuple:
+        return tuple([_total(list(column)) for column in zip(*summands, strict=True)])
+    return Combination((1.0,) * len(summands)).run(*summands)

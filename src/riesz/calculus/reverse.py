@@ -1,0 +1,107 @@
+"""The adjoint of a linear program: its steps in reverse, each op transposed, the wiring's relation converted   (§6).
+
+(s_n • … • s_1)* = s_1* • … • s_n*, and red_R* = red_{Rᵀ} for the wiring: the cotangents of a slot read twice are added up.
+Over numbers this computes; over symbols (a Program) it writes the adjoint program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ops import Combination, Contraction, Declared, Get, Reduction
+from ..programs.program import Program, unbroadcast
+
+
+def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domain: Any, value: Callable[[int], Any]) -> list[Any]:
+    """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients."""
+    ops, args, shapes = program.ops, program.args, program.shapes
+    whole: list[Any] = [None] * len(ops)  # a cotangent, or a list of cotangents to be added
+    pieces: dict[int, dict[Any, list[Any]]] = {}  # cotangents of parts of a slot
+
+    def give(slot: int, cotangent: Any) -> None:
+        held = whole[slot]
+        if held is None:
+            whole[slot] = cotangent
+        elif type(held) is list:
+            held.append(cotangent)
+        else:
+            whole[slot] = [held, cotangent]
+
+    def collect(slot: int) -> Any:
+        """Everything a slot was given, added up: the converse of the wiring."""
+        for key, parts in pieces.pop(slot, {}).items():
+            axis, _ = key
+            op = Reduction(tuple([r for r, _ in parts]), axis)
+            give(slot, domain.step(op, [c for _, c in parts]))
+        held = whole[slot]
+        if type(held) is list:
+            held = whole[slot] = domain.step(Combination((1.0,) * len(held)), held)
+        return held
+
+    for slot, seed in zip(program.outputs, seeds, strict=True):
+        if flags[slot] and seed is not None:
+            give(slot, seed)
+    for slot in range(len(ops) - 1, -1, -1):
+        if not flags[slot] or not args[slot]:
+            continue
+        op, given = ops[slot], args[slot]
+        kind = type(op)
+        if kind is Declared:
+            parts = pieces.pop(slot, None)
+            if parts is not None:
+                _declared(op, given, parts, flags, shapes, slot, domain, value, give)
+            continue
+        c = whole[slot] if slot not in pieces and type(whole[slot]) is not list else collect(slot)
+        if c is None:
+            continue
+        whole[slot] = None  # free as soon as it is used
+        if kind is Combination:  # (Σ kᵢ xᵢ)* = ⟨(kᵢ·)⟩
+            for k, a in zip(op.coefficients, given, strict=True):
+                if flags[a]:
+                    part = c if shapes[a] == shapes[slot] else domain.step(unbroadcast(shapes[slot], shapes[a]), (c,))
+                    give(a, part if k == 1.0 else domain.scale(k, part))
+        elif kind is Contraction:  # linear in exactly one argument
+            k = next(i for i, a in enumerate(given) if flags[a])
+            turned = op.transpose(k, tuple([shapes[a] for a in given]))
+            give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
+        elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
+            for r, a in zip(op.relations, given, strict=True):
+                if flags[a]:
+                    back = r.converse
+                    pieces.setdefault(a, {}).setdefault((op.axis, back.target), []).append((back, c))
+        elif kind is Get:
+            pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
+        else:
+            raise AssertionError(f"not a linear step: {op}")
+    return [collect(slot) for slot in program.inputs]
+
+
+def _declared(
+    op: Declared,
+    given: tuple[int, ...],
+    parts: dict[Any, list[Any]],
+    flags: Sequence[int],
+    shapes: list[Any],
+    slot: int,
+    domain: Any,
+    value: Callable[[int], Any],
+    give: Callable[[int, Any], None],
+) -> None:
+    """The transpose of a declared function is another leg of its form."""
+    cotangents: list[Any] = []
+    for i, shape in enumerate(shapes[slot]):
+        held = parts.get(i, [])
+        cotangents.append(domain.zeros(shape) if not held else held[0] if len(held) == 1 else domain.step(Combination((1.0,) * len(held)), held))
+    leg, where = next((leg, where) for leg, where in op.leg_slices() if any([flags[a] for a in given[where]]))
+    turned = Declared(op.form, leg)
+    arguments: list[Any] = []
+    for source in turned.sources:
+        if source == op.target:
+            arguments.extend(cotangents)
+        else:
+            arguments.extend([value(a) for a in given[next(w for g, w in op.leg_slices() if g == source)]])
+    result = domain.step(turned, arguments)
+    for i, a in enumerate(given[where]):
+        if flags[a]:
+            give(a, domain.step(Get(i), (result,)))

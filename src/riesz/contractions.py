@@ -1,0 +1,173 @@
+"""Labelled contraction of arrays: the one kernel behind products, ⊛, ⊗, ⊙, sums, broadcasts, transposes and diagonals.
+
+An operand is an array with one label per axis. The result has the output labels as axes; every other label is summed over.
+A label in no operand counts as an axis of ones: in the output it broadcasts, otherwise it multiplies by its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+Labels = tuple[int, ...]
+Factor = tuple[Any, Labels]
+
+
+class Meter:
+    """Counts multiplications of numbers."""
+
+    def __init__(self) -> None:
+        self.multiplications = 0
+
+
+_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Count the multiplications carried out inside."""
+    token = _meter.set(Meter())
+    try:
+        meter = _meter.get()
+        assert meter is not None
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def charge(multiplications: int) -> None:
+    """Add to the meter, if there is one."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.multiplications += multiplications
+
+
+def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Array:
+    """One operand: take diagonals of repeated labels, sum, permute, broadcast, and spread repeated output labels."""
+    if len(set(labels)) < len(labels):
+        kept = tuple(dict.fromkeys(labels))
+        a, labels = np.einsum(a, list(labels), list(kept)), kept
+    distinct = out if len(set(out)) == len(out) else tuple(dict.fromkeys(out))
+    gone = tuple([i for i, label in enumerate(labels) if label not in distinct])
+    if gone:
+        a = a.sum(axis=gone)
+        labels = tuple([label for label in labels if label in distinct])
+    order = [labels.index(label) for label in distinct if label in labels]
+    a = a.transpose(order) if order != list(range(len(order))) else a
+    if len(labels) < len(distinct):
+        holes = tuple([i for i, label in enumerate(distinct) if label not in labels])
+        a = np.broadcast_to(np.expand_dims(a, holes), [sizes[label] for label in distinct])
+    if len(distinct) < len(out):
+        spread = np.zeros([sizes[label] for label in out], a.dtype)
+        np.einsum(spread, list(out), list(distinct))[...] = a
+        a = spread
+    return a
+
+
+def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
+    """Two operands, distinct labels in each, every output label in one of them: a matrix product, batched over shared output labels."""
+    in_a, in_b, kept = set(la), set(lb), set(out)
+    alone_a = tuple([i for i, label in enumerate(la) if label not in in_b and label not in kept])
+    alone_b = tuple([i for i, label in enumerate(lb) if label not in in_a and label not in kept])
+    if alone_a:
+        a, la = a.sum(axis=alone_a), tuple([label for label in la if label in in_b or label in kept])
+    if alone_b:
+        b, lb = b.sum(axis=alone_b), tuple([label for label in lb if label in in_a or label in kept])
+    if _meter.get() is not None:
+        sizes = dict(zip((*la, *lb), (*np.shape(a), *np.shape(b)), strict=True))
+        charge(math.prod(sizes.values()))
+    summed = [label for label in la if label in in_b and label not in kept]
+    if not summed:
+        return _spread(a, la, out) * _spread(b, lb, out)
+    batch = [label for label in out if label in in_a and label in in_b]
+    if not batch:
+        axes = ([la.index(s) for s in summed], [lb.index(s) for s in summed])
+        free = (*[label for label in la if label in kept], *[label for label in lb if label in kept])
+        product = np.tensordot(a, b, axes)
+        return product if free == out else product.transpose([free.index(label) for label in out])
+    free_a = [label for label in la if label in kept and label not in batch]
+    free_b = [label for label in lb if label in kept and label not in batch]
+    left = a.transpose([la.index(label) for label in (*batch, *free_a, *summed)])
+    right = b.transpose([lb.index(label) for label in (*batch, *summed, *free_b)])
+    head, n = left.shape[: len(batch)], math.prod([a.shape[la.index(s)] for s in summed])
+    shape_a = left.shape[len(batch) : len(batch) + len(free_a)]
+    shape_b = right.shape[len(batch) + len(summed) :]
+    left = left.reshape((*head, math.prod(shape_a), n))
+    right = right.reshape((*head, n, math.prod(shape_b)))
+    product = (left @ right).reshape((*head, *shape_a, *shape_b))
+    have = (*batch, *free_a, *free_b)
+    return product if have == out else product.transpose([have.index(label) for label in out])
+
+
+def _spread(a: Array, labels: Labels, out: Labels) -> Array:
+    """Axes in the order of out, size 1 where a label is missing: ready for NumPy's broadcasting."""
+    if labels == out:
+        return a
+    have = [label for label in out if label in labels]
+    a = np.transpose(a, [labels.index(label) for label in have])
+    holes = tuple([i for i, label in enumerate(out) if label not in labels])
+    return np.expand_dims(a, holes) if holes else a
+
+
+def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:
+    """Carry out the sums of a product of factors and leave outer products alone: scale and remaining factors.
+
+    Sums go in the order of least work per pair.
+    """
+    kept = set(out)
+    scale: Any = 1.0
+    work: list[Factor] = []
+    seen: set[int] = set()
+    for a, labels in factors:
+        seen.update(labels)
+        distinct = tuple(dict.fromkeys(labels))
+        shared = {label for _, others in factors if others is not labels for label in others}
+        wanted = tuple([label for label in distinct if label in kept or label in shared])
+        a = a if wanted == labels else single(a, labels, wanted, sizes)
+        scale, work = (_times(scale, a), work) if not wanted else (scale, [*work, (a, wanted)])
+    for label, size in sizes.items():
+        if label not in seen and label not in kept:
+            scale = scale * float(size)
+    while True:
+        best = None
+        for i, (_, la) in enumerate(work):
+            for j in range(i + 1, len(work)):
+                lb = work[j][1]
+                if any([label in lb and label not in kept for label in la]):
+                    cost = math.prod([sizes[label] for label in {*la, *lb}])
+                    best = min(best, (cost, i, j)) if best else (cost, i, j)
+        if best is None:
+            break
+        _, i, j = best
+        (a, la), (b, lb) = work[i], work[j]
+        rest = [w for n, w in enumerate(work) if n not in (i, j)]
+        needed = kept.union(*[labels for _, labels in rest])
+        after = tuple([label for label in dict.fromkeys((*la, *lb)) if label in needed])
+        product = pair(a, la, b, lb, after)
+        scale, work = (_times(scale, product[()]), rest) if not after else (scale, [*rest, (product, after)])
+    # A summed label left in one factor only (its partner was an axis of ones) is a plain sum.
+    done: list[Factor] = []
+    for a, labels in work:
+        wanted = tuple([label for label in labels if label in kept])
+        a = a if wanted == labels else single(a, labels, wanted, sizes)
+        scale, done = (_times(scale, a[()]), done) if not wanted else (scale, [*done, (a, wanted)])
+    return scale, done
+
+
+def _times(scale: Any, k: Any) -> Any:
+    if type(scale) is float and scale == 1.0:
+        return k
+    charge(1)
+    return scale * k

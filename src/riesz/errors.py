@@ -1,0 +1,25 @@
+"""What can go wrong, by name. Every message says what was given, what was expected and what to do."""
+
+
+class RieszError(Exception):
+    """Any error raised by riesz on purpose."""
+
+
+class SpaceError(RieszError, TypeError):
+    """Two spaces that should be the same are not, or a combinator does not exist at a space."""
+
+
+class VectorError(RieszError, TypeError):
+    """A value is not an element of the space it was given for."""
+
+
+class LinearityError(RieszError, TypeError):
+    """Something that is not linear was given where a linear map is due."""
+
+
+class RelationError(RieszError, ValueError):
+    """A relation mentions something outside the sets it is a relation on."""
+
+
+class IndexSetError(RieszError, ValueError):
+    """An index is not an element of the index set it was given for."""

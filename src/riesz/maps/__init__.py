@@ -1,0 +1,1 @@
+"""Linear maps as users hold them."""

@@ -1,0 +1,290 @@
+"""LinearMap: a linear map V ⊸ W given by a linear program; applied, composed, transposed and, on request, made a matrix."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ..calculus.derive import linear_slots, lower, reverse_numbers, transpose_program
+from ..calculus.domains import NUMBERS
+from ..calculus.interpret import metric_step
+from ..errors import LinearityError, SpaceError, VectorError
+from ..ops import Combination, Contraction, Declared, Get, Reduction
+from ..programs.program import INPUT, Constant, Program, outputs, run
+from ..spaces import Space
+from ..terms.core import Arrow, Term, require_linear
+
+
+class LinearMap:
+    """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`; `L.to_dense()` only on request.
+
+    `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`.
+    """
+
+    __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
+
+    def __init__(self, domain: Space, codomain: Space, program: Program) -> None:
+        _check_linear(program)
+        self.domain = domain
+        self.codomain = codomain
+        self.program = program
+        self._adjoint: LinearMap | None = None
+        self._transpose: LinearMap | None = None
+
+    @classmethod
+    def of(cls, term: Term) -> LinearMap:
+        """The map of a linear term.
+
+        >>> import riesz as rz
+        >>> rz.LinearMap.of(rz.dup(rz.R)).to_dense()
+        array([[1.],
+               [1.]])
+        """
+        if not isinstance(cast(Any, term), Term):
+            raise LinearityError(f"a LinearMap is made of a linear term with known spaces; got {term!r}" + _advice(term))
+        require_linear(term, "a LinearMap")
+        return cls(term.domain, term.codomain, lower(term))
+
+    # -- use ---------------------------------------------------------------------------------------------
+
+    def __call__(self, *vectors: Any) -> Any:
+        """L(v); the components of a direct sum may be given one by one."""
+        value = vectors[0] if len(vectors) == 1 else tuple(vectors)
+        return self.codomain.wrap(self.apply(self.domain.open(value)))
+
+    def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
+        """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
+        return outputs(self.program, domain, leaves)
+
+    @property
+    def T(self) -> LinearMap:
+        """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
+        if self._transpose is None:
+            plain = self.domain.plain and self.codomain.plain and self._adjoint is not None
+            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_program(self.program))
+            assert turned is not None
+            self._transpose, turned._transpose = turned, self
+        return self._transpose
+
+    @property
+    def H(self) -> LinearMap:
+        """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
+        if self._adjoint is None:
+            if self.domain.plain and self.codomain.plain:
+                turned = self.T
+            else:
+                turned = LinearMap(self.codomain, self.domain, self._weighted_adjoint())
+            self._adjoint, turned._adjoint = turned, self
+        return self._adjoint
+
+    def _weighted_adjoint(self) -> Program:
+        """M_V⁻¹ · Lᵀ · M_W."""
+        back = Program()
+        seeds = [back.input(leaf.shape) for leaf in self.codomain.leaves]
+        weighed = _metric(seeds, self.codomain, False, back)
+        slots = run(self.T.program, back, weighed)
+        back.outputs = _metric([slots[s] for s in self.T.program.outputs], self.domain, True, back)
+        return back
+
+    def adjoint(self) -> LinearMap:
+        """The same as `.H`, in SciPy's spelling."""
+        return self.H
+
+    def pull(self, leaves: list[Any]) -> list[Any]:
+        """Lᵀ on leaves without writing the transposed program: for one use."""
+        found = reverse_numbers(self.program, leaves)
+        shapes = [leaf.shape for leaf in self.domain.leaves]
+        return [NUMBERS.zeros(s) if c is None else c for c, s in zip(found, shapes, strict=True)]
+
+    # -- algebra -----------------------------------------------------------------------------------------
+
+    def __matmul__(self, other: Any) -> Any:
+        """L @ M composes; L @ v applies."""
+        if isinstance(other, Term):
+            other = LinearMap.of(other)
+        elif isinstance(other, Arrow):
+            raise SpaceError(f"cannot compose a LinearMap with {other}, which has no spaces yet: give it one with .at(V)")
+        if not isinstance(other, LinearMap):
+            return self(other)
+        if other.codomain is not self.domain:
+            raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
+        both = Program()
+        given = [both.input(leaf.shape) for leaf in other.domain.leaves]
+        middle = outputs(other.program, both, given)
+        both.outputs = outputs(self.program, both, middle)
+        return LinearMap(other.domain, self.codomain, both)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if isinstance(other, Term):
+            return LinearMap.of(other) @ self
+        return NotImplemented
+
+    def _plus(self, other: Any, k: float) -> LinearMap:
+        if isinstance(other, Term):
+            other = LinearMap.of(other)
+        if not isinstance(other, LinearMap):
+            raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
+        if other.domain is not self.domain or other.codomain is not self.codomain:
+            raise SpaceError(f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}")
+        both = Program()
+        given = [both.input(leaf.shape) for leaf in self.domain.leaves]
+        rows = zip(outputs(self.program, both, given), outputs(other.program, both, given), strict=True)
+        both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
+        return LinearMap(self.domain, self.codomain, both)
+
+    def __add__(self, other: Any) -> LinearMap:
+        return self._plus(other, 1.0)
+
+    def __sub__(self, other: Any) -> LinearMap:
+        return self._plus(other, -1.0)
+
+    def __neg__(self) -> LinearMap:
+        return self * -1.0
+
+    def __mul__(self, k: Any) -> LinearMap:
+        if isinstance(k, (LinearMap, Arrow)):
+            raise LinearityError("the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales")
+        if not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool):
+            raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
+        scaled = Program()
+        given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
+        scaled.outputs = [scaled.scale(float(k), s) for s in outputs(self.program, scaled, given)]
+        return LinearMap(self.domain, self.codomain, scaled)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, k: Any) -> LinearMap:
+        return self * (1.0 / k)
+
+    # -- coordinates ---------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(dim of the codomain, dim of the domain)."""
+        return self.codomain.dim, self.domain.dim
+
+    @property
+    def dtype(self) -> Any:
+        """float64: the type of coordinates."""
+        return np.dtype(float)
+
+    def matvec(self, x: Any) -> Any:
+        """L on flat coordinates."""
+        return self.codomain.flatten(self(self.domain.unflatten(np.asarray(x, float).reshape(-1))))
+
+    def rmatvec(self, y: Any) -> Any:
+        """The adjoint on flat coordinates."""
+        return self.H.matvec(y)
+
+    def matmat(self, X: Any) -> Any:
+        """L on each column of a matrix of flat coordinates, all at once."""
+        given = np.asarray(X, float)
+        if given.ndim != 2 or given.shape[0] != self.shape[1]:
+            raise VectorError(f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape {given.shape}")
+        return _columns(self, given)
+
+    def rmatmat(self, Y: Any) -> Any:
+        """The adjoint on each column of a matrix."""
+        return self.H.matmat(Y)
+
+    def to_dense(self) -> Any:
+        """The matrix, shape (dim W, dim V): components flattened row-major, in order.
+
+        >>> import riesz as rz, numpy as np
+        >>> _, L = rz.linearize(rz.sin ** rz.seg(2), np.array([0.0, 0.0]))
+        >>> L.to_dense()
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        if self.shape[0] < self.shape[1]:
+            return self.T.matmat(np.eye(self.shape[0])).T
+        return self.matmat(np.eye(self.shape[1]))
+
+    def as_operator(self) -> Any:
+        """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
+        from scipy.sparse.linalg import LinearOperator
+
+        turned = self.T
+        return LinearOperator(
+            self.shape, matvec=self.matvec, rmatvec=turned.matvec, matmat=self.matmat, rmatmat=turned.matmat, dtype=self.dtype
+        )
+
+    def __len__(self) -> int:
+        return len(self.program)
+
+    def __repr__(self) -> str:
+        from ..show.programs import show_map
+
+        return show_map(self)
+
+    def latex(self) -> str:
+        """The map in LaTeX."""
+        from ..show.programs import latex_map
+
+        return latex_map(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
+    def __getstate__(self) -> Any:
+        return {"domain": self.domain, "codomain": self.codomain, "program": self.program}
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+        self._adjoint = self._transpose = None
+
+
+def _advice(term: Any) -> str:
+    return "; give it a space with .at(V)" if isinstance(term, Arrow) else ""
+
+
+def _metric(slots: list[int], space: Space, inverse: bool, program: Program) -> list[int]:
+    rows = zip(slots, space.leaves, strict=True)
+    return [metric_step(s, leaf.weights, 0, len(leaf.shape), inverse, program) for s, leaf in rows]
+
+
+def _check_linear(program: Program) -> None:
+    """A program is a linear map when every step is linear in the slots that depend on the inputs."""
+    ops, moving = program.ops, linear_slots(program)
+    for slot, (op, args) in enumerate(zip(ops, program.args, strict=True)):
+        kind = type(op)
+        if kind is Constant or op is INPUT:
+            continue
+        live = 0
+        for a in args:
+            live += moving[a]
+        if not live:
+            moving[slot] = 0
+        elif kind is Combination or kind is Reduction:
+            if live < len(args):
+                raise LinearityError(f"not a linear map: {op} adds a constant")
+        elif kind is Contraction:
+            if live > 1:
+                raise LinearityError(f"not a linear map: {op} multiplies {live} arguments that depend on the input")
+        elif kind is Declared:
+            legs = [where for _, where in op.leg_slices() if any([moving[a] for a in args[where]])]
+            if len(legs) > 1:
+                raise LinearityError(f"not a linear map: {op.form.name} in both arguments")
+        elif kind is not Get:
+            raise LinearityError(f"not a linear map: {op} is not linear")
+    for slot in program.outputs:
+        op = ops[slot]
+        if not moving[slot] and not (type(op) is Constant and not np.any(op.value)):
+            raise LinearityError("not a linear map: an output is a constant other than zero")
+
+
+def _columns(L: LinearMap, given: Any) -> Any:
+    """Apply to all columns at once: the program under one leading axis."""
+    from .batch import batched
+
+    n = given.shape[1]
+    leaves: list[Any] = []
+    at = 0
+    for leaf in L.domain.leaves:
+        size = int(np.prod(leaf.shape, dtype=int))
+        leaves.append(np.ascontiguousarray(given[at : at + size].T).reshape((n, *leaf.shape)))
+        at += size
+    results = batched(L.program, leaves, n)
+    columns = [np.asarray(r).reshape(n, -1) for r in results]
+    return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))

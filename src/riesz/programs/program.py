@@ -1,0 +1,283 @@
+"""Programs: the flat form of a function, s_n ∘ … ∘ s_1 with s_i = (op_i × id) ∘ red_{R_i}.
+
+A step is an op and a tuple of argument slots; that tuple is the wiring R_i, stored as its difference from the identity.
+A Program is also a value domain (`step`, `const`, …): interpreting a term over it writes the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ops import Combination, Contraction, Elementwise, Op, contraction, times
+from ..relations import Relation, pairs
+from ..sets import Seg
+from ..vectors import Formal
+
+Shape = tuple[int, ...]
+
+
+class Constant:
+    """The op of a slot that holds a fixed vector."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return Constant, (self.value,)
+
+
+class Input:
+    """The op of a slot that is given."""
+
+    __slots__ = ()
+
+
+INPUT = Input()
+
+
+class Program:
+    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts steps, without inputs and constants."""
+
+    def __init__(self, share: bool = True) -> None:
+        self.ops: list[Any] = []
+        self.args: list[tuple[int, ...]] = []
+        self.shapes: list[Any] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+        self._known: dict[Any, int] | None = {} if share else None
+        self._keep: list[Any] = []  # constants stay alive while their identity is a key
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    def _append(self, op: Any, args: tuple[int, ...], shape: Any) -> int:
+        self.ops.append(op)
+        self.args.append(args)
+        self.shapes.append(shape)
+        return len(self.ops) - 1
+
+    def input(self, shape: Shape) -> int:
+        """A new input slot."""
+        slot = self._append(INPUT, (), shape)
+        self.inputs.append(slot)
+        return slot
+
+    def const(self, value: Any) -> int:
+        """The slot of a fixed vector; the same object, or the same number, has one slot."""
+        shape: Shape = value.shape if type(value) is Formal else np.shape(value)
+        if self._known is None:
+            return self._append(Constant(value), (), shape)
+        key = ("k", type(value), float(value).hex()) if not shape and type(value) is not Formal else ("k", id(value))
+        slot = self._known.get(key)
+        if slot is None:
+            slot = self._known[key] = self._append(Constant(value), (), shape)
+            self._keep.append(value)
+        return slot
+
+    def step(self, op: Op, args: Sequence[int]) -> int:
+        """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left out."""
+        given = tuple(args)
+        if self._known is not None:
+            if len(given) == 1 and (op is KEEP or isinstance(op, Contraction) and op.labels[0] == op.out and not op.extra):
+                return given[0]
+            key = (op, given)
+            slot = self._known.get(key)
+            if slot is None:
+                slot = self._known[key] = self._append(op, given, op.result(tuple([self.shapes[a] for a in given])))
+            return slot
+        return self._append(op, given, op.result(tuple([self.shapes[a] for a in given])))
+
+    def scale(self, k: float, slot: int) -> int:
+        """k · slot."""
+        if self._known is None:  # a tape: the op is used once, so it is not worth interning
+            op = Combination.__new__(Combination)
+            op.__dict__["coefficients"] = (k,)
+            return self._append(op, (slot,), self.shapes[slot])
+        return self.step(Combination((k,)), (slot,))
+
+    def zeros(self, shape: Shape) -> int:
+        """A slot of zeros."""
+        if not shape:
+            return self.const(0.0)
+        key = ("0", shape)
+        slot = None if self._known is None else self._known.get(key)
+        if slot is None:
+            slot = self._append(Constant(np.broadcast_to(0.0, shape)), (), shape)
+            if self._known is not None:
+                self._known[key] = slot
+        return slot
+
+    def shape(self, slot: int) -> Any:
+        """The shape of a slot."""
+        return self.shapes[slot]
+
+    def partials(self, primitive: Any, xs: Sequence[int], y: int) -> tuple[Any, ...]:
+        """The partial derivatives of a primitive, as slots, numbers or None."""
+        found = primitive.partials(tuple([Symbol(self, x) for x in xs]), Symbol(self, y))
+        return tuple([d.slot if isinstance(d, Symbol) else d for d in found])
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return sum([isinstance(op, Op) for op in self.ops])
+
+    def wiring(self, slot: int) -> Relation:
+        """R_i of a step: from the slots before it to the op's arguments followed by the slots passed through.
+
+        red of it hands the op its arguments and keeps everything; its converse sums the cotangents of a slot used twice.
+        """
+        arguments = self.args[slot]
+        moved = [(a, i) for i, a in enumerate(arguments)]
+        passed = [(s, len(arguments) + s) for s in range(slot)]
+        return pairs(Seg(slot), Seg(len(arguments) + slot), moved + passed)
+
+    def dependent(self, on: Iterable[int]) -> bytearray:
+        """Which slots depend on the given ones."""
+        flags = bytearray(len(self.ops))
+        for slot in on:
+            flags[slot] = 1
+        for slot, args in enumerate(self.args):
+            for a in args:
+                if flags[a]:
+                    flags[slot] = 1
+                    break
+        return flags
+
+    def prune(self, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+        """The program from some inputs to some outputs, without the steps nobody needs."""
+        live = bytearray(len(self.ops))
+        for slot in outputs:
+            live[slot] = 1
+        for slot in range(len(self.ops) - 1, -1, -1):
+            if live[slot]:
+                for a in self.args[slot]:
+                    live[a] = 1
+        small = Program()
+        place: dict[int, int] = {slot: small.input(self.shapes[slot]) for slot in inputs}
+        for slot, op in enumerate(self.ops):
+            if live[slot] and slot not in place:
+                place[slot] = small._append(op, tuple([place[a] for a in self.args[slot]]), self.shapes[slot])
+        small.outputs = [place[slot] for slot in outputs]
+        small._keep = self._keep
+        return small
+
+    def __getstate__(self) -> Any:
+        return {"ops": self.ops, "args": self.args, "shapes": self.shapes, "inputs": self.inputs, "outputs": self.outputs}
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+        self.ops = [INPUT if isinstance(op, Input) else op for op in self.ops]
+        self._known, self._keep = {}, []
+
+    def __repr__(self) -> str:
+        from ..show.programs import show_program
+
+        return show_program(self)
+
+
+KEEP = Combination((1.0,))
+
+
+def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Every slot of a program over a value domain; outputs are at `program.outputs`."""
+    slots: list[Any] = [None] * len(program.ops)
+    for slot, value in zip(program.inputs, inputs, strict=True):
+        slots[slot] = value
+    step, const = domain.step, domain.const
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if type(op) is Constant:
+            slots[slot] = const(op.value)
+        elif op is not INPUT:
+            slots[slot] = step(op, [slots[a] for a in args])
+    return slots
+
+
+def outputs(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of a program over a value domain."""
+    slots = run(program, domain, inputs)
+    return [slots[slot] for slot in program.outputs]
+
+
+class Symbol:
+    """A slot with arithmetic, for writing derivatives of primitives."""
+
+    __slots__ = ("program", "slot")
+    __array_ufunc__ = None
+
+    def __init__(self, program: Program, slot: int) -> None:
+        self.program = program
+        self.slot = slot
+
+    def _make(self, slot: int) -> Symbol:
+        return Symbol(self.program, slot)
+
+    def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Symbol:
+        """p(args)."""
+        slots = [a.slot if isinstance(a, Symbol) else self.program.const(a) for a in args]
+        return self._make(self.program.step(Elementwise(primitive), slots))
+
+    def __add__(self, other: Any) -> Symbol:
+        return self._sum(other, 1.0, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Symbol:
+        return self._sum(other, 1.0, -1.0)
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return self._sum(other, -1.0, 1.0)
+
+    def _sum(self, other: Any, mine: float, its: float) -> Symbol:
+        slot = other.slot if isinstance(other, Symbol) else self.program.const(float(other))
+        pair = ((its, mine), (slot, self.slot)) if not isinstance(other, Symbol) else ((mine, its), (self.slot, slot))
+        return self._make(self.program.step(Combination(pair[0]), pair[1]))
+
+    def __neg__(self) -> Symbol:
+        return self._make(self.program.scale(-1.0, self.slot))
+
+    def __mul__(self, other: Any) -> Symbol:
+        if not isinstance(other, Symbol):
+            return self._make(self.program.scale(float(other), self.slot))
+        return self._make(self.program.step(times(len(self.program.shapes[self.slot])), (self.slot, other.slot)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Symbol:
+        from ..terms.primitives import divide, reciprocal
+
+        if not isinstance(other, Symbol):
+            return self * (1.0 / other)
+        if other.slot == self.slot:
+            return self * reciprocal(other)
+        return self.apply_primitive(divide, (self, other))
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        from ..terms.primitives import reciprocal
+
+        return other * self.apply_primitive(reciprocal, (self,))
+
+
+def broadcast(small: Shape, big: Shape) -> Contraction:
+    """The contraction that broadcasts an array as NumPy does."""
+    labels, out, extra = _aligned(small, big)
+    return contraction((labels,), out, extra)
+
+
+def unbroadcast(big: Shape, small: Shape) -> Contraction:
+    """The adjoint of broadcasting: sum over what was repeated."""
+    labels, out, _ = _aligned(small, big)
+    ones = {label: 1 for label in labels if label not in out}
+    return contraction((out,), labels, ones)
+
+
+def _aligned(small: Shape, big: Shape) -> tuple[tuple[int, ...], tuple[int, ...], dict[int, int]]:
+    out = tuple(range(len(big)))
+    shift = len(big) - len(small)
+    labels = tuple([i + shift if n == big[i + shift] else len(big) + i for i, n in enumerate(small)])
+    return labels, out, {i: n for i, n in enumerate(big) if i not in labels}
+
+

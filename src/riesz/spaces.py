@@ -1,0 +1,652 @@
+"""Spaces  U, V, W ::= 0 | ℝ | ⊕_{x∈X} V_x | V ⊗ W, copowers V^X = ⊕_{x∈X} V, and weighted inner products   (§2.2).
+
+Every space is laid out as a tree of arrays; see docs/design.md, "Values". `layout(V)` is that tree as postfix code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from .errors import IndexSetError, SpaceError, VectorError
+from .interning import Node, derived
+from .relations import freeze
+from .sets import Plus, Product, Seg, Set
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Space(Node):
+    """A finite-dimensional real Hilbert space: `V * W` is ⊕, `V ** X` the copower, `V @ W` the tensor product."""
+
+    dim: int = derived()
+    plain: bool = derived()  # no weighted inner product anywhere inside
+
+    def __mul__(self, other: object) -> DirectSum:
+        """V ⊕ W; `U * V * W` is one sum of three. `direct_sum` nests."""
+        if not isinstance(other, Space):
+            raise SpaceError(f"cannot form {self} ⊕ {other!r}: the right side is not a space")
+        flat = isinstance(self, DirectSum) and self.form is None and self.index is Seg(len(self.summands))
+        left = cast(DirectSum, self).summands if flat else (self,)
+        return direct_sum(*left, other)
+
+    def __pow__(self, index: object) -> Copower:
+        """V^X, the copower over an index set."""
+        if not isinstance(index, Set):
+            raise SpaceError(f"cannot form {self} ** {index!r}: exponents are index sets; write {self} ** seg({index!r})")
+        return Copower(self, index)
+
+    def __matmul__(self, other: object) -> Tensor:
+        """V ⊗ W, the tensor product."""
+        if not isinstance(other, Space):
+            raise SpaceError(f"cannot form {self} ⊗ {other!r}: the right side is not a space")
+        return Tensor(self, other)
+
+    def weighted(self, weight: Any) -> Weighted:
+        """The same vectors with another inner product: a positive number, a positive scale per component (an
+        element of V), or, on ℝ^X, a symmetric positive definite matrix.
+
+        >>> import riesz as rz, numpy as np
+        >>> V = (rz.R ** rz.seg(2)).weighted(np.array([1.0, 4.0]))
+        >>> V.norm(np.array([0.0, 1.0]))
+        2.0
+        """
+        return _weighted(self, weight)
+
+    # -- elements -------------------------------------------------------------------------------------
+
+    def zero(self) -> Any:
+        """The zero vector."""
+        return self.wrap([np.zeros(leaf.shape) if leaf.shape else 0.0 for leaf in self.leaves])
+
+    def random(self, rng: Any = None) -> Any:
+        """A vector with independent standard normal coordinates; rng is a NumPy Generator or a seed."""
+        generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        draws = [generator.standard_normal(leaf.shape) for leaf in self.leaves]
+        return self.wrap([d if leaf.shape else float(d) for d, leaf in zip(draws, self.leaves, strict=True)])
+
+    def basis(self) -> Iterator[Any]:
+        """The coordinate vectors, one at a time, in the order of `flatten`."""
+        for j in range(self.dim):
+            coordinates = np.zeros(self.dim)
+            coordinates[j] = 1.0
+            yield self.unflatten(coordinates)
+
+    def add(self, u: Any, v: Any) -> Any:
+        """u + v."""
+        pairs = zip(self.open(u), self.open(v), strict=True)
+        return self.wrap([a + b for a, b in pairs])
+
+    def scale(self, k: float, v: Any) -> Any:
+        """k · v."""
+        return self.wrap([k * a for a in self.open(v)])
+
+    def inner(self, u: Any, v: Any) -> float:
+        """u ⊙ v, the inner product of this space.
+
+        >>> import riesz as rz
+        >>> (rz.R * rz.R).inner((1.0, 2.0), (3.0, 4.0))
+        11.0
+        """
+        from .vectors import leaf_inner
+
+        left, right = self.open(u), self.metric(self.open(v))
+        return float(sum([leaf_inner(a, b) for a, b in zip(left, right, strict=True)]))
+
+    def norm(self, v: Any) -> float:
+        """√(v ⊙ v)."""
+        from .vectors import leaf_norm
+
+        if self.plain:
+            return math.hypot(*[leaf_norm(a) for a in self.open(v)])
+        return math.sqrt(max(self.inner(v, v), 0.0))
+
+    def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
+        """Whether u and v are the same vector up to rounding; formal tensors are compared modulo bilinearity."""
+        scale = max(self.norm(u), self.norm(v))
+        return self.norm(self.add(u, self.scale(-1.0, v))) <= tolerance * scale
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.open(value)
+        except VectorError:
+            return False
+        return True
+
+    def flatten(self, value: Any) -> NDArray[Any]:
+        """The coordinates in one array: components in order, arrays row-major."""
+        from .vectors import dense
+
+        arrays = [np.ravel(dense(leaf)) for leaf in self.open(value)]
+        return np.concatenate(arrays) if arrays else np.zeros(0)
+
+    def unflatten(self, coordinates: NDArray[Any]) -> Any:
+        """The vector with the given coordinates."""
+        given = np.asarray(coordinates)
+        if given.shape != (self.dim,):
+            raise VectorError(f"{self} has dimension {self.dim}; got coordinates of shape {given.shape}")
+        return self.wrap(self.cut(given))
+
+    def cut(self, coordinates: NDArray[Any]) -> list[Any]:
+        """Coordinates → leaves."""
+        found: list[Any] = []
+        at = 0
+        for leaf in self.leaves:
+            n = math.prod(leaf.shape)
+            part = coordinates[at : at + n].reshape(leaf.shape)
+            found.append(part if leaf.shape else part[()])
+            at += n
+        return found
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def code(self) -> list[Leaf | Branch]:
+        """The layout as postfix code."""
+        return layout(self)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """The leaves of the layout, in order."""
+        return [step for step in self.code if isinstance(step, Leaf)]
+
+    def open(self, value: Any) -> list[Any]:
+        """A user's value → its leaves, checked."""
+        stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+        found: list[Any] = []
+        for step in reversed(self.code):
+            v, path = stack.pop()
+            if isinstance(step, Leaf):
+                found.append(check_leaf(v, step.shape, self, path))
+            else:
+                stack.extend([(part, (*path, key)) for key, part in step.take(v, self, path)])
+        found.reverse()
+        return found
+
+    def wrap(self, leaves: list[Any]) -> Any:
+        """Leaves → a user's value."""
+        from .vectors import dense
+
+        shown = [x if leaf.formal else dense(x) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        return build(self.code, shown, lambda branch, parts: branch.make(parts))
+
+    def tree(self, leaves: list[Any]) -> Any:
+        """Leaves → nested plain tuples, the values the interpreter works on."""
+        return build(self.code, leaves, lambda branch, parts: branch.nest(parts))
+
+    def metric(self, leaves: list[Any], inverse: bool = False) -> list[Any]:
+        """The Riesz map V → V* in coordinates (or its inverse): u ⊙ v = Σ u · metric(v)."""
+        if self.plain:
+            return leaves
+        return [leaf.metric(x, inverse) for leaf, x in zip(self.leaves, leaves, strict=True)]
+
+    def __repr__(self) -> str:
+        from .show.unicode import show_space
+
+        return show_space(self)
+
+    def latex(self) -> str:
+        """The space in LaTeX."""
+        from .show.latex import latex_space
+
+        return latex_space(self)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+
+class Zero(Space):
+    """0, the space with one element."""
+
+    def check(self) -> None:
+        self._set(dim=0, plain=True)
+
+
+class Real(Space):
+    """ℝ."""
+
+    def check(self) -> None:
+        self._set(dim=1, plain=True)
+
+
+class DirectSum(Space):
+    """⊕_{x∈X} V_x, a family of spaces, one per element of X in its order; values are tuples unless `form` says otherwise."""
+
+    index: Set
+    summands: tuple[Space, ...]
+    form: Form | None
+
+    def check(self) -> None:
+        if len(self.summands) != self.index.size:
+            raise SpaceError(f"a direct sum over {self.index} needs {self.index.size} spaces, got {len(self.summands)}")
+        self._set(dim=sum([s.dim for s in self.summands]), plain=all([s.plain for s in self.summands]))
+
+    def position(self, which: Any) -> int:
+        """The place of a component, by index (negative counts from the end), by name, or by element of X."""
+        names = self.form.names if self.form else None
+        if isinstance(which, str) and names and which in names:
+            return names.index(which)
+        if isinstance(which, int) and not isinstance(which, bool) and isinstance(self.index, Seg) and -len(self.summands) <= which < 0:
+            return which + len(self.summands)
+        try:
+            return self.index.position(which)
+        except IndexSetError:
+            have = f"the names {', '.join(names)}" if names else f"components {_range(len(self.summands))}"
+            raise SpaceError(f"there is no component {which!r} in {self}: it has {have}") from None
+
+
+def _range(n: int) -> str:
+    return f"0 to {n - 1}" if n else "none"
+
+
+class Copower(Space):
+    """V^X = ⊕_{x∈X} V."""
+
+    base: Space
+    index: Set
+
+    def check(self) -> None:
+        self._set(dim=self.base.dim * self.index.size, plain=self.base.plain)
+
+
+class Tensor(Space):
+    """V ⊗ W."""
+
+    left: Space
+    right: Space
+
+    def check(self) -> None:
+        self._set(dim=self.left.dim * self.right.dim, plain=self.left.plain and self.right.plain)
+
+
+class Weighted(Space):
+    """V with another inner product. `weights` holds one positive array per leaf of V, or one matrix."""
+
+    base: Space
+    weights: tuple[Any, ...]
+    matrix: bool
+
+    def check(self) -> None:
+        self._set(dim=self.base.dim, plain=False)
+
+    @cached_property
+    def inverses(self) -> tuple[Any, ...]:
+        """The inverse of each weight."""
+        if self.matrix:
+            return tuple([freeze(np.linalg.inv(m)) for m in self.weights])
+        return tuple([freeze(1.0 / np.asarray(w)) for w in self.weights])
+
+
+R = Real()
+zero_space = Zero()
+
+
+class Form(Node):
+    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple)."""
+
+    kind: Any
+    names: tuple[str, ...] | None
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container."""
+        if self.kind is list:
+            return parts
+        named = dict(zip(self.names or (), parts, strict=True))
+        return named if self.kind is dict else self.kind(**named)
+
+    def take(self, value: Any) -> list[tuple[Any, Any]] | None:
+        """Container → (key, component) pairs, or None if it is another kind of thing."""
+        if self.kind is dict:
+            if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != set(self.names or ()):
+                return None
+            return [(n, value[n]) for n in self.names or ()]
+        if not isinstance(value, self.kind):
+            return None
+        if self.kind is list:
+            return list(enumerate(value))
+        return [(n, getattr(value, n)) for n in self.names or ()]
+
+
+class Branch(NamedTuple):
+    """A branch of a layout: how many components, and in which container. A tensor is a branch of one, for show only."""
+
+    count: int
+    form: Form | None = None
+    tensor: tuple[Tensor, tuple[int, ...]] | None = None
+    inside: bool = False  # inside a tensor: kept as a plain tuple
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container."""
+        if self.tensor is not None:
+            from .vectors import TensorValue
+
+            return TensorValue(*self.tensor, parts[0])
+        return tuple(parts) if self.inside else self.contain(parts)
+
+    def contain(self, parts: list[Any]) -> Any:
+        """Components → the container of the form."""
+        return tuple(parts) if self.form is None else self.form.make(parts)
+
+    def nest(self, parts: list[Any]) -> Any:
+        """Components → plain tuple; tensors leave no trace."""
+        return parts[0] if self.tensor is not None else tuple(parts)
+
+    def take(self, value: Any, space: Space, path: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """Container → its (key, component) pairs, checked."""
+        if self.tensor is not None:
+            return [("⊗", _tensor_content(value, self.tensor, space, path))]
+        if self.form is None or (self.inside and type(value) is tuple):
+            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else None
+            wanted = f"a tuple of {self.count}"
+        else:
+            found = self.form.take(value)
+            kind = self.form.kind.__name__
+            wanted = f"a {kind} with {', '.join(self.form.names)}" if self.form.names else f"a {kind} of {self.count}"
+        if found is None or len(found) != self.count:
+            raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {_describe(value)}")
+        return found
+
+
+class Leaf(NamedTuple):
+    """An array of a layout: its shape, and the weights on ranges of its axes."""
+
+    shape: tuple[int, ...]
+    weights: tuple[tuple[int, int, Any, Any, bool], ...] = ()  # first axis, number of axes, weight, inverse, is a matrix
+    formal: bool = False  # inside a tensor: shown unevaluated
+
+    def metric(self, x: Any, inverse: bool) -> Any:
+        """Apply the weights (or their inverses) along their axes."""
+        for first, count, weight, reciprocal, matrix in self.weights:
+            w = reciprocal if inverse else weight
+            if matrix:
+                n = w.shape[0]
+                moved = np.asarray(x).reshape((*self.shape[:first], n, *self.shape[first + count :]))
+                x = np.moveaxis(np.tensordot(w, moved, axes=(1, first)), 0, first).reshape(self.shape)
+            else:
+                x = x * np.reshape(w, np.shape(w) + (1,) * (len(self.shape) - first - count))
+        return x
+
+
+def layout(space: Space) -> list[Leaf | Branch]:
+    """The tree of arrays a space is made of, as postfix code (docs/design.md, "Values").
+
+    A state of the walk is the axes met so far and a linked list of the sets and spaces still to come.
+    """
+    return _layout((), space, False)
+
+
+def tensor_code(space: Tensor, lead: tuple[int, ...]) -> list[Leaf | Branch]:
+    """The layout of V ⊗ W under leading axes, without the mark of the tensor itself."""
+    return _layout(lead, space, True)
+
+
+def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Branch]:
+    code: list[Leaf | Branch] = []
+    stack: list[Any] = [(lead, (), (space, None), formal)]
+    while stack:
+        state = stack.pop()
+        if isinstance(state, Branch):
+            code.append(state)
+            continue
+        shape, weights, rest, formal = state
+        branches: list[Any] | None = None
+        form: Form | None = None
+        while rest is not None:
+            first, rest = rest
+            match first:
+                case Seg(n=n):
+                    shape = (*shape, n)
+                case Real():
+                    pass
+                case Copower(base=base, index=index):
+                    rest = (index, (base, rest))
+                case Tensor(left=left, right=right):
+                    rest = (left, (right, rest))
+                    if not formal:
+                        stack.append(Branch(1, None, (first, shape)))
+                        formal = True
+                case Product(factors=factors):
+                    for factor in reversed(factors):
+                        rest = (factor, rest)
+                case Plus(summands=parts):
+                    branches = [(part, rest) for part in parts]
+                case DirectSum(summands=parts):
+                    branches, form = [(part, rest) for part in parts], first.form
+                case Zero():
+                    branches = []
+                case Weighted():
+                    rest = (_weigh(first), rest)
+                case _Weigh(branch=Branch() as branch, parts=parts):
+                    branches, form = [(part, rest) for part in parts], branch.form
+                case _Weigh(leaf=Leaf() as leaf, weight=weight):
+                    weights = (*weights, (len(shape), len(leaf.shape), *weight))
+                    shape = (*shape, *leaf.shape)
+                case _:
+                    raise TypeError(f"not a space: {first!r}")
+            if branches is not None:
+                stack.append(Branch(len(branches), form, None, formal))
+                stack.extend([(shape, weights, b, formal) for b in reversed(branches)])
+                break
+        else:
+            code.append(Leaf(shape, weights, formal))
+    return code
+
+
+@dataclasses.dataclass
+class _Weigh:
+    """A weighted space unrolled for the walk: V's own tree, each leaf with its weight."""
+
+    parts: tuple[Any, ...] = ()
+    branch: Branch | None = None
+    leaf: Leaf | None = None
+    weight: tuple[Any, Any, bool] | None = None
+
+
+def _weigh(space: Weighted) -> _Weigh:
+    each = [(w, i, space.matrix) for w, i in zip(space.weights, space.inverses, strict=True)]
+    tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
+    return build(space.base.code, tops, lambda branch, parts: _Weigh(parts=tuple(parts), branch=branch))
+
+
+def build(code: list[Leaf | Branch], leaves: list[Any], make: Callable[[Branch, list[Any]], Any]) -> Any:
+    """Run postfix code: leaves in, containers out."""
+    stack: list[Any] = []
+    source = iter(leaves)
+    for step in code:
+        if isinstance(step, Leaf):
+            stack.append(next(source))
+        else:
+            first = len(stack) - step.count
+            parts = stack[first:]
+            del stack[first:]
+            stack.append(make(step, parts))
+    return stack[0]
+
+
+# -- values from outside ------------------------------------------------------------------------------
+
+
+def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...] = ()) -> Any:
+    """One leaf of a user's value: a float for (), otherwise a float array (or formal vector) of the shape."""
+    if type(value) is float and not shape:
+        return value
+    if isinstance(value, np.ndarray) or isinstance(value, np.generic):
+        array = cast("NDArray[Any]", value)
+        if array.dtype.kind == "f" and array.shape == shape:
+            return value if shape else array[()]
+    elif _is_formal(value) and value.shape == shape:
+        return value
+    wanted = f"an array of floats of shape {shape}" if shape else "a float"
+    raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {_describe(value)}{_hint(value)}")
+
+
+def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:
+    """What is inside a tensor given as a TensorValue; anything else is taken as multiplied out."""
+    from .vectors import TensorValue
+
+    if not isinstance(value, TensorValue):
+        return value
+    if (value.space, value.lead) != wanted:
+        raise VectorError(f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}")
+    return value.content
+
+
+def _is_formal(value: Any) -> bool:
+    from .vectors import Formal
+
+    return isinstance(value, Formal)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        return f"an array of {array.dtype} of shape {array.shape}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(cast(Any, value)).__name__} of {len(cast('tuple[Any, ...]', value))}"
+    text = repr(value)
+    return f"the {type(value).__name__} {text if len(text) < 40 else text[:37] + '…'}"
+
+
+def _hint(value: Any) -> str:
+    kind = np.asarray(value).dtype.kind if isinstance(value, (int, complex, np.ndarray, np.generic)) else ""
+    if kind in "iub" and kind:
+        return "; integers have no derivatives: convert with float(x) or x.astype(float)"
+    if kind == "c":
+        return "; complex numbers are not supported: use the real and imaginary parts as two components"
+    if isinstance(value, list):
+        return "; write np.array([...]) for a vector"
+    return ""
+
+
+def _at(path: tuple[Any, ...]) -> str:
+    return f" (component {', '.join(map(repr, path))})" if path else ""
+
+
+def space_of(value: Any) -> Space:
+    """The space a value belongs to: floats, float arrays, formal vectors; tuples, lists, dicts, named tuples and dataclasses of them.
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.space_of((1.0, np.zeros((2, 3))))
+    ℝ ⊕ ℝ^(2×3)
+    """
+    done: list[Space] = []
+    stack: list[Any] = [value]
+    while stack:
+        v = stack.pop()
+        if isinstance(v, _Close):
+            parts = tuple(done[len(done) - v.count :])
+            del done[len(done) - v.count :]
+            done.append(DirectSum(Seg(v.count), parts, v.form) if parts or v.form else zero_space)
+        elif (form_parts := _container(v)) is not None:
+            form, parts = form_parts
+            stack.append(_Close(len(parts), form))
+            stack.extend(reversed(parts))
+        else:
+            done.append(_leaf_space(v))
+    return done[0]
+
+
+class _Close(NamedTuple):
+    count: int
+    form: Form | None
+
+
+def _container(v: Any) -> tuple[Form | None, list[Any]] | None:
+    if isinstance(v, tuple):
+        names = getattr(cast(Any, v), "_fields", None)
+        parts = list(cast("tuple[Any, ...]", v))
+        return (Form(type(cast(Any, v)), tuple(names)) if names is not None else None), parts
+    if isinstance(v, list):
+        return Form(list, None), list(cast("list[Any]", v))
+    if isinstance(v, dict):
+        table = cast("dict[Any, Any]", v)
+        if not all(isinstance(k, str) for k in table):
+            raise VectorError(f"a dict of components needs string keys; got {list(table)!r}")
+        return Form(dict, tuple(table)), list(table.values())
+    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+        names = tuple(f.name for f in dataclasses.fields(v))
+        return Form(type(v), names), [getattr(v, n) for n in names]
+    return None
+
+
+def _leaf_space(v: Any) -> Space:
+    from .vectors import TensorValue
+
+    if isinstance(v, TensorValue):
+        return Copower(v.space, real_index(v.lead)) if v.lead else v.space
+    if isinstance(v, (float, np.floating)):
+        return R
+    if _is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
+        return real_space(v.shape)
+    raise VectorError(f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {_describe(v)}{_hint(v)}")
+
+
+@lru_cache(maxsize=4096)
+def real_space(shape: tuple[int, ...]) -> Space:
+    """ℝ^(n₁×…×nₖ), the space of arrays of one shape; ℝ for ()."""
+    return Copower(R, real_index(shape)) if shape else R
+
+
+def real_index(shape: tuple[int, ...]) -> Set:
+    """The index set of arrays of one shape."""
+    return Seg(shape[0]) if len(shape) == 1 else Product(tuple([Seg(n) for n in shape]))
+
+
+def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> DirectSum:
+    """⊕ of any spaces, nested as given; over `index`, one space per element; named components make dicts.
+
+    >>> import riesz as rz
+    >>> rz.direct_sum(rz.R * rz.R, rz.R)
+    (ℝ ⊕ ℝ) ⊕ ℝ
+    >>> rz.direct_sum(W=rz.R, b=rz.R).zero()
+    {'W': 0.0, 'b': 0.0}
+    """
+    if spaces and named:
+        raise SpaceError("direct_sum takes spaces by position or by name, not both")
+    for s in (*spaces, *named.values()):
+        if not isinstance(cast(Any, s), Space):
+            raise SpaceError(f"direct_sum takes spaces; got {s!r}")
+    parts = (*spaces, *named.values())
+    return DirectSum(index or Seg(len(parts)), parts, Form(dict, tuple(named)) if named else None)
+
+
+def _weighted(space: Space, weight: Any) -> Weighted:
+    if not space.plain:
+        raise SpaceError(f"{space} has a weighted inner product already; weight the plain space")
+    if isinstance(weight, (int, float)) and not isinstance(weight, bool):
+        weights = [np.full(leaf.shape, float(weight)) for leaf in space.leaves]
+        return _positive(space, weights)
+    n = space.dim
+    matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
+    if not matrix or space.leaves[0].shape == (n, n):
+        return _positive(space, space.open(weight))
+    given = _canonical(np.asarray(weight, float))
+    if not np.allclose(given, given.T, rtol=1e-12, atol=0.0):
+        raise SpaceError(f"the weight of {space} must be symmetric: the matrix given is not")
+    try:
+        np.linalg.cholesky(given)
+    except np.linalg.LinAlgError:
+        raise SpaceError(f"the weight of {space} must be positive definite: the matrix given is not") from None
+    return Weighted(space, (given,), True)
+
+
+def _positive(space: Space, weights: list[Any]) -> Weighted:
+    arrays = [_canonical(np.array(w, float)) for w in weights]
+    if not all([bool((w > 0).all()) for w in arrays]):
+        raise SpaceError(f"the weight of {space} must be positive in every component")
+    return Weighted(space, tuple(arrays), False)
+
+
+_weights: weakref.WeakValueDictionary[Any, NDArray[Any]] = weakref.WeakValueDictionary()
+
+
+def _canonical(weight: NDArray[Any]) -> NDArray[Any]:
+    """Equal weights are one array, so that weighting a space twice gives one space."""
+    return _weights.setdefault((weight.shape, weight.tobytes()), freeze(weight))

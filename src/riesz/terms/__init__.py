@@ -1,0 +1,1 @@
+"""Functions in combinatory form: typed terms, and the open combinators they come from."""

@@ -1,0 +1,79 @@
+"""Linear and bilinear functions declared by users: a name, an implementation and the adjoints   (§3.1, §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import SpaceError
+from ..ops import Form
+from ..spaces import Space
+from .core import Term
+from .tensors import Bilinear, Row
+
+
+class DeclaredLinear(Term):
+    """A declared linear function V ⊸ W: leg `target` of the form ⟨f(v), w⟩ from the other leg."""
+
+    form: Form
+    target: int
+
+    def check(self) -> None:
+        _plain(self.form)
+        self._type(self.form.legs[1 - self.target], self.form.legs[self.target], True)
+
+
+class DeclaredBilinear(Bilinear):
+    """A declared bilinear function: leg `target` of the form ⟨u ⋄ v, w⟩ from the two others."""
+
+    form: Form
+    target: int
+
+    def check(self) -> None:
+        _plain(self.form)
+        left, right = [leg for i, leg in enumerate(self.form.legs) if i != self.target]
+        self._bilinear(left, right, self.form.legs[self.target])
+
+    def _table(self) -> list[Row]:
+        raise AssertionError("a declared function is not a contraction")
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        from .tensors import Section
+
+        # Fixing leg a and transposing exchanges the free leg and the target: ⟨u ⋄ v, w⟩ = ⟨v, (u⋄)*w⟩.
+        sources = [i for i in range(3) if i != self.target]
+        fixed, free = sources[side], sources[1 - side]
+        after = [i for i in range(3) if i != free]
+        return Section(DeclaredBilinear(self.form, free), after.index(fixed), leaves)
+
+    @property
+    def definition(self) -> Term:
+        return self
+
+
+def _plain(form: Form) -> None:
+    for leg in form.legs:
+        if not leg.plain:
+            raise SpaceError(f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are added with space=…)")
+
+
+def declare_linear(
+    function: Callable[[Any], Any], adjoint: Callable[[Any], Any], domain: Space, codomain: Space, name: str, batched: bool
+) -> Term:
+    """A linear function from its implementation and that of its adjoint."""
+    return DeclaredLinear(Form(name, (domain, codomain), (adjoint, function), batched), 1)
+
+
+def declare_bilinear(
+    function: Callable[[Any, Any], Any],
+    left_adjoint: Callable[[Any, Any], Any] | None,
+    right_adjoint: Callable[[Any, Any], Any] | None,
+    spaces: tuple[Space, Space, Space],
+    name: str,
+    batched: bool,
+) -> Bilinear:
+    """A bilinear function from its implementation and those of its sections' adjoints.
+
+    left_adjoint(u, w) = (u ⋄)* w ∈ V and right_adjoint(v, w) = (⋄ v)* w ∈ U.
+    """
+    return DeclaredBilinear(Form(name, spaces, (right_adjoint, left_adjoint, function), batched), 2)

@@ -1,0 +1,255 @@
+"""Open combinators: functions that fit many spaces and become terms when they meet one.
+
+`fit(f, V)` is f as a term with domain V. A composition whose inner part is typed is typed at once, so errors appear where the term is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ..errors import SpaceError
+from ..interning import derived
+from ..sets import Seg, Set
+from ..spaces import Copower, DirectSum, Space, Weighted
+from ..stackless import Rule, solve
+from .core import Arrow, Compose, Const, Id, Term, ZeroMap
+from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Unpack
+from .weights import Forget
+
+
+class Open(Arrow):
+    """A function without a fixed domain; `f.at(V)` is the term. `known` is the codomain where it is certain already."""
+
+    known: Space | None = derived()
+
+    def check(self) -> None:
+        self._set(known=None)
+
+
+class Combinator(Open):
+    """A named open combinator: maker(V, *parameters) is the term at V."""
+
+    name: str
+    maker: Callable[..., Term]
+    parameters: tuple[Any, ...]
+
+    def __call__(self, *args: Any) -> Any:
+        if args and all([isinstance(a, Space) for a in args]):
+            return self._typed(*args)
+        return super().__call__(*args)
+
+    def _typed(self, *spaces: Space) -> Term:
+        if self.maker is zero_at and len(spaces) == 2:
+            return ZeroMap(*spaces)
+        if len(spaces) > 1:
+            raise SpaceError(f"{self.name} is typed by its domain, one space; got {len(spaces)}")
+        return fit(self, spaces[0])
+
+
+class OpenConst(Open):
+    """K_w, waiting for its domain."""
+
+    target: Space
+    leaves: tuple[Any, ...]
+
+    def check(self) -> None:
+        self._set(known=self.target)
+
+
+class OpenCompose(Open):
+    """g ∘ f, waiting for f's domain."""
+
+    outer: Arrow
+    inner: Arrow
+
+    def check(self) -> None:
+        middle = codomain_of(self.inner)
+        self._set(known=codomain_of(self.outer) if middle is None else fit(self.outer, middle).codomain)
+
+
+class OpenFamily(Open):
+    """A family Π, ⟨⟩, [] or Δ with open members."""
+
+    kind: str
+    terms: tuple[Arrow, ...]
+
+    def check(self) -> None:
+        parts = [codomain_of(t) for t in self.terms]
+        ready = self.kind != "[]" and parts and None not in parts
+        self._set(known=DirectSum(Seg(len(parts)), cast("tuple[Space, ...]", tuple(parts)), None) if ready else None)
+
+
+class OpenMap(Open):
+    """f^X, waiting for f's domain."""
+
+    term: Arrow
+    index: Set
+
+
+class OpenPointwise(Open):
+    """f + g, f · g, f / g, f ** k with open members: maker(*terms, *parameters) once they are typed."""
+
+    symbol: str
+    maker: Callable[..., Term]
+    terms: tuple[Arrow, ...]
+    parameters: tuple[Any, ...]
+
+
+def codomain_of(f: Arrow) -> Space | None:
+    """The codomain, where it is known."""
+    return f.codomain if isinstance(f, Term) else cast(Open, f).known
+
+
+def _arrow(f: Any, what: str) -> Arrow:
+    if isinstance(f, Arrow):
+        return f
+    raise SpaceError(f"{what} takes functions in combinatory form; got {f!r}")
+
+
+def compose(g: Any, f: Any) -> Arrow:
+    """g ∘ f."""
+    if not isinstance(f, Arrow):
+        from ..maps.linear_map import LinearMap
+
+        if isinstance(f, LinearMap):
+            return NotImplemented
+        raise SpaceError(f"cannot compose g @ f: f must be a function, got {f!r}; to apply g to a vector write g(v)")
+    if isinstance(f, Term):
+        return connect(fit(g, f.codomain) if not isinstance(g, Term) else g, f)
+    return OpenCompose(g, f)
+
+
+def connect(g: Term, f: Term) -> Term:
+    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates them."""
+    if g.domain is not f.codomain:
+        bridge = coerce(f.codomain, g.domain)
+        if bridge is not None:
+            return Compose(g, Compose(bridge, f))
+    return Compose(g, f)
+
+
+def coerce(source: Space, target: Space) -> Term | None:
+    """The map that changes nothing but the way a vector is held, if there is one."""
+    match source, target:
+        case Weighted(), _ if source.base is target:
+            return Forget(source)
+        case Copower(), DirectSum() if target is Unpack(source.base, source.index).codomain:
+            return Unpack(source.base, source.index)
+        case DirectSum(), Copower() if source is Pack(target.base, target.index).domain:
+            return Pack(target.base, target.index)
+        case _:
+            return None
+
+
+def fit(f: Arrow, space: Space) -> Term:
+    """f as a term with the given domain."""
+    if isinstance(f, Term):
+        return _fit_term(f, space)
+    return solve((f, space), _fit)
+
+
+def _fit_term(f: Term, space: Space) -> Term:
+    if f.domain is space:
+        return f
+    bridge = coerce(space, f.domain)
+    if bridge is None:
+        raise SpaceError(f"{f} starts at {f.domain}, but is used at {space}")
+    return Compose(f, bridge)
+
+
+def _fit(f: Arrow, space: Space) -> Rule:
+    match f:
+        case Term():
+            return _fit_term(f, space)
+        case OpenConst():
+            return Const(space, f.target, f.leaves)
+        case Combinator():
+            return f.maker(space, *f.parameters)
+        case OpenCompose():
+            first = yield f.inner, space
+            second = yield f.outer, first.codomain
+            return connect(second, first)
+        case OpenFamily(kind="⟨⟩"):
+            forked: list[Term] = []
+            for t in f.terms:
+                forked.append((yield t, space))
+            return Fork(tuple(forked))
+        case OpenFamily():
+            inside, bridge = family(space, len(f.terms), f.kind)
+            typed: list[Term] = []
+            for t, part in zip(f.terms, inside.summands, strict=True):
+                typed.append((yield t, part))
+            made = _family_term(f.kind, tuple(typed), inside)
+            return made if bridge is None else Compose(made, bridge)
+        case OpenMap():
+            if not isinstance(space, Copower) or space.index is not f.index:
+                raise SpaceError(f"a function mapped over {f.index} starts at V^{f.index}, but is used at {space}")
+            body = yield f.term, space.base
+            return Map(body, f.index)
+        case OpenPointwise():
+            members: list[Term] = []
+            for t in f.terms:
+                members.append((yield t, space))
+            return f.maker(*members, *f.parameters)
+        case _:
+            raise TypeError(f"not a function: {f!r}")
+
+
+def family(space: Space, count: int, kind: str) -> tuple[DirectSum, Term | None]:
+    """The direct sum of `count` components that a family acts on, and the map into it."""
+    inside, bridge = space, None
+    if isinstance(inside, Weighted):
+        inside, bridge = inside.base, Forget(inside)
+    if isinstance(inside, Copower) and inside.index.size == count:
+        unpack = Unpack(inside.base, inside.index)
+        bridge = unpack if bridge is None else Compose(unpack, bridge)
+        inside = unpack.codomain
+    if not isinstance(inside, DirectSum) or len(inside.summands) != count:
+        raise SpaceError(f"a family {kind} of {count} functions needs a direct sum of {count} spaces; got {space}")
+    return inside, bridge
+
+
+def _family_term(kind: str, terms: tuple[Term, ...], space: DirectSum) -> Term:
+    match kind:
+        case "Π":
+            return Par(terms, space.index, space.form)
+        case "Δ":
+            return BlockDiag(terms, space.index, space.form)
+        case "[]":
+            joined = Join(terms)
+            return joined if joined.domain is space else _renamed(joined, space)
+        case _:
+            raise TypeError(f"not a family: {kind}")
+
+
+def _renamed(t: Term, space: DirectSum) -> Term:
+    from .sums import Regroup
+
+    return Compose(t, Regroup(space, t.domain))
+
+
+def make_family(kind: str, terms: tuple[Any, ...]) -> Arrow:
+    """Π, ⟨⟩, [] or Δ of functions: a term where all are typed, open otherwise."""
+    arrows = tuple([_arrow(t, kind) for t in terms])
+    if not all([isinstance(t, Term) for t in arrows]):
+        return OpenFamily(kind, arrows)
+    typed = cast("tuple[Term, ...]", arrows)
+    if kind == "⟨⟩":
+        return Fork(typed)
+    return _family_term(kind, typed, DirectSum(Seg(len(typed)), tuple([t.domain for t in typed]), None))
+
+
+def mapped(f: Arrow, index: Set) -> Arrow:
+    """f^X."""
+    return Map(f, index) if isinstance(f, Term) else OpenMap(f, index)
+
+
+def identity_at(space: Space) -> Term:
+    """id at V."""
+    return Id(space)
+
+
+def zero_at(space: Space) -> Term:
+    """0 : V ⊸ V; `zero(V, W)` has another codomain."""
+    return ZeroMap(space, space)

@@ -1,0 +1,444 @@
+"""Tensor products: the contraction ⊛, what it gives (⊗, ⊙, scalar, matrix and Hadamard products), sections, and the unitary
+operators bra, ket, transpose, assoc, distrib with their inverses   (§3.1 – §3.3)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..errors import SpaceError
+from ..interning import derived
+from ..ops import contraction
+from ..sets import Seg
+from ..spaces import Copower, DirectSum, R, Space, Tensor, direct_sum, real_space
+from .core import Compose, Derived, Term
+from .sums import Map, Par, Regroup, Zip
+
+Labels = tuple[int, ...]
+
+
+class Row(NamedTuple):
+    """One leaf of the result gets the contraction of one leaf of each argument; `metric` weights the second one's first axes."""
+
+    out: int
+    left: int
+    right: int
+    labels: tuple[Labels, Labels, Labels]
+    metric: tuple[Any, ...] = ()
+
+
+class Bilinear(Term):
+    """⋄ : U × V → W, linear in each argument."""
+
+    left: Space = derived()
+    right: Space = derived()
+
+    def _bilinear(self, left: Space, right: Space, codomain: Space) -> None:
+        self._set(left=left, right=right)
+        self._type(direct_sum(left, right), codomain, False)
+
+    @cached_property
+    def table(self) -> list[Row]:
+        """The function on leaves."""
+        return self._table()
+
+    def _table(self) -> list[Row]:
+        raise NotImplementedError
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        """(u ⋄)* for side 0, (⋄ v)* for side 1."""
+        raise NotImplementedError
+
+    @property
+    def definition(self) -> Term:
+        """The function in terms of ⊛."""
+        raise NotImplementedError
+
+
+class Section(Term):
+    """(u ⋄) : V ⊸ W, or (⋄ v) : U ⊸ W: a bilinear function with its argument at `side` fixed, given by its leaves."""
+
+    bilinear: Bilinear
+    side: int
+    leaves: tuple[Any, ...]
+
+    def check(self) -> None:
+        free = self.bilinear.left if self.side else self.bilinear.right
+        self._type(free, self.bilinear.codomain, True)
+
+    @property
+    def value(self) -> Any:
+        """The fixed argument."""
+        space = self.bilinear.right if self.side else self.bilinear.left
+        return space.wrap(list(self.leaves))
+
+
+def _run(start: int, shape: tuple[int, ...]) -> Labels:
+    return tuple(range(start, start + len(shape)))
+
+
+class Contract(Bilinear):
+    """⊛ : (W ⊗ V) × (V ⊗ U) → W ⊗ U,  (w ⊗ v) ⊛ (v' ⊗ u) = (v ⊙ v')·(w ⊗ u)   (§3.1)."""
+
+    first: Space
+    middle: Space
+    last: Space
+
+    def check(self) -> None:
+        W, V, U = self.first, self.middle, self.last
+        self._bilinear(Tensor(W, V), Tensor(V, U), Tensor(W, U))
+
+    def _table(self) -> list[Row]:
+        ws, vs, us = self.first.leaves, self.middle.leaves, self.last.leaves
+        rows: list[Row] = []
+        for i, w in enumerate(ws):
+            for j, v in enumerate(vs):
+                for k, u in enumerate(us):
+                    lw = _run(0, w.shape)
+                    lv = _run(len(lw), v.shape)
+                    lu = _run(len(lw) + len(lv), u.shape)
+                    labels = ((*lw, *lv), (*lv, *lu), (*lw, *lu))
+                    rows.append(Row(i * len(us) + k, i * len(vs) + j, j * len(us) + k, labels, v.weights))
+        return rows
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        W, V, U = self.first, self.middle, self.last
+        if side == 0:
+            return Section(Contract(V, W, U), 0, transposed(leaves, W, V))  # (v⊛)* = (vᵀ⊛)
+        return Section(Contract(W, U, V), 1, transposed(leaves, V, U))  # (⊛w)* = (⊛wᵀ)
+
+    @property
+    def definition(self) -> Term:
+        return self
+
+
+def transposed(leaves: tuple[Any, ...], V: Space, W: Space) -> tuple[Any, ...]:
+    """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W."""
+    rows, cols = V.leaves, W.leaves
+    found: list[Any] = []
+    for j, w in enumerate(cols):
+        for i, v in enumerate(rows):
+            labels = _run(0, (*v.shape, *w.shape))
+            turned = (*labels[len(v.shape) :], *labels[: len(v.shape)])
+            leaf = leaves[i * len(cols) + j]
+            found.append(contraction((labels,), turned).run(leaf) if labels else leaf)
+    return tuple(found)
+
+
+class Outer(Bilinear):
+    """⊗ : V × W → V ⊗ W,  v ⊗ w = ket(v) ⊛ bra(w)."""
+
+    first: Space
+    last: Space
+
+    def check(self) -> None:
+        self._bilinear(self.first, self.last, Tensor(self.first, self.last))
+
+    def _table(self) -> list[Row]:
+        rows: list[Row] = []
+        for i, v in enumerate(self.first.leaves):
+            for j, w in enumerate(self.last.leaves):
+                lv, lw = _run(0, v.shape), _run(len(v.shape), w.shape)
+                rows.append(Row(i * len(self.last.leaves) + j, i, j, (lv, lw, (*lv, *lw))))
+        return rows
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        V, W = self.first, self.last
+        if side == 0:
+            return Compose(Unbra(W), Section(Contract(R, V, W), 0, leaves))  # (u⊗)* = unbra • (bra(u)⊛)
+        return Compose(Unket(V), Section(Contract(V, W, R), 1, leaves))  # (⊗w)* = unket • (⊛ket(w))
+
+    @property
+    def definition(self) -> Term:
+        V, W = self.first, self.last
+        return Compose(Contract(V, R, W), Par((Ket(V), Bra(W)), Seg(2), None))
+
+
+class Inner(Bilinear):
+    """⊙ : V × V → ℝ,  v₁ ⊙ v₂ = |bra(v₁) ⊛ ket(v₂)|."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._bilinear(self.space, self.space, R)
+
+    def _table(self) -> list[Row]:
+        leaves = self.space.leaves
+        return [Row(0, i, i, (_run(0, v.shape), _run(0, v.shape), ()), v.weights) for i, v in enumerate(leaves)]
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        return Section(ScalarMul(self.space), 1, leaves)  # (u⊙)* = (·u)
+
+    @property
+    def definition(self) -> Term:
+        V = self.space
+        return Compose(Compose(Unbra(R), Contract(R, V, R)), Par((Bra(V), Ket(V)), Seg(2), None))
+
+
+class ScalarMul(Bilinear):
+    """· : ℝ × V → V,  k · v = |bra(k) ⊛ bra(v)|."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._bilinear(R, self.space, self.space)
+
+    def _table(self) -> list[Row]:
+        leaves = self.space.leaves
+        return [Row(i, 0, i, ((), _run(0, v.shape), _run(0, v.shape))) for i, v in enumerate(leaves)]
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        if side == 0:
+            return Section(self, 0, leaves)  # (k·)* = (k·)
+        return Section(Inner(self.space), 1, leaves)  # (·v)* = (⊙v)
+
+    @property
+    def definition(self) -> Term:
+        V = self.space
+        return Compose(Compose(Unbra(V), Contract(R, R, V)), Par((Bra(R), Bra(V)), Seg(2), None))
+
+
+class MatVec(Bilinear):
+    """⋆ : ℝ^(X×Y) × ℝ^Y → ℝ^X, matrix times vector,  A ⋆ x = unket(A ⊛ ket(x)). Row and column axes by their sizes."""
+
+    rows: tuple[int, ...]
+    cols: tuple[int, ...]
+
+    def check(self) -> None:
+        self._bilinear(real_space((*self.rows, *self.cols)), real_space(self.cols), real_space(self.rows))
+
+    def _table(self) -> list[Row]:
+        lx, ly = _run(0, self.rows), _run(len(self.rows), self.cols)
+        return [Row(0, 0, 0, ((*lx, *ly), ly, lx))]
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        X, Y = real_space(self.rows), real_space(self.cols)
+        if side == 0:
+            return Section(MatVec(self.cols, self.rows), 0, transposed(leaves, X, Y))  # (A⋆)* = (Aᵀ⋆)
+        return Compose(Regroup(Tensor(X, Y), self.left), Section(Outer(X, Y), 1, leaves))  # (⋆x)* = (⊗x)
+
+    @property
+    def definition(self) -> Term:
+        X, Y = real_space(self.rows), real_space(self.cols)
+        arguments = Par((Regroup(self.left, Tensor(X, Y)), Ket(Y)), Seg(2), None)
+        return Compose(Compose(Unket(X), Contract(X, Y, R)), arguments)
+
+
+class MatMul(Bilinear):
+    """ℝ^(X×Y) × ℝ^(Y×Z) → ℝ^(X×Z), matrix times matrix: ⊛ through ℝ^X ⊗ ℝ^Y ≅ ℝ^(X×Y)."""
+
+    rows: tuple[int, ...]
+    inner: tuple[int, ...]
+    cols: tuple[int, ...]
+
+    def check(self) -> None:
+        X, Y, Z = self.rows, self.inner, self.cols
+        self._bilinear(real_space((*X, *Y)), real_space((*Y, *Z)), real_space((*X, *Z)))
+
+    def _table(self) -> list[Row]:
+        lx = _run(0, self.rows)
+        ly = _run(len(lx), self.inner)
+        lz = _run(len(lx) + len(ly), self.cols)
+        return [Row(0, 0, 0, ((*lx, *ly), (*ly, *lz), (*lx, *lz)))]
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        X, Y, Z = real_space(self.rows), real_space(self.inner), real_space(self.cols)
+        if side == 0:
+            return Section(MatMul(self.inner, self.rows, self.cols), 0, transposed(leaves, X, Y))
+        return Section(MatMul(self.rows, self.cols, self.inner), 1, transposed(leaves, Y, Z))
+
+    @property
+    def definition(self) -> Term:
+        X, Y, Z = real_space(self.rows), real_space(self.inner), real_space(self.cols)
+        arguments = Par((Regroup(self.left, Tensor(X, Y)), Regroup(self.right, Tensor(Y, Z))), Seg(2), None)
+        return Compose(Compose(Regroup(Tensor(X, Z), self.codomain), Contract(X, Y, Z)), arguments)
+
+
+class Hadamard(Bilinear):
+    """∗ : ℝ^X × ℝ^X → ℝ^X, the product at every index,  = (·)^X ∘ zip."""
+
+    space: Space
+
+    def check(self) -> None:
+        if not isinstance(self.space, Copower) or self.space.base is not R:
+            raise SpaceError(f"the Hadamard product multiplies elements of ℝ^X; got {self.space}")
+        self._bilinear(self.space, self.space, self.space)
+
+    def _table(self) -> list[Row]:
+        return [Row(i, i, i, (_run(0, v.shape),) * 3) for i, v in enumerate(self.space.leaves)]
+
+    def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
+        return Section(self, side, leaves)  # (u∗)* = (u∗)
+
+    @property
+    def definition(self) -> Term:
+        assert isinstance(self.space, Copower)
+        return Compose(Map(ScalarMul(R), self.space.index), Zip(direct_sum(self.space, self.space)))
+
+
+# -- unitary operators ----------------------------------------------------------------------------------
+
+
+class Unitary(Term):
+    """A linear isometry onto; its inverse is its adjoint."""
+
+    @property
+    def inverse(self) -> Term:
+        raise NotImplementedError
+
+
+class Bra(Unitary):
+    """bra : V ⊸ ℝ ⊗ V,  bra(v) = 1 ⊗ v."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._type(self.space, Tensor(R, self.space), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Unbra(self.space)
+
+
+class Unbra(Unitary):
+    """unbra : ℝ ⊗ V ⊸ V,  |k ⊗ v| = k · v."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._type(Tensor(R, self.space), self.space, True)
+
+    @property
+    def inverse(self) -> Term:
+        return Bra(self.space)
+
+
+class Ket(Unitary):
+    """ket : V ⊸ V ⊗ ℝ,  ket(v) = v ⊗ 1."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._type(self.space, Tensor(self.space, R), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Unket(self.space)
+
+
+class Unket(Unitary):
+    """unket : V ⊗ ℝ ⊸ V,  |v ⊗ k| = k · v."""
+
+    space: Space
+
+    def check(self) -> None:
+        self._type(Tensor(self.space, R), self.space, True)
+
+    @property
+    def inverse(self) -> Term:
+        return Ket(self.space)
+
+
+class Transpose(Unitary):
+    """(_)ᵀ : V ⊗ W ⊸ W ⊗ V,  (v ⊗ w)ᵀ = w ⊗ v."""
+
+    first: Space
+    last: Space
+
+    def check(self) -> None:
+        self._type(Tensor(self.first, self.last), Tensor(self.last, self.first), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Transpose(self.last, self.first)
+
+
+class Assoc(Unitary):
+    """assoc : (U ⊗ V) ⊗ W ⊸ U ⊗ (V ⊗ W)."""
+
+    first: Space
+    middle: Space
+    last: Space
+
+    def check(self) -> None:
+        U, V, W = self.first, self.middle, self.last
+        self._type(Tensor(Tensor(U, V), W), Tensor(U, Tensor(V, W)), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Unassoc(self.first, self.middle, self.last)
+
+
+class Unassoc(Unitary):
+    """unassoc : U ⊗ (V ⊗ W) ⊸ (U ⊗ V) ⊗ W."""
+
+    first: Space
+    middle: Space
+    last: Space
+
+    def check(self) -> None:
+        U, V, W = self.first, self.middle, self.last
+        self._type(Tensor(U, Tensor(V, W)), Tensor(Tensor(U, V), W), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Assoc(self.first, self.middle, self.last)
+
+
+def _distributed(sums: Space, right: Space) -> Space:
+    match sums:
+        case DirectSum():
+            return DirectSum(sums.index, tuple([Tensor(s, right) for s in sums.summands]), sums.form)
+        case Copower():
+            return Copower(Tensor(sums.base, right), sums.index)
+        case _:
+            raise SpaceError(f"distrib needs a direct sum or copower on the left of ⊗; got {sums} ⊗ {right}")
+
+
+class Distrib(Unitary):
+    """distrib : (⊕V_x) ⊗ W ⊸ ⊕(V_x ⊗ W)."""
+
+    sums: Space
+    last: Space
+
+    def check(self) -> None:
+        self._type(Tensor(self.sums, self.last), _distributed(self.sums, self.last), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Undistrib(self.sums, self.last)
+
+
+class Undistrib(Unitary):
+    """undistrib : ⊕(V_x ⊗ W) ⊸ (⊕V_x) ⊗ W."""
+
+    sums: Space
+    last: Space
+
+    def check(self) -> None:
+        self._type(_distributed(self.sums, self.last), Tensor(self.sums, self.last), True)
+
+    @property
+    def inverse(self) -> Term:
+        return Distrib(self.sums, self.last)
+
+
+class Labelled(Derived):
+    """A labelled contraction of any number of arrays, Σ over labels of their product: what a program's contraction step is as a term."""
+
+    labels: tuple[Labels, ...]
+    out: Labels
+    shapes: tuple[tuple[int, ...], ...]
+    extra: tuple[tuple[int, int], ...]
+
+    def check(self) -> None:
+        spaces = [real_space(s) for s in self.shapes]
+        domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
+        op = contraction(self.labels, self.out, dict(self.extra))
+        self._type(domain, real_space(op.result(self.shapes)), len(spaces) == 1)
+
+    @property
+    def definition(self) -> Term:
+        return self
+
+
