@@ -12,6 +12,7 @@ from .errors import IndexSetError, LinearityError, RelationError, RieszError, Sp
 from .maps.linear_map import LinearMap
 from .relations import Relation
 from .sets import Set, seg
+from .show.explain import explain
 from .spaces import R, Space, direct_sum, space_of
 from .spaces import zero_space as Zero
 from .terms.combinators import (

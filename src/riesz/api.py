@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, cast
 
-from .calculus.derive import Derived, affine_numbers, affine_program, derive_program, lower, reverse_numbers, specialise
+from .calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, reverse_numbers, specialise
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
 from .calculus.interpret import interpret, leaves_of
@@ -270,12 +271,25 @@ class Derivation:
 
     def __init__(self, term: Term) -> None:
         self.function = term
-        V, W = term.domain, term.codomain
-        parts: Derived = derive_program(lower(term))
-        self.value = Value(parts.value, V, W)
-        self.derivative = Family(parts.derivative, V, V, W)
-        adjoint = parts.adjoint if V.plain and W.plain else _weighted(parts.adjoint, V, W)
-        self.adjoint = Family(adjoint, V, W, V)
+        self.programs: Derivative = derive_program(lower(term))
+
+    @cached_property
+    def value(self) -> Value:
+        """f as a program."""
+        return Value(self.programs.value, self.function.domain, self.function.codomain)
+
+    @cached_property
+    def derivative(self) -> Family:
+        """x ↦ f'(x)."""
+        V, W = self.function.domain, self.function.codomain
+        return Family(self.programs.derivative, V, V, W)
+
+    @cached_property
+    def adjoint(self) -> Family:
+        """x ↦ f'(x)*."""
+        V, W = self.function.domain, self.function.codomain
+        transpose = self.programs.adjoint
+        return Family(transpose if V.plain and W.plain else _weighted(transpose, V, W), V, W, V)
 
     @property
     def size(self) -> int:

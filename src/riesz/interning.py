@@ -31,11 +31,30 @@ def derived(*, init: Literal[False] = False) -> Any:
     return derived
 
 
+class _Entry(weakref.ref[Any]):
+    """A weak reference that knows its key, so that a node nobody holds leaves the table."""
+
+    __slots__ = ("key",)
+
+    def __new__(cls, node: Any, callback: Any, key: Any) -> _Entry:
+        self = super().__new__(cls, node, callback)
+        self.key = key
+        return self
+
+    def __init__(self, node: Any, callback: Any, key: Any) -> None:
+        super().__init__(node, callback)
+
+
+def _forget(entry: _Entry) -> None:
+    if Interned._table.get(entry.key) is entry:  # pyright: ignore[reportPrivateUsage]
+        del Interned._table[entry.key]  # pyright: ignore[reportPrivateUsage]
+
+
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(derived,))
 class Interned(type):
     """Metaclass: annotated fields become constructor arguments; equal arguments give the same object."""
 
-    _table: ClassVar[weakref.WeakValueDictionary[Any, Any]] = weakref.WeakValueDictionary()
+    _table: ClassVar[dict[Any, _Entry]] = {}
     _lock = threading.Lock()
 
     def __init__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> None:
@@ -52,16 +71,20 @@ class Interned(type):
         if named or len(args) != len(cls.fields):
             args = cls._complete(args, named)
         key = (cls, *[a if isinstance(type(a), Interned) else _atom(a) for a in args])
-        found = Interned._table.get(key)
+        entry = Interned._table.get(key)
+        found = None if entry is None else entry()
         if found is not None:
             return found
         node = cls.__new__(cls)
-        store = node.__dict__
-        for field, value in zip(cls.fields, args, strict=True):
-            store[field] = value
+        node.__dict__.update(zip(cls.fields, args, strict=True))
         node.check()
-        with Interned._lock:
-            return Interned._table.setdefault(key, node)
+        with Interned._lock:  # two threads may have built the same node: the first one counts
+            entry = Interned._table.get(key)
+            found = None if entry is None else entry()
+            if found is None:
+                found = node
+                Interned._table[key] = _Entry(node, _forget, key)
+        return found
 
     def _complete(cls, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         rest = cls.fields[len(args) :]

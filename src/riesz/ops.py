@@ -7,7 +7,7 @@ in each of them apart, an `Elementwise` one is a named primitive p^X. Nothing el
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,14 @@ Labels = tuple[int, ...]
 
 class Op(Node):
     """An operation on leaves."""
+
+    def shape_of(self, shapes: tuple[Shape, ...]) -> Any:
+        """The shape of the result, remembered."""
+        known = self.__dict__.setdefault("_shapes", {})
+        shape = known.get(shapes)
+        if shape is None:
+            shape = known[shapes] = self.result(shapes)
+        return shape
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
         """The shape of the result."""
@@ -62,7 +70,7 @@ class Elementwise(Op):
         return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
-        return self.primitive.run(*[dense(x) for x in xs])
+        return self.primitive.run(*[x.dense() if type(x) is Formal else x for x in xs])
 
 
 class Contraction(Multilinear):
@@ -72,6 +80,11 @@ class Contraction(Multilinear):
     labels: tuple[Labels, ...]
     out: Labels
     extra: tuple[tuple[int, int], ...] = ()
+
+    def check(self) -> None:
+        lost = [label for label, _ in self.extra if label not in self.out or any([label in ls for ls in self.labels])]
+        if lost:
+            raise ValueError(f"contraction: the extra labels {lost} must occur in the result and in no argument")
 
     def sizes(self, shapes: tuple[Shape, ...]) -> dict[int, int]:
         """The size of each label."""
@@ -87,11 +100,22 @@ class Contraction(Multilinear):
         return tuple([sizes[label] for label in self.out])
 
     def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
+        known = self.__dict__.setdefault("_transposes", {})
+        if (k, shapes) not in known:
+            known[k, shapes] = self._transpose(k, shapes)
+        return known[k, shapes]
+
+    def _transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
         sizes = self.sizes(shapes)
         labels = (*self.labels[:k], self.out, *self.labels[k + 1 :])
         out = self.labels[k]
         extra = {label: sizes[label] for label in out if not any(label in ls for ls in labels)}
         return contraction(labels, out, extra)
+
+    @cached_property
+    def swapped(self) -> Contraction:
+        """The same product with its two arguments exchanged."""
+        return contraction(self.labels[::-1], self.out, dict(self.extra))
 
     @cached_property
     def _kernel(self) -> Callable[..., Any]:
@@ -103,7 +127,7 @@ class Contraction(Multilinear):
                 return lambda a: single(np.asarray(a), la, out, self.sizes((np.shape(a),)))
             case (la, lb) if la == lb == out:
                 return _product
-            case (la, lb) if simple and not out and not la:
+            case ((), ()) if simple and not out:
                 return _product
             case (la, lb) if simple and set(out) <= {*la, *lb}:
                 return lambda a, b: _scalar(pair(a, la, b, lb, out), out)
@@ -151,13 +175,19 @@ def _scalar(a: Any, out: Labels) -> Any:
 
 def contraction(labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None) -> Contraction:
     """A contraction with its labels renamed in order of appearance."""
+    return _contraction(labels, out, tuple(extra.items()) if extra else ())
+
+
+@lru_cache(maxsize=4096)
+def _contraction(labels: tuple[Labels, ...], out: Labels, extra: tuple[tuple[int, int], ...]) -> Contraction:
     names: dict[int, int] = {}
     renamed = tuple([tuple([names.setdefault(label, len(names)) for label in ls]) for ls in labels])
     result = tuple([names.setdefault(label, len(names)) for label in out])
-    rest = tuple(sorted([(names.setdefault(label, len(names)), n) for label, n in (extra or {}).items()]))
+    rest = tuple(sorted([(names.setdefault(label, len(names)), n) for label, n in extra]))
     return Contraction(renamed, result, rest)
 
 
+@cache
 def times(ndim: int) -> Contraction:
     """The pointwise product of two arrays of one shape."""
     axes = tuple(range(ndim))

@@ -54,9 +54,9 @@ class Relation(Node):
         match self, other:
             case (Empty(), _) | (_, Empty()):
                 return Empty(self.source, other.target)
-            case Diagonal(), _:
+            case Diagonal(), _ if self.source is self.target:
                 return other
-            case _, Diagonal():
+            case _, Diagonal() if other.source is other.target:
                 return self
             case Full(), Full():
                 return Full(self.source, other.target, self.times * other.times * self.target.size)
@@ -65,7 +65,13 @@ class Relation(Node):
             case Gather(), Gather():
                 return other.converse.then(self.converse).converse
             case _:
-                return _from_matrix(self.source, other.target, self.matrix() @ other.matrix())
+                return _from_matrix(self.source, other.target, self._product(other))
+
+    def _product(self, other: Relation) -> Any:
+        exact, rough = self.matrix() @ other.matrix(), self.matrix().astype(float) @ other.matrix().astype(float)
+        if rough.nnz and rough.max() > 2.0**53:
+            raise RelationError(f"following {self} by {other} counts some pair more than 2^53 times; apply the two one after the other instead")
+        return exact
 
     def matrix(self) -> Any:
         """|source| × |target| multiplicities as a SciPy CSR array."""
@@ -138,11 +144,6 @@ class Diagonal(Relation):
         every = np.arange(self.source.size)
         return every, every, np.ones_like(every)
 
-    def then(self, other: Relation) -> Relation:
-        if self.source is not self.target and self.target is other.source:
-            return _from_matrix(self.source, other.target, self.matrix() @ other.matrix())
-        return super().then(other)
-
 
 class Full(Relation):
     """X × Y, every pair, each `times` times: a sum, broadcast."""
@@ -212,6 +213,9 @@ class Point(Relation):
 
     at: int
 
+    def check(self) -> None:
+        _within(np.array([self.at]), self.source, "the point")
+
     @property
     def converse(self) -> Relation:
         return Place(self.target, self.source, self.at)
@@ -228,6 +232,9 @@ class Place(Relation):
     """{((), x)} for one x: red is the injection ι_x."""
 
     at: int
+
+    def check(self) -> None:
+        _within(np.array([self.at]), self.target, "the point")
 
     @property
     def converse(self) -> Relation:

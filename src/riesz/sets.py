@@ -78,9 +78,9 @@ class Seg(Set):
     n: int
 
     def check(self) -> None:
-        if isinstance(cast(Any, self.n), bool) or not isinstance(cast(Any, self.n), (int, np.integer)) or self.n < 0:
+        if type(cast(Any, self.n)) is not int or self.n < 0:
             raise IndexSetError(f"seg({self.n!r}): a segment has a number of elements, an integer ≥ 0")
-        self._set(n=int(self.n), size=int(self.n), box=(int(self.n),))
+        self._set(size=self.n, box=(self.n,))
 
     def element(self, position: int) -> int:
         if not 0 <= position < self.n:
@@ -88,10 +88,13 @@ class Seg(Set):
         return position
 
     def position(self, element: Any) -> int:
-        whole = isinstance(element, (int, np.integer)) and not isinstance(element, bool)
-        if not whole or not 0 <= element < self.n:
+        if not _whole(element) or not 0 <= element < self.n:
             raise self._refuse(element, f"its elements are the integers 0 to {self.n - 1}" if self.n else "it is empty")
         return int(element)
+
+
+def _whole(k: Any) -> bool:
+    return isinstance(k, (int, np.integer)) and not isinstance(k, bool)
 
 
 class Product(Set):
@@ -146,7 +149,7 @@ class Plus(Set):
 
     def position(self, element: Any) -> int:
         match element:
-            case (int() as which, part) if 0 <= which < len(self.summands):
+            case (which, part) if _whole(which) and 0 <= which < len(self.summands):
                 return self.offsets[which] + self.summands[which].position(part)
             case _:
                 raise self._refuse(element, f"its elements are pairs (which, element), which < {len(self.summands)}")
@@ -164,7 +167,7 @@ def seg(n: int) -> Seg:
     >>> len(seg(3) + seg(4))
     7
     """
-    return Seg(n)
+    return Seg(int(n) if isinstance(cast(Any, n), np.integer) else n)
 
 
 def boxes(index: Set) -> list[tuple[Set, np.ndarray[Any, Any] | None]]:

@@ -61,8 +61,8 @@ class Formal:
         sizes = dict(enumerate(self.shape))
         total: Any = None
         for k, factors in self.terms:
-            product = multiply_out(factors, axes, sizes)
-            if not (type(k) is float and k == 1.0):
+            product = multiply_out(factors, axes, sizes) if factors else np.broadcast_to(k, self.shape)
+            if factors and not (type(k) is float and k == 1.0):
                 charge(product.size)
                 product = k * product
             total = product if total is None else total + product

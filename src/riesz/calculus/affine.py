@@ -44,15 +44,19 @@ class Affine:
         """The shape of a leaf."""
         return self.base.shape(pair.value)
 
+    def scale(self, k: float, x: Pair) -> Pair:
+        """(k·), a linear map."""
+        return Pair(self.base.scale(k, x.value), None if x.wire is None else self.tape.scale(k, x.wire))
+
     def step(self, op: Op, args: Sequence[Pair]) -> Pair:
         """One operation, by its kind."""
+        if type(op) is Elementwise:
+            return self._primitive(op, args)
         values = [a.value for a in args]
         y = self.base.step(op, values)
         live = tuple([i for i, a in enumerate(args) if a.wire is not None])
         if not live:
             return Pair(y, None)  # a constant function of x
-        if isinstance(op, Elementwise):
-            return Pair(y, self._primitive(op, values, y, args, live))
         if isinstance(op, Linear):
             return Pair(y, self._linear(op, y, args, live))
         if isinstance(op, Multilinear):
@@ -71,13 +75,20 @@ class Affine:
 
     def _multilinear(self, op: Multilinear, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> int:
         """⋄^[1](u, v) = (u ⋄ v, (u⋄) • π₁ + (⋄v) • π₀), for any number of arguments."""
-        lifted = [self.lift(v) if len(args) > 1 else 0 for v in values]
-        return self._sum([self.tape.step(op, [args[i].wire if j == i else lifted[j] for j in range(len(args))]) for i in live])
+        wires: list[int] = []
+        for i in live:
+            wires.append(self.tape.step(op, [args[i].wire if j == i else self.lift(v) for j, v in enumerate(values)]))
+        return self._sum(wires)
 
-    def _primitive(self, op: Elementwise, values: list[Any], y: Any, args: Sequence[Pair], live: tuple[int, ...]) -> Any:
+    def _primitive(self, op: Elementwise, args: Sequence[Pair]) -> Pair:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
-        partials = self.base.partials(op.primitive, values, y)
-        return self._sum([self._times(partials[i], args[i].wire) for i in live if partials[i] is not None])
+        if len(args) == 1:
+            x = args[0]
+            y, (slope,) = self.base.linearized(op, (x.value,))
+            return Pair(y, None if x.wire is None or slope is None else self._times(slope, x.wire))
+        y, partials = self.base.linearized(op, [a.value for a in args])
+        wires = [self._times(d, a.wire) for d, a in zip(partials, args, strict=True) if a.wire is not None and d is not None]
+        return Pair(y, self._sum(wires))
 
     def _times(self, partial: Any, wire: int) -> int:
         if type(partial) is float:

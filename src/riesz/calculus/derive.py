@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..programs.program import INPUT, Constant, Program, run
@@ -69,16 +69,35 @@ def transpose_program(tape: Program) -> Program:
     return back.prune(seeds, back.outputs)
 
 
-@dataclass(frozen=True)
-class Derived:
-    """The programs of a derivation. Inputs of `derivative`: x, dx; of `adjoint`: x, dy."""
+class Derivative:
+    """f^[1] and f^[1r] as programs: `affine` from (x, dx) to (y, dy), `reverse` from (x, dy) to (y, x̄).
 
-    value: Program
-    derivative: Program
-    adjoint: Program
+    Value and derivative share one program, which is what the paper's let is for; `value`, `derivative`, `adjoint` are its parts.
+    """
+
+    def __init__(self, affine: Program, reverse: Program, inputs: int, outputs: int) -> None:
+        self.affine = affine
+        self.reverse = reverse
+        self.inputs = inputs
+        self.outputs = outputs
+
+    @cached_property
+    def value(self) -> Program:
+        """x ↦ y."""
+        return self.affine.prune(self.affine.inputs[: self.inputs], self.affine.outputs[: self.outputs])
+
+    @cached_property
+    def derivative(self) -> Program:
+        """(x, dx) ↦ dy."""
+        return self.affine.prune(self.affine.inputs, self.affine.outputs[self.outputs :])
+
+    @cached_property
+    def adjoint(self) -> Program:
+        """(x, dy) ↦ x̄."""
+        return self.reverse.prune(self.reverse.inputs, self.reverse.outputs[self.outputs :])
 
 
-def derive_program(program: Program) -> Derived:
+def derive_program(program: Program) -> Derivative:
     """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps."""
     joint = Program()
     xs = [joint.input(program.shapes[s]) for s in program.inputs]
@@ -88,14 +107,13 @@ def derive_program(program: Program) -> Derived:
     results = [slots[s] for s in program.outputs]
     ys = [r.value for r in results]
     dys = [joint.zeros(joint.shapes[r.value]) if r.wire is None else r.wire for r in results]
-    derivative = joint.prune([*xs, *dxs], dys)
-    value = joint.prune(xs, ys)
-    return Derived(value, derivative, transpose_linear(derivative, len(xs)))
+    affine = joint.prune([*xs, *dxs], [*ys, *dys])
+    return Derivative(affine, transpose_linear(affine, len(xs), len(ys)), len(xs), len(ys))
 
 
-def transpose_linear(program: Program, count: int) -> Program:
-    """The adjoint of a program that is linear in all inputs after the first `count`, which stay inputs."""
-    flags = program.dependent(program.inputs[count:])
+def transpose_linear(program: Program, inputs: int, values: int = 0) -> Program:
+    """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay."""
+    flags = program.dependent(program.inputs[inputs:])
     back = Program()
     place: dict[int, int] = {}
     for slot, op in enumerate(program.ops):
@@ -105,14 +123,16 @@ def transpose_linear(program: Program, count: int) -> Program:
             place[slot] = back.input(program.shapes[slot])
         elif type(op) is Constant:
             place[slot] = back.const(op.value)
+        elif type(op) is float:
+            place[slot] = back.scale(op, place[program.args[slot][0]])
         else:
             place[slot] = back.step(op, [place[a] for a in program.args[slot]])
     fixed = list(back.inputs)
-    seeds = [back.input(program.shapes[s]) for s in program.outputs]
-    found = pullback(program, flags, seeds, back, place.__getitem__)[count:]
-    shapes = [program.shapes[s] for s in program.inputs[count:]]
+    seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
+    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__)[inputs:]
+    shapes = [program.shapes[s] for s in program.inputs[inputs:]]
     outs = [back.zeros(shape) if c is None else c for shape, c in zip(shapes, found, strict=True)]
-    return back.prune([*fixed, *seeds], outs)
+    return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])
 
 
 def specialise(program: Program, xs: Sequence[Any]) -> Program:
@@ -126,11 +146,18 @@ def specialise(program: Program, xs: Sequence[Any]) -> Program:
         if op is INPUT:
             continue
         if not flags[slot]:
-            values[slot] = op.value if type(op) is Constant else NUMBERS.step(op, [values[a] for a in args])
+            values[slot] = _number(op, [values[a] for a in args])
             continue
         for a in args:
             if a not in place:
                 place[a] = tape.const(values[a])
-        place[slot] = tape.step(op, [place[a] for a in args])
+        given = [place[a] for a in args]
+        place[slot] = tape.scale(op, given[0]) if type(op) is float else tape.step(op, given)
     tape.outputs = [place[s] if s in place else tape.const(values[s]) for s in program.outputs]
     return tape
+
+
+def _number(op: Any, values: list[Any]) -> Any:
+    if type(op) is Constant:
+        return op.value
+    return NUMBERS.scale(op, values[0]) if type(op) is float else NUMBERS.step(op, values)

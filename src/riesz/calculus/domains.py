@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..contractions import metered
-from ..ops import Op
+from ..ops import Elementwise, Op
 from ..vectors import Formal, add_leaves, dense
 
 
@@ -41,9 +41,14 @@ class Numbers:
             return tuple([np.shape(v) for v in value])
         return value.shape if type(value) is Formal else np.shape(value)
 
-    def partials(self, primitive: Any, xs: Sequence[Any], y: Any) -> tuple[Any, ...]:
-        """The partial derivatives of a primitive at xs, where its value is y."""
-        return primitive.partials(tuple([dense(x) for x in xs]), y)
+    def linearized(self, op: Elementwise, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+        """The value of a primitive at xs and its partial derivatives there."""
+        for x in xs:
+            if type(x) is Formal:
+                xs = [dense(x) for x in xs]
+                break
+        y = op.primitive.run(*xs)
+        return y, op.primitive.partials(xs, y)
 
 
 NUMBERS = Numbers()

@@ -41,6 +41,10 @@ class Dual:
     def _still(self, value: Any) -> Any:
         return NUMBERS.zeros(NUMBERS.shape(value))
 
+    def scale(self, k: float, x: DualNumber) -> DualNumber:
+        """k · x."""
+        return DualNumber(k * x.value, k * x.differential)
+
     def step(self, op: Op, args: Sequence[DualNumber]) -> DualNumber:
         """op on values, and its directional derivative along the differentials."""
         values = [a.value for a in args]

@@ -467,15 +467,10 @@ def _labelled(t: Labelled, x: Tree, lead: Shape, D: Any) -> Tree:
 
 
 def _primitive(t: Primitive, x: Tree, lead: Shape, D: Any) -> Tree:
-    return D.step(elementwise(t), x if type(x) is tuple else (x,))
-
-
-def elementwise(p: Primitive) -> Elementwise:
-    """The op of a primitive, made once."""
-    op = p.__dict__.get("op")
+    op = t.__dict__.get("op")
     if op is None:
-        op = p.__dict__["op"] = Elementwise(p)
-    return op
+        op = t.__dict__["op"] = Elementwise(t)
+    return D.step(op, x if type(x) is tuple else (x,))
 
 
 def _declared_linear(t: DeclaredLinear, x: Tree, lead: Shape, D: Any) -> Tree:

@@ -56,7 +56,9 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
         if c is None:
             continue
         whole[slot] = None  # free as soon as it is used
-        if kind is Combination:  # (Σ kᵢ xᵢ)* = ⟨(kᵢ·)⟩
+        if kind is float:  # (k·)* = (k·)
+            give(given[0], domain.scale(op, c))
+        elif kind is Combination:  # (Σ kᵢ xᵢ)* = ⟨(kᵢ·)⟩
             for k, a in zip(op.coefficients, given, strict=True):
                 if flags[a]:
                     part = c if shapes[a] == shapes[slot] else domain.step(unbroadcast(shapes[slot], shapes[a]), (c,))

@@ -25,7 +25,9 @@ def batched(program: Program, inputs: Sequence[Any], n: int) -> list[Any]:
             slots[slot] = op.value
             continue
         given = [slots[a] for a in args]
-        if not moving[slot]:
+        if type(op) is float:
+            slots[slot] = op * given[0]
+        elif not moving[slot]:
             slots[slot] = op.run(*given)
         elif type(op) is Contraction:
             head = -1

@@ -256,6 +256,8 @@ def _check_linear(program: Program) -> None:
             live += moving[a]
         if not live:
             moving[slot] = 0
+        elif kind is float:
+            continue
         elif kind is Combination or kind is Reduction:
             if live < len(args):
                 raise LinearityError(f"not a linear map: {op} adds a constant")

@@ -81,23 +81,40 @@ class Program:
     def step(self, op: Op, args: Sequence[int]) -> int:
         """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left out."""
         given = tuple(args)
-        if self._known is not None:
-            if len(given) == 1 and (op is KEEP or isinstance(op, Contraction) and op.labels[0] == op.out and not op.extra):
-                return given[0]
+        known, shapes = self._known, self.shapes
+        if known is not None:
+            if len(given) > 1:
+                op, given = _ordered(op, given)
             key = (op, given)
-            slot = self._known.get(key)
-            if slot is None:
-                slot = self._known[key] = self._append(op, given, op.result(tuple([self.shapes[a] for a in given])))
-            return slot
-        return self._append(op, given, op.result(tuple([self.shapes[a] for a in given])))
+            slot = known.get(key)
+            if slot is not None:
+                return slot
+            if len(given) == 1:
+                if type(op) is Combination:
+                    return self.scale(op.coefficients[0], given[0])
+                if type(op) is Contraction and op.labels[0] == op.out and not op.extra:
+                    return given[0]
+            known[key] = len(shapes)
+        shape = op.shape_of((shapes[given[0]],) if len(given) == 1 else tuple([shapes[a] for a in given]))
+        self.ops.append(op)
+        self.args.append(given)
+        shapes.append(shape)
+        return len(shapes) - 1
 
     def scale(self, k: float, slot: int) -> int:
-        """k · slot."""
-        if self._known is None:  # a tape: the op is used once, so it is not worth interning
-            op = Combination.__new__(Combination)
-            op.__dict__["coefficients"] = (k,)
-            return self._append(op, (slot,), self.shapes[slot])
-        return self.step(Combination((k,)), (slot,))
+        """(k·) of a slot; its op is the float k itself, the cheapest thing to hold a hundred thousand of."""
+        if self._known is not None:
+            key = (k.hex(), slot)
+            found = self._known.get(key)
+            if found is not None:
+                return found
+            if k == 1.0:
+                return slot
+            self._known[key] = len(self.ops)
+        self.ops.append(k)
+        self.args.append((slot,))
+        self.shapes.append(self.shapes[slot])
+        return len(self.ops) - 1
 
     def zeros(self, shape: Shape) -> int:
         """A slot of zeros."""
@@ -115,15 +132,16 @@ class Program:
         """The shape of a slot."""
         return self.shapes[slot]
 
-    def partials(self, primitive: Any, xs: Sequence[int], y: int) -> tuple[Any, ...]:
-        """The partial derivatives of a primitive, as slots, numbers or None."""
-        found = primitive.partials(tuple([Symbol(self, x) for x in xs]), Symbol(self, y))
-        return tuple([d.slot if isinstance(d, Symbol) else d for d in found])
+    def linearized(self, op: Elementwise, xs: Sequence[int]) -> tuple[int, tuple[Any, ...]]:
+        """The slot of a primitive's value and its partial derivatives, as slots, numbers or None."""
+        y = self.step(op, xs)
+        found = op.primitive.partials([Symbol(self, x) for x in xs], Symbol(self, y))
+        return y, tuple([d.slot if isinstance(d, Symbol) else d for d in found])
 
     # -- reading ---------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return sum([isinstance(op, Op) for op in self.ops])
+        return sum([type(op) is not Constant and op is not INPUT for op in self.ops])
 
     def wiring(self, slot: int) -> Relation:
         """R_i of a step: from the slots before it to the op's arguments followed by the slots passed through.
@@ -156,11 +174,20 @@ class Program:
             if live[slot]:
                 for a in self.args[slot]:
                     live[a] = 1
+        if all(live) and list(inputs) == self.inputs:
+            self.outputs = list(outputs)
+            return self
         small = Program()
-        place: dict[int, int] = {slot: small.input(self.shapes[slot]) for slot in inputs}
-        for slot, op in enumerate(self.ops):
-            if live[slot] and slot not in place:
-                place[slot] = small._append(op, tuple([place[a] for a in self.args[slot]]), self.shapes[slot])
+        place = [-1] * len(self.ops)
+        for slot in inputs:
+            place[slot] = small.input(self.shapes[slot])
+        ops, args, shapes = small.ops, small.args, small.shapes
+        for slot, (op, given) in enumerate(zip(self.ops, self.args, strict=True)):
+            if live[slot] and place[slot] < 0:
+                place[slot] = len(ops)
+                ops.append(op)
+                args.append((place[given[0]],) if len(given) == 1 else tuple([place[a] for a in given]))
+                shapes.append(self.shapes[slot])
         small.outputs = [place[slot] for slot in outputs]
         small._keep = self._keep
         return small
@@ -179,7 +206,16 @@ class Program:
         return show_program(self)
 
 
-KEEP = Combination((1.0,))
+def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
+    """One way of writing what can be written in two: factors by slot, and k·x + l·x as (k + l)·x."""
+    if type(op) is Contraction and len(args) == 2 and args[0] > args[1]:
+        return op.swapped, (args[1], args[0])
+    if type(op) is Combination and len(set(args)) < len(args):
+        total: dict[int, float] = {}
+        for k, a in zip(op.coefficients, args, strict=True):
+            total[a] = total.get(a, 0.0) + k
+        return Combination(tuple(total.values())), tuple(total)
+    return op, args
 
 
 def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -187,9 +223,12 @@ def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
     slots: list[Any] = [None] * len(program.ops)
     for slot, value in zip(program.inputs, inputs, strict=True):
         slots[slot] = value
-    step, const = domain.step, domain.const
+    step, scale, const = domain.step, domain.scale, domain.const
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        if type(op) is Constant:
+        kind = type(op)
+        if kind is float:
+            slots[slot] = scale(op, slots[args[0]])
+        elif kind is Constant:
             slots[slot] = const(op.value)
         elif op is not INPUT:
             slots[slot] = step(op, [slots[a] for a in args])

@@ -111,6 +111,11 @@ class Term(Arrow):
     def _type(self, domain: Space, codomain: Space, linear: bool) -> None:
         self._set(domain=domain, codomain=codomain, linear=linear)
 
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Term) and other.codomain is self.domain:
+            return Compose(self, other)
+        return super().__matmul__(other)
+
     @property
     def H(self) -> Term:
         """The adjoint of a linear term, by the rules of the adjoint theorem (§6.1)."""

@@ -154,7 +154,8 @@ def _fit_term(f: Term, space: Space) -> Term:
         return f
     bridge = coerce(space, f.domain)
     if bridge is None:
-        raise SpaceError(f"{f} starts at {f.domain}, but is used at {space}")
+        hint = f"; write f ** X with X = {space.index} to apply it at every index" if isinstance(space, Copower) and space.base is f.domain else ""
+        raise SpaceError(f"cannot use f = {f} at {space}: f starts at {f.domain}{hint}")
     return Compose(f, bridge)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import SpaceError
+from ..interning import derived
 from ..spaces import R, direct_sum
 from .core import Term
 
@@ -28,6 +29,7 @@ class Rule(NamedTuple):
 
 
 RULES: dict[str, Rule] = {}
+_NUMBERS = {np.float64, np.float32, np.ndarray}
 
 
 class Primitive(Term):
@@ -35,15 +37,16 @@ class Primitive(Term):
 
     name: str
     parameter: float | None
+    rule: Rule = derived()
 
     def check(self) -> None:
-        arity = RULES[self.name].arity
-        self._set(rule=RULES[self.name])
-        self._type(R if arity == 1 else direct_sum(*[R] * arity), R, False)
+        rule = RULES[self.name]
+        self._set(rule=rule)
+        self._type(R if rule.arity == 1 else direct_sum(*[R] * rule.arity), R, False)
 
     def run(self, *xs: Any) -> Any:
         """The value on numbers; floats stay floats, and NumPy's rules hold outside the domain."""
-        rule: Rule = self.__dict__["rule"]
+        rule = self.rule
         given = xs if self.parameter is None else (*xs, self.parameter)
         if rule.scalar is not None and type(xs[0]) is float and type(xs[-1]) is float:
             try:
@@ -54,20 +57,20 @@ class Primitive(Term):
 
     def partials(self, xs: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
         """The partial derivatives at xs, where the value is y."""
-        rule: Rule = self.__dict__["rule"]
-        given = (*xs, y) if self.parameter is None else (*xs, y, self.parameter)
-        found = rule.derivative(*given)
+        rule = self.rule
+        found = rule.derivative(*xs, y) if self.parameter is None else rule.derivative(*xs, y, self.parameter)
         return found if rule.arity > 1 else (found,)
 
     def __call__(self, *args: Any) -> Any:
-        if len(args) == self.__dict__["rule"].arity:
-            kinds = {type(a) for a in args}
-            if kinds <= {float, np.ndarray} or kinds <= {float, np.float64, np.float32}:
-                return self.run(*args)
-            for a in args:
-                if hasattr(a, "apply_primitive"):
-                    return a.apply_primitive(self, args)
-        return super().__call__(*args)
+        plain = len(args) == self.rule.arity
+        for a in args:
+            kind = type(a)
+            if kind is float:
+                continue
+            if hasattr(kind, "apply_primitive"):
+                return a.apply_primitive(self, args)
+            plain = plain and kind in _NUMBERS
+        return self.run(*args) if plain else super().__call__(*args)
 
 
 def primitive(

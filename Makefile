@@ -1,0 +1,40 @@
+# make demo, make test, make lint: each creates .venv on its first run. PYTHON=… chooses another interpreter.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	find src tests examples bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp file per set of extras: pip runs again only when pyproject.toml changes.
+$(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+$(VENV)/pyvenv.cfg:
+	@command -v $(PYTHON) >/dev/null || { echo "riesz needs Python 3.11 or newer, but '$(PYTHON)' was not found; try make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("riesz needs Python 3.11 or newer; $(PYTHON) is %d.%d; try make PYTHON=python3.11" % sys.version_info[:2])'
+	$(PYTHON) -m venv --clear $(VENV)

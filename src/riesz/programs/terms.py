@@ -1,0 +1,114 @@
+"""Program → term: T_j = op_j ∘ ⟨T_a, T_b⟩, one term per slot, π_i for the inputs. Shared slots are shared subterms, so the DAG is as
+large as the program, and lowering it gives the program again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
+from ..spaces import Copower, Space, direct_sum, real_index, real_space
+from ..terms.core import Combine, Compose, Const, Id, Term
+from ..terms.declared import DeclaredBilinear, DeclaredLinear
+from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
+from ..terms.tensors import Labelled
+from .program import INPUT, Constant, Program, broadcast
+
+Shape = tuple[int, ...]
+
+
+def to_term(program: Program) -> Term:
+    """A program as a term on the direct sum of its inputs (one input: on its space), into the direct sum of its outputs."""
+    spaces = [real_space(program.shapes[s]) for s in program.inputs]
+    domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
+    terms: list[Any] = [None] * len(program.ops)
+    for i, slot in enumerate(program.inputs):
+        terms[slot] = Id(domain) if len(spaces) == 1 else Project(domain, i)
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if type(op) is Constant:
+            terms[slot] = Const(domain, real_space(program.shapes[slot]), (op.value,))
+        elif op is not INPUT:
+            terms[slot] = _step(op, [terms[a] for a in args], [program.shapes[a] for a in args], program.shapes[slot])
+    results = tuple([terms[s] for s in program.outputs])
+    return results[0] if len(results) == 1 else Fork(results)
+
+
+def _both(terms: list[Term]) -> Term:
+    return terms[0] if len(terms) == 1 else Fork(tuple(terms))
+
+
+def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any) -> Term:
+    if type(op) is float:
+        return Combine((op,), (terms[0],))
+    match op:
+        case Combination():
+            return Combine(op.coefficients, tuple([_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]))
+        case Contraction():
+            return Compose(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
+        case Elementwise():
+            return _mapped(op, [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)], shape)
+        case Reduction():
+            parts = [_reduced(r, op.axis, t, s, shape) for r, t, s in zip(op.relations, terms, shapes, strict=True)]
+            return parts[0] if len(parts) == 1 else Combine((1.0,) * len(parts), tuple(parts))
+        case Declared():
+            return _declared(op, terms, shapes)
+        case Get():
+            return _leaf(terms[0], op.at, shape)
+        case _:
+            raise AssertionError(f"not an op: {op!r}")
+
+
+def _widened(t: Term, own: Shape, shape: Shape) -> Term:
+    if own == shape:
+        return t
+    if isinstance(t, Const):
+        return Const(t.source, real_space(shape), (np.broadcast_to(t.leaves[0], shape),))
+    op = broadcast(own, shape)
+    return Compose(Labelled(op.labels, op.out, (own,), op.extra), t)
+
+
+def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:
+    if not shape:
+        return Compose(op.primitive, _both(terms))
+    function = Map(op.primitive, real_index(shape))
+    if len(terms) == 1:
+        return Compose(function, terms[0])
+    both = Fork(tuple(terms))
+    return Compose(Compose(function, Zip(direct_sum(*[t.codomain for t in terms]))), both)
+
+
+def _regrouped(t: Term, space: Space) -> Term:
+    return t if t.codomain is space else Compose(Regroup(t.codomain, space), t)
+
+
+def _reduced(relation: Any, axis: int, t: Term, own: Shape, shape: Shape) -> Term:
+    """red_R along an axis: under leading axes it is mapped."""
+    source: Shape = relation.source.box
+    reduce: Term = Reduce(relation, real_space(own[axis + len(source) :]))
+    if axis:
+        reduce = Map(reduce, real_index(own[:axis]))
+    return _regrouped(Compose(reduce, _regrouped(t, reduce.domain)), real_space(shape))
+
+
+def _declared(op: Declared, terms: list[Term], shapes: list[Shape]) -> Term:
+    legs = op.form.legs
+    lead = shapes[0][: len(shapes[0]) - len(legs[op.sources[0]].leaves[0].shape)] if shapes else ()
+    function: Term = DeclaredLinear(op.form, op.target) if len(legs) == 2 else DeclaredBilinear(op.form, op.target)
+    arguments: list[Term] = []
+    for leg, where in op.leg_slices():
+        space = Copower(legs[leg], real_index(lead)) if lead else legs[leg]
+        arguments.append(_regrouped(_both(terms[where]), space))
+    if not lead:
+        return Compose(function, _both(arguments))
+    mapped = Map(function, real_index(lead))
+    whole = _both(arguments)
+    return Compose(mapped, Compose(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole)
+
+
+def _leaf(t: Term, at: int, shape: Shape) -> Term:
+    leaves = [real_space(leaf.shape) for leaf in t.codomain.leaves]
+    if len(leaves) == 1:
+        return _regrouped(t, real_space(shape))
+    flat = direct_sum(*leaves)
+    return Compose(Project(flat, at), _regrouped(t, flat))

@@ -1,0 +1,170 @@
+"""A derivation step by step, rule by rule: which equation of the paper gives which part of the derivative and of its adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..interning import children, postorder
+from ..ops import Combination, Contraction, Declared, Get, Reduction
+from ..programs.program import Program
+from ..terms.core import Combine, Compose, Const, Term
+from ..terms.primitives import Primitive
+from ..terms.sums import Fork, Map, Par
+from ..terms.tensors import Bilinear
+from .notation import ATOM, COMPOSE, UNICODE, Text
+from .programs import Writer, show_derivation, wires
+from .terms import combination, term_text, term_texts
+
+LIMIT = 60
+
+
+class Explanation:
+    """The steps of a derivation as (equation, reason) pairs; printing shows them in two columns."""
+
+    def __init__(self, derivation: Any) -> None:
+        self.derivation = derivation
+        self.rules = _differentiation(derivation.function)
+        self.adjoints = _adjoints(derivation)
+
+    def __repr__(self) -> str:
+        f = self.derivation.function
+        lines = [f"f = {_short(f)} : {f.domain} → {f.codomain}", ""]
+        lines += ["Differentiate (v, u stand for the points where the parts are evaluated)", *_columns(self.rules), ""]
+        lines += ["Take adjoints", *_columns(self.adjoints), "", "Together", show_derivation(self.derivation)]
+        return "\n".join(lines)
+
+
+def _short(t: Term) -> str:
+    text = term_text(UNICODE, t)[0]
+    return text if len(text) <= LIMIT else text[: LIMIT - 2] + " …"
+
+
+def _columns(rows: list[tuple[str, str]]) -> list[str]:
+    shown = rows if len(rows) <= 60 else [*rows[:40], (f"… {len(rows) - 50} more", ""), *rows[-10:]]
+    width = min(max([len(a) for a, _ in shown], default=0), 88)
+    return [f"  {a.ljust(width)}   {b}".rstrip() for a, b in shown] or ["  (nothing to do)"]
+
+
+def _differentiation(f: Term) -> list[tuple[str, str]]:
+    """One equation per subterm that is not linear, and per linear one inside it; a term before its parts."""
+    n, texts = UNICODE, term_texts(UNICODE, f)
+
+    def part(t: Term) -> str:
+        text = texts[t]
+        return n.within(text if len(text[0]) <= LIMIT else (text[0][: LIMIT - 2] + " …", COMPOSE), ATOM)
+
+    if f.linear:
+        return [(f"{part(f)}'(v) = {part(f)}", "linear function, rule (3): its own derivative")]
+    curved = [t for t in postorder(f) if isinstance(t, Term) and not t.linear]
+    rows: list[tuple[str, str]] = []
+    told: set[Any] = set()
+    for t in reversed(curved):
+        rows.append(_rule(t, part))
+        for c in children(t):
+            if isinstance(c, Term) and c.linear and c not in told:
+                told.add(c)
+                rows.append((f"{part(c)}'(v) = {part(c)}", "linear, rule (3)"))
+    return rows
+
+
+def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
+    n = UNICODE
+    left = f"{part(t)}'(v)"
+    match t:
+        case Compose(outer=g, inner=h):
+            return f"{left} = {part(g)}'({part(h)} v) • {part(h)}'(v)", "chain rule (1)"
+        case Const():
+            return f"{left} = 0", "constant function, rule (2)"
+        case Bilinear():
+            symbol = part(t)[1:-1]
+            return f"{part(t)}'(u, v) = (u {symbol}) • π₁ + ({symbol} v) • π₀", "bilinear function, rule (4)"
+        case Map(term=h):
+            return f"{left} = Δ(({part(h)}')^{t.index} v)", "parallel composition, rule (5)"
+        case Par(terms=hs):
+            inside = ", ".join([f"{part(h)}'({n.sub('v', i)})" for i, h in enumerate(hs[:6])])
+            return f"{left} = Δ({inside})", "parallel composition, rule (5)"
+        case Fork(terms=hs):
+            inside = ", ".join([f"{part(h)}'(v)" for h in hs[:6]])
+            return f"{left} = ⟨{inside}⟩", "⟨f, g⟩ = (f × g) ∘ dup: rules (1), (3), (5)"
+        case Combine(coefficients=ks, terms=hs):
+            right = combination(n, ks, [(f"{part(h)}'(v)", ATOM) for h in hs])[0]
+            return f"{left} = {right}", "sum: + is linear, rules (1), (3)"
+        case Primitive():
+            return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
+        case _:
+            return f"{left} = (see {type(t).__name__})", "derived function"
+
+
+def _slope(p: Primitive) -> str:
+    """p' as a section, from its rule evaluated on symbols."""
+    from ..calculus.derive import derive_program, lower
+
+    program = derive_program(lower(p)).derivative
+    count = len(p.domain.leaves)
+    names: list[Text] = [("v", ATOM)] if count == 1 else [(UNICODE.sub("v", i), ATOM) for i in range(count)]
+    writer = Writer(UNICODE, program, program.dependent(program.inputs[count:]), [*names, *wires(UNICODE, p.domain)])
+    text = writer.outputs()[0]
+    for name, definition in reversed(writer.lets):
+        text = text.replace(name, f"({definition})")
+    return text
+
+
+def _adjoints(derivation: Any) -> list[tuple[str, str]]:
+    """One equation per kind of linear step in the derivative."""
+    program: Program = derivation.programs.affine
+    flags = program.dependent(program.inputs[derivation.programs.inputs :])
+    kinds = {_kind(op) for slot, op in enumerate(program.ops) if flags[slot] and program.args[slot]}
+    rows = [row for kind, row in _ADJOINTS.items() if kind in kinds]
+    count = sum([flags[s] for s, args in enumerate(program.args) if args])
+    head = [("(g • f)* = f* • g*", f"composition: the {count} linear steps in reverse")] if count > 1 else []
+    if len(program.inputs) > derivation.programs.inputs + 1:
+        head.append(("π_i* = ι_i", "projections of the argument: the adjoint ends in a fork"))
+    return head + rows
+
+
+def _kind(op: Any) -> str:
+    if type(op) is float:
+        return "scale"
+    match op:
+        case Contraction(labels=(_,)):
+            return "labelled"
+        case Contraction(labels=(a, b), out=out) if a == b == out or not a or not b:
+            return "product"
+        case Contraction(labels=(a, b), out=()) if a == b:
+            return "product"
+        case Contraction():
+            return "contract"
+        case Combination():
+            return "sum"
+        case Reduction():
+            return "reduce"
+        case Declared() | Get():
+            return "declared"
+        case _:
+            return ""
+
+
+_ADJOINTS = {
+    "scale": ("(k ·)* = (k ·)", "scaling"),
+    "product": ("(k ·)* = (k ·),  Δ(v ·)* = Δ(v ·),  (· v)* = (⊙ v)", "scalar, diagonal and inner products"),
+    "contract": ("(v ⊛)* = (vᵀ ⊛),  (⊛ w)* = (⊛ wᵀ)", "tensor contraction: matrix products, ⊗"),
+    "labelled": ("Σ* = rep,  (_)ᵀ* = (_)ᵀ", "sums, broadcasts and transposes"),
+    "sum": ("(f + g)* = f* + g*", "sum; a value used twice gets both cotangents"),
+    "reduce": ("red_R* = red_{Rᵀ}", "relational reduction"),
+    "declared": ("(u ⋄)* and (⋄ v)* as declared", "declared functions"),
+}
+
+
+def explain(f: Any, *spaces: Any) -> Explanation:
+    """The derivation of f' and f'*, rule by rule, with the equations of the paper.
+
+    >>> import riesz as rz
+    >>> rz.explain(rz.ln @ rz.sin).rules[0]
+    ("(ln ∘ sin)'(v) = ln'(sin v) • sin'(v)", 'chain rule (1)')
+    """
+    from ..api import derive
+
+    return Explanation(derive(f, *spaces))
+
+

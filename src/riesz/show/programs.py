@@ -1,0 +1,383 @@
+"""Printing of programs: values as expressions, linear steps as combinators, what is used twice or is long as a let."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..calculus.derive import linear_slots
+from ..maps.linear_map import LinearMap
+from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
+from ..programs.program import INPUT, Constant, Program
+from ..relations import Place, Point, Relation
+from ..spaces import DirectSum, Space, real_space
+from ..terms.primitives import Primitive
+from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
+from .patterns import one, two
+from .terms import combination, labels_text, relation_text, section, space_text, term_text
+
+if TYPE_CHECKING:
+    from ..api import Derivation, Family, Value
+
+IDENTITY: Text = ("", ATOM)
+
+
+class Writer:
+    """Gives each slot of a program a text; `lets` collects (name, text) in order."""
+
+    def __init__(self, n: Notation, program: Program, flags: Any, inputs: list[Text]) -> None:
+        self.n = n
+        self.program = program
+        self.flags = flags
+        self.lets: list[tuple[str, str]] = []
+        self.constants: list[tuple[str, tuple[int, ...]]] = []
+        self.text: list[Text] = [IDENTITY] * len(program.ops)
+        self.counts = {"y": 0, "d": 0}
+        self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
+        self.width = 180 if n.latex else 60
+        uses = [0] * len(program.ops)
+        for args in program.args:
+            for a in args:
+                uses[a] += 1
+        for slot in program.outputs:
+            uses[slot] += 1
+        for slot, text in zip(program.inputs, inputs, strict=True):
+            self.text[slot] = text
+        last = set(program.outputs)
+        for slot, op in enumerate(program.ops):
+            if op is not INPUT:
+                width = 3 * self.width if slot in last else self.width
+                self.text[slot] = self._bound(slot, uses[slot], width, self._slot(slot, op))
+
+    def _bound(self, slot: int, uses: int, width: int, text: Text) -> Text:
+        simple = text is IDENTITY or type(self.program.ops[slot]) in (Constant, Get) or len(text[0]) < 3
+        if simple or (uses < 2 and len(text[0]) <= width):
+            return text
+        self.positive.pop(slot, None)
+        letter = "d" if self.flags[slot] else "y"
+        name = self.n.sub(letter, self.counts[letter])
+        self.counts[letter] += 1
+        self.lets.append((name, text[0]))
+        return name, ATOM
+
+    def _slot(self, slot: int, op: Any) -> Text:
+        args = [self.text[a] for a in self.program.args[slot]]
+        if type(op) is Constant:
+            return self._constant(op.value)
+        if self.flags[slot]:
+            return self._linear(slot, op, args)
+        return self._value(slot, op, args)
+
+    def _constant(self, value: Any) -> Text:
+        if np.ndim(value) == 0 or (isinstance(value, np.ndarray) and not value.strides and not np.any(value)):
+            return self.n.leaf(value)
+        if isinstance(value, np.ndarray) and not any(value.strides):
+            return self.n.leaf(value.flat[0]) if value.size else ("0", ATOM)
+        if isinstance(value, np.ndarray) and value.size <= 4 and value.ndim == 1:
+            return self.n.leaf(value)
+        letters = "abcghkmnpqrstuvw"
+        at = len(self.constants)
+        name = letters[at] if at < len(letters) else self.n.sub("a", at)
+        self.constants.append((name, value.shape))
+        return name, ATOM
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    def _value(self, slot: int, op: Any, args: list[Text]) -> Text:
+        n = self.n
+        if type(op) is float:
+            return combination(n, (op,), args)
+        if isinstance(op, Elementwise):
+            return self._application(op.primitive, args)
+        if isinstance(op, Combination):
+            return combination(n, op.coefficients, args)
+        if isinstance(op, Contraction):
+            return self._contracted(op, self.program.args[slot], args)
+        if isinstance(op, Reduction):
+            texts = [self._applied(self._reduction(r), a) for r, a in zip(op.relations, args, strict=True)]
+            return texts[0] if len(texts) == 1 else n.infix(texts, "+", SUM)
+        if isinstance(op, Declared):
+            return n.name(op.form.name) + n.listed("(", args, ")")[0], ATOM
+        return args[0]
+
+    def _application(self, p: Primitive, args: list[Text]) -> Text:
+        n = self.n
+        if p.name == "power":
+            return n.sup(n.within(args[0], ATOM), n.number(p.parameter).replace("−", "-")), POWER
+        if p.name == "divide":
+            return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
+        return f"{n.name(p.name)} {n.within(args[0], POWER)}", COMPOSE
+
+    def _applied(self, name: str, arg: Text) -> Text:
+        return f"{name} {self.n.within(arg, POWER)}", COMPOSE
+
+    def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
+        n = self.n
+        if len(args) == 1:
+            known = one(op.labels[0], op.out, op.extra)
+            if known == "ᵀ":
+                return n.within(args[0], ATOM) + n["ᵀ"], POWER
+            return self._applied(n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]"), args[0])
+        pattern = two(*op.labels, op.out) if len(args) == 2 and not op.extra else None
+        if pattern is None:
+            return n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", args, ")")[0], ATOM
+        if pattern.symbol in "·∗" and args[0] == args[1] and op.labels[0] == op.labels[1]:
+            return n.sup(n.within(args[0], ATOM), "2"), POWER
+        shown = [(n.within(a, ATOM) + n["ᵀ"], POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
+        constants = [type(self.program.ops[a]) is Constant for a in given]
+        swap = pattern.first == 1 or (pattern.symbol in "·∗⊙" and constants == [False, True] and op.labels[0] == op.labels[1])
+        pair = shown[::-1] if swap else shown
+        return n.infix(pair, pattern.symbol, POWER)[0], PRODUCT
+
+    def _reduction(self, r: Relation) -> str:
+        n = self.n
+        match r:
+            case Point(at=at):
+                return n.sub(n["π"], at)
+            case Place(at=at):
+                return n.sub(n["ι"], at)
+            case _:
+                inside = relation_text(n, r)[0]
+                return n.sub(n.name("red"), inside if n.latex else f"{{{inside}}}")
+
+    # -- linear steps ----------------------------------------------------------------------------------------
+
+    def after(self, outer: str, wire: Text) -> Text:
+        """outer • wire."""
+        return (outer, ATOM) if wire is IDENTITY else self.n.infix([(outer, ATOM), wire], "•", COMPOSE)
+
+    def _linear(self, slot: int, op: Any, args: list[Text]) -> Text:
+        n = self.n
+        given = self.program.args[slot]
+        flags = [self.flags[a] for a in given]
+        moving = [a for a, f in zip(given, flags, strict=True) if f]
+        if op == -1.0:
+            self.positive[slot] = args[0]
+            return combination(n, (op,), self._named(args))
+        if len(moving) == 1 and moving[0] in self.positive and not isinstance(op, Combination):
+            k = flags.index(1)  # f • (−g) = −(f • g)
+            self.positive[slot] = self._step(op, [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)], flags)
+            return combination(n, (-1.0,), [self.positive[slot]])
+        if isinstance(op, Combination):
+            signs = [-1.0 if a in self.positive else 1.0 for a in given]
+            shown = self._named([self.positive.get(a, t) for a, t in zip(given, args, strict=True)])
+            return combination(n, tuple([k * s for k, s in zip(op.coefficients, signs, strict=True)]), shown)
+        return self._step(op, args, flags)
+
+    def _step(self, op: Any, args: list[Text], flags: list[int]) -> Text:
+        n = self.n
+        if type(op) is float:
+            return self.after(section(n, "·", n.leaf(op), 0), args[0])
+        if isinstance(op, Contraction):
+            return self._product(op, args, flags.index(1))
+        if isinstance(op, Reduction):
+            return self._joined(op, args)
+        if isinstance(op, Declared):
+            shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
+            inside = [a for a, f in zip(args, flags, strict=True) if f]
+            wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
+            star = "" if op.target == len(op.form.legs) - 1 else "*"
+            return self.after(n.name(op.form.name) + star + n.listed("(", shown, ")")[0], wire)
+        return args[0]
+
+    def _named(self, args: list[Text]) -> list[Text]:
+        return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]
+
+    def _product(self, op: Contraction, args: list[Text], k: int) -> Text:
+        n = self.n
+        if len(args) == 1:
+            known = one(op.labels[0], op.out, op.extra)
+            hole = f"({n.hole()}){n['ᵀ']}"
+            name = hole if known == "ᵀ" else n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]")
+            return self.after(name, args[0])
+        pattern = two(*op.labels, op.out) if len(args) == 2 and not op.extra else None
+        if pattern is None:
+            shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
+            return self.after(n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", shown, ")")[0], args[k])
+        other = args[1 - k]
+        if pattern.turned[1 - k]:
+            other = n.within(other, ATOM) + n["ᵀ"], POWER
+        wire = self.after(f"({n.hole()}){n['ᵀ']}", args[k]) if pattern.turned[k] else args[k]
+        if pattern.symbol == "∗":
+            return self.after(n["Δ"] + section(n, "·", other, 0), wire)
+        scalars = pattern.symbol == "·" and not op.labels[1 - k]  # (k ·) rather than (· k)
+        side = 0 if pattern.first == 1 - k or pattern.symbol == "⊙" or scalars else 1
+        return self.after(section(n, pattern.symbol, other, side), wire)
+
+    def _joined(self, op: Reduction, args: list[Text]) -> Text:
+        if len(args) == 1:
+            return self.after(self._reduction(op.relations[0]), args[0])
+        places = [r.at if isinstance(r, Place) else -1 for r in op.relations]
+        if places == list(range(op.relations[0].target.size)):
+            return self.n.listed("⟨", self._named(args), "⟩")
+        return self.n.infix([self.after(self._reduction(r), a) for r, a in zip(op.relations, args, strict=True)], "+", SUM)
+
+    # -- the whole -------------------------------------------------------------------------------------------
+
+    def outputs(self, first: int = 0, last: int | None = None) -> Text:
+        """Some of the outputs as one text."""
+        slots = self.program.outputs[first:last]
+        texts = [self.text[s] for s in slots]
+        if any([self.flags[s] for s in slots]):
+            texts = self._named(texts)
+        if len(texts) == 1:
+            return texts[0]
+        shown = texts if len(texts) <= 12 else [*texts[:8], (self.n["…"], ATOM), *texts[-3:]]
+        left, right = ("⟨", "⟩") if any([self.flags[s] for s in slots]) else ("(", ")")
+        return self.n.listed(left, shown, right)
+
+    def definitions(self) -> list[tuple[str, str, str]]:
+        """(name, relation, text) of the lets and the constants; the middle of a very long list is left out."""
+        fixed = [(c, self.n["∈"], space_text(self.n, real_space(s))[0]) for c, s in self.constants]
+        lets = [(name, "=", text) for name, text in self.lets]
+        for letter, count in self.counts.items():
+            if count == 1:
+                old = self.n.sub(letter, 0)
+                lets = [(a.replace(old, letter), b, c.replace(old, letter)) for a, b, c in lets]
+        if len(lets) > 40:
+            lets = [*lets[:24], (f"… {len(lets) - 36} more", "", ""), *lets[-12:]]
+        return fixed + lets
+
+    def tidy(self, text: str) -> str:
+        """y₀ is y where there is only one."""
+        for letter, count in self.counts.items():
+            if count == 1:
+                text = text.replace(self.n.sub(letter, 0), letter)
+        return self.n.clip(text, 4000)
+
+
+def input_names(n: Notation, space: Space, letter: str) -> list[Text]:
+    """x, or x₀ … for the components, or their names."""
+    count = len(space.leaves)
+    if count == 1:
+        return [(letter, ATOM)]
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    if names and len(names) == count:
+        return [(name, ATOM) for name in names]
+    return [(n.sub(letter, i), ATOM) for i in range(count)]
+
+
+def wires(n: Notation, space: Space) -> list[Text]:
+    """The linear inputs: id, or the projections."""
+    count = len(space.leaves)
+    if count == 1:
+        return [IDENTITY]
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    labels: Any = names if names and len(names) == count else range(count)
+    return [(n.sub(n["π"], i), ATOM) for i in labels]
+
+
+def _where(writer: Writer, body: str) -> str:
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    return "\n".join([writer.tidy(body), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]])
+
+
+def _let(writer: Writer, body: list[str]) -> str:
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    shown = [("  let " if i == 0 else "      ") + line for i, line in enumerate(lines)]
+    inner = [writer.tidy(b) for b in body]
+    lead = "  in  (" if lines else "  ("
+    shown.append(lead + (",\n" + " " * len(lead)).join(inner) + ")")
+    return "\n".join(shown)
+
+
+def map_writer(n: Notation, L: LinearMap) -> Writer:
+    """A linear map with numbers for coefficients."""
+    return Writer(n, L.program, _flags(L.program), wires(n, L.domain))
+
+
+def _flags(program: Program) -> Any:
+    flags = linear_slots(program)
+    moving = program.dependent(program.inputs)
+    return bytearray([f and m for f, m in zip(flags, moving, strict=True)])
+
+
+def show_map(L: LinearMap) -> str:
+    """A linear map as a combination of linear combinators."""
+    writer = map_writer(UNICODE, L)
+    return _where(writer, writer.outputs()[0])
+
+
+def family_writer(n: Notation, f: Family) -> Writer:
+    """A linear map that depends on a point x."""
+    count = len(f.point.leaves)
+    flags = f.program.dependent(f.program.inputs[count:])
+    return Writer(n, f.program, flags, [*input_names(n, f.point, "x"), *wires(n, f.domain)])
+
+
+def show_family(f: Family) -> str:
+    """x ↦ f'(x)."""
+    writer = family_writer(UNICODE, f)
+    return _where(writer, writer.outputs()[0])
+
+
+def show_value(f: Value) -> str:
+    """x ↦ f(x)."""
+    writer = Writer(UNICODE, f.program, bytearray(len(f.program.ops)), input_names(UNICODE, f.domain, "x"))
+    return _where(writer, writer.outputs()[0])
+
+
+def show_program(p: Program) -> str:
+    """Any program: one line per step."""
+    flags = bytearray(len(p.ops))
+    writer = Writer(UNICODE, p, flags, [(UNICODE.sub("x", i), ATOM) for i in range(len(p.inputs))])
+    return _where(writer, writer.outputs()[0])
+
+
+def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
+    """f^[1] and f^[1r]: each a writer and the texts of value and linear map."""
+    V, W = D.function.domain, D.function.codomain
+    count, values = D.programs.inputs, D.programs.outputs
+    found: list[tuple[Writer, list[str]]] = []
+    for program, space in ((D.programs.affine, V), (D.programs.reverse, W)):
+        flags = program.dependent(program.inputs[count:])
+        writer = Writer(n, program, flags, [*input_names(n, V, "x"), *wires(n, space)])
+        found.append((writer, [writer.outputs(0, values)[0], writer.outputs(values)[0]]))
+    return found
+
+
+def show_derivation(D: Derivation) -> str:
+    """Function, f^[1] and f^[1r], the let around value and derivative together."""
+    n, f = UNICODE, D.function
+    arguments = input_names(n, f.domain, "x")
+    x = arguments[0][0] if len(arguments) == 1 else n.listed("(", arguments[:8] + ([("…", ATOM)] if len(arguments) > 8 else []), ")")[0].strip("()")
+    lines = [f"f = {term_text(n, f)[0]}", f"  : {space_text(n, f.domain)[0]} → {space_text(n, f.codomain)[0]}"]
+    for name, (writer, body) in zip((f"f^[1]({x}) =", f"f^[1r]({x}) ="), halves(n, D), strict=True):
+        lines += [name, _let(writer, body)]
+    if not (f.domain.plain and f.codomain.plain):
+        lines.append("(in coordinates: the adjoint is M⁻¹ • f^[1r] • M with the Riesz maps M of the weighted spaces)")
+    return "\n".join(lines)
+
+
+def _latex_lets(writer: Writer, body: list[str]) -> str:
+    rows = [f"{name} &{mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    inner = ",\\; ".join([writer.tidy(b) for b in body])
+    if not rows:
+        return inner
+    return "\\begin{aligned}[t] \\textbf{let } & " + " \\\\ & ".join([r.replace("&", "") for r in rows]) + " \\\\ \\textbf{in } & " + inner + " \\end{aligned}"
+
+
+def latex_map(L: LinearMap) -> str:
+    """A linear map in LaTeX."""
+    writer = map_writer(LATEX, L)
+    return _latex_lets(writer, [writer.outputs()[0]])
+
+
+def latex_family(f: Family) -> str:
+    """x ↦ f'(x) in LaTeX."""
+    writer = family_writer(LATEX, f)
+    return _latex_lets(writer, [writer.outputs()[0]])
+
+
+def latex_derivation(D: Derivation) -> str:
+    """f^[1] and f^[1r] in LaTeX."""
+    n = LATEX
+    arguments = input_names(n, D.function.domain, "x")
+    x = ", ".join([a[0] for a in arguments[:8]]) + (", \\ldots" if len(arguments) > 8 else "")
+    rows: list[str] = []
+    for name, (writer, body) in zip(("[1]", "[1r]"), halves(n, D), strict=True):
+        rows.append(f"f^{{{name}}}({x}) &= {_latex_lets(writer, [f'({body[0]}', body[1] + ')'])}")
+    return "\\begin{aligned} " + " \\\\ ".join(rows) + " \\end{aligned}"
+
+

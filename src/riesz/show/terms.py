@@ -1,0 +1,337 @@
+"""Printing of sets, relations, spaces and terms in the notation of the paper."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ..interning import Node, children, postorder
+from ..relations import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular
+from ..sets import Plus, Product, Seg, Set
+from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
+from ..terms.core import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
+from ..terms.declared import DeclaredBilinear, DeclaredLinear
+from ..terms.open import Combinator, OpenCompose, OpenConst, OpenFamily, OpenMap, OpenPointwise
+from ..terms.primitives import Primitive
+from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Unpack
+from ..terms.tensors import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section, Transpose
+from ..terms.weights import Equip, Forget, Represent, Weigh
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .patterns import two
+
+BILINEAR = {Contract: "⊛", Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
+
+
+def set_text(n: Notation, index: Set) -> Text:
+    """3×4, 2+3."""
+    done: dict[Node, Text] = {}
+    for x in postorder(index):
+        match x:
+            case Seg():
+                done[x] = str(x.n), ATOM
+            case Product(factors=()):
+                done[x] = "1", ATOM
+            case Product(factors=parts):
+                done[x] = n["×"].join([n.within(done[p], POWER) for p in parts]), PRODUCT
+            case Plus(summands=parts):
+                done[x] = "+".join([n.within(done[p], PRODUCT) for p in parts]), SUM
+            case _:
+                raise TypeError(x)
+        done[x] = n.clip(done[x][0], 200), done[x][1]
+    return done[index]
+
+
+def relation_text(n: Notation, r: Relation) -> Text:
+    """A relation by its kind and its sets."""
+    X, Y = [n.within(set_text(n, s), POWER) for s in (r.source, r.target)]
+    match r:
+        case Empty():
+            return n["∅"], ATOM
+        case Diagonal():
+            return n.sub("=", X), ATOM
+        case Full(times=1):
+            return f"{X}{n['×']}{Y}", PRODUCT
+        case Full(times=k):
+            return f"{k}{n['·']}({X}{n['×']}{Y})", PRODUCT
+        case Function():
+            return f"f:{X}{n['→']}{Y}", SUM
+        case Gather():
+            return f"(f:{Y}{n['→']}{X}){n['ᵀ']}", ATOM
+        case Point(at=at):
+            return f"({at},())", ATOM
+        case Place(at=at):
+            return f"((),{at})", ATOM
+        case Triangular(lower=lower):
+            return n.sub(n["≤"] if lower else n["≥"], X), ATOM
+        case Pairs():
+            return f"{len(r.rows)} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
+        case _:
+            return type(r).__name__, ATOM
+
+
+def space_text(n: Notation, space: Space) -> Text:
+    """ℝ^3 ⊕ ℝ, (ℝ ⊕ ℝ)^2, ℝ^2 ⊗ ℝ^3."""
+    done: dict[Node, Text] = {}
+    for s in postorder(space):
+        if not isinstance(s, Space):
+            continue
+        match s:
+            case Zero():
+                text: Text = "0", ATOM
+            case Real():
+                text = n["ℝ"], ATOM
+            case DirectSum(summands=()):
+                text = "0", ATOM
+            case DirectSum(summands=parts):
+                text = _sum_text(n, s, [done[p] for p in parts])
+            case Copower(base=base, index=index):
+                exponent = set_text(n, index)
+                text = n.exponent(n.within(done[base], ATOM), exponent[0], exponent[1] == ATOM), POWER
+            case Tensor(left=left, right=right):
+                text = n.infix([done[left], done[right]], "⊗", PRODUCT)
+                text = (f"{n.within(done[left], POWER)} {n['⊗']} {n.within(done[right], POWER)}", PRODUCT)
+            case Weighted(base=base):
+                text = n.sub(n.within(done[base], ATOM), "w"), POWER
+            case _:
+                raise TypeError(s)
+        done[s] = n.clip(text[0], 400), text[1]
+    return done[space]
+
+
+def _sum_text(n: Notation, s: DirectSum, parts: list[Text]) -> Text:
+    names = s.form.names if s.form else None
+    if names:
+        inside = ", ".join([f"{name}: {p[0]}" for name, p in list(zip(names, parts, strict=True))[:12]])
+        return (f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"), ATOM
+    if len(parts) == 1:
+        return f"{n['⊕']}({parts[0][0]})", POWER
+    shown = parts if len(parts) <= 8 else [*parts[:5], (n["…"], ATOM), *parts[-2:]]
+    return f" {n['⊕']} ".join([n.within(p, PRODUCT) for p in shown]), SUM
+
+
+def term_text(n: Notation, term: Arrow) -> Text:
+    """A term or open combinator, clipped where it is very long; any depth."""
+    return term_texts(n, term)[term]
+
+
+def term_texts(n: Notation, term: Arrow) -> dict[Any, Text]:
+    """The texts of a term and of everything in it."""
+    done: dict[Any, Text] = {}
+    for t in postorder(term):
+        if isinstance(t, Arrow):
+            inside = [done[c] for c in children(t) if isinstance(c, Arrow)]
+            text, level = _open_text(n, t, inside) if not isinstance(t, Term) else _term(n, t, inside, done)
+            done[t] = n.clip(text), level
+    return done
+
+
+def _index(n: Notation, index: Set) -> str:
+    return set_text(n, index)[0]
+
+
+def _component(n: Notation, letter: str, space: Space, position: int) -> str:
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    if names:
+        return n.sub(n[letter], names[position])
+    index = cast("Copower | DirectSum", space).index
+    return n.sub(n[letter], position if isinstance(index, Seg) else str(index.element(position)).replace(" ", ""))
+
+
+def primitive_text(n: Notation, p: Primitive) -> str:
+    """sin, (_)², …."""
+    if p.name == "power":
+        return n.sup(f"({n.hole()})", _exponent(n, p))
+    return {"divide": f"({n['/']})"}.get(p.name, n.name(p.name))
+
+
+def _exponent(n: Notation, p: Primitive) -> str:
+    return n.number(p.parameter).replace("−", "-")
+
+
+def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Text:
+    match t:
+        case Id():
+            return n.name("id"), ATOM
+        case ZeroMap():
+            return "0", ATOM
+        case Const():
+            value = n.vector(t.leaves)[0]
+            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
+        case Compose():
+            return _composition(n, t, done)
+        case Combine():
+            return combination(n, t.coefficients, inside)
+        case Primitive():
+            return primitive_text(n, t), ATOM
+        case Project():
+            return _component(n, "π", t.space, t.position), ATOM
+        case Inject():
+            return _component(n, "ι", t.space, t.position), ATOM
+        case Par():
+            return n.infix(inside, "×", PRODUCT) if len(inside) > 1 else n.listed("Π(", inside, ")")
+        case BlockDiag():
+            return n.listed(n["Δ"] + "(", inside, ")")
+        case Fork():
+            return n.listed("⟨", inside, "⟩")
+        case Join():
+            return n.listed("[", inside, "]")
+        case Map(index=index):
+            exponent = set_text(n, index)
+            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
+        case Reduce(relation=r):
+            return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
+        case Rep(index=index):
+            return n.sub(n.name("rep"), _index(n, index)), ATOM
+        case Total(index=index):
+            return n.sub(n["Σ"], _index(n, index)), ATOM
+        case Add():
+            return "(+)", ATOM
+        case Dup():
+            return n.name("dup"), ATOM
+        case Scan(index=index):
+            return n.sub(n.name("scan"), _index(n, index)), ATOM
+        case Section():
+            return section(n, _symbol(t.bilinear), n.vector(t.leaves), t.side), ATOM
+        case Bilinear():
+            return n.parens(n[_symbol(t)]), ATOM
+        case Transpose():
+            return f"({n.hole()}){n['ᵀ']}", ATOM
+        case Labelled():
+            return n.name("contract") + f"[{labels_text(t.labels, t.out)}]", ATOM
+        case DeclaredLinear():
+            return n.name(t.form.name) + ("" if t.target == 1 else "*"), ATOM
+        case Represent():
+            return n["M⁻¹"], ATOM
+        case Weigh():
+            return "M", ATOM
+        case Forget() | Equip() | Pack() | Unpack() | Regroup():
+            return n.name(type(t).__name__.lower()), ATOM
+        case _:
+            return n.name(type(t).__name__.lower()), ATOM
+
+
+def _symbol(b: Bilinear) -> str:
+    return b.form.name if isinstance(b, DeclaredBilinear) else BILINEAR[type(b)]
+
+
+def section(n: Notation, symbol: str, value: Text, side: int) -> str:
+    """(u ⋄) or (⋄ v)."""
+    shown = value[0] if value[0].lstrip("−-").replace(".", "").isdigit() else n.within(value, COMPOSE)
+    return n.parens(f"{n[symbol]} {shown}" if side else f"{shown} {n[symbol]}")
+
+
+def labels_text(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> str:
+    """ij,j→i."""
+    letters = "ijklmnopqrstuvwxyzabcdefgh"
+    spell = [("".join([letters[x % 26] for x in ls])) for ls in (*labels, out)]
+    return ",".join(spell[:-1]) + "→" + spell[-1]
+
+
+def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text]) -> Text:
+    """f + g − 2·h."""
+    text = ""
+    for k, part in zip(coefficients, parts, strict=True):
+        sign = ("−" if not text else " − ") if k < 0 else "" if not text else " + "
+        sign = sign.replace("−", n["−"])
+        size = abs(k)
+        tight = len(parts) == 1 or k < 0 or size != 1.0
+        body = n.within(part, PRODUCT if tight or part[1] > SUM else SUM)
+        text += sign + (body if size == 1.0 else f"{n.number(size)} {n['·']} {n.within(part, PRODUCT)}")
+    negative = coefficients[0] < 0
+    return text, SUM if len(parts) > 1 or negative else PRODUCT if coefficients[0] != 1.0 else parts[0][1]
+
+
+def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
+    g, f = t.outer, t.inner
+    lifted = {ScalarMul: "·", Hadamard: "∗", Inner: "⊙", Outer: "⊗", MatVec: "⋆", MatMul: "⋆"}.get(cast(Any, type(g)))
+    if lifted and isinstance(f, Fork):
+        return n.infix([done[x] for x in f.terms], lifted, PRODUCT if lifted in "·∗" else POWER)[0], PRODUCT
+    if isinstance(g, Labelled) and isinstance(f, Fork) and len(f.terms) == 2 and not g.extra:
+        pattern = two(*g.labels, g.out)
+        if pattern is not None:
+            parts = [(n.within(done[x], ATOM) + n["ᵀ"], POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
+            return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
+    if isinstance(g, Primitive) and g.name == "divide" and isinstance(f, Fork):
+        return " / ".join([n.within(done[x], POWER) for x in f.terms]), PRODUCT
+    if isinstance(g, Primitive) and g.name == "power":
+        return n.sup(n.within(done[f], ATOM), _exponent(n, g)), POWER
+    dot = "•" if t.linear else "∘"
+    return n.infix([done[g], done[f]], dot, COMPOSE)
+
+
+def _open_text(n: Notation, t: Arrow, inside: list[Text]) -> Text:
+    match t:
+        case Combinator():
+            return _combinator(n, t)
+        case OpenConst():
+            value = n.vector(t.leaves)[0]
+            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
+        case OpenCompose():
+            return n.infix(inside, "∘", COMPOSE)
+        case OpenFamily(kind="⟨⟩"):
+            return n.listed("⟨", inside, "⟩")
+        case OpenFamily(kind="[]"):
+            return n.listed("[", inside, "]")
+        case OpenFamily(kind="Δ"):
+            return n.listed(n["Δ"] + "(", inside, ")")
+        case OpenFamily():
+            return n.infix(inside, "×", PRODUCT)
+        case OpenMap(index=index):
+            exponent = set_text(n, index)
+            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
+        case OpenPointwise():
+            return _pointwise(n, t, inside)
+        case _:
+            return type(t).__name__, ATOM
+
+
+def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
+    if t.symbol == "**":
+        return n.sup(n.within(inside[0], ATOM), _exponent(n, t.parameters[0])), POWER
+    if len(inside) == 1 and t.symbol == "·" and isinstance(t.parameters[0], float):
+        return combination(n, (t.parameters[0],), inside)
+    if len(inside) == 1:  # with a constant
+        value = n.vector([t.parameters[1]]) if not isinstance(t.parameters[1], tuple) else ("w", ATOM)
+        constant = t.maker.__name__ == "_constant_with"
+        inside = [value, *inside] if constant else [*inside, value]
+    if t.symbol in "+−":
+        return combination(n, (1.0, 1.0 if t.symbol == "+" else -1.0), inside)
+    if t.symbol == "/":
+        return f"{n.within(inside[0], PRODUCT)} / {n.within(inside[1], POWER)}", PRODUCT
+    return n.infix(inside, t.symbol, PRODUCT)
+
+
+_OPEN = {
+    "add": "(+)",
+    "total": "Σ",
+    "contract": "(⊛)",
+    "outer": "(⊗)",
+    "inner": "(⊙)",
+    "scalar_mul": "(·)",
+    "matvec": "(⋆)",
+    "matmul": "(⋆)",
+    "hadamard": "(∗)",
+    "zero": "0",
+}
+
+
+def _combinator(n: Notation, t: Combinator) -> Text:
+    head = t.name.split("(")[0]
+    match head, t.parameters:
+        case "proj", (which,):
+            return n.sub(n["π"], str(which).replace(" ", "")), ATOM
+        case "inj", (which, *_):
+            return n.sub(n["ι"], str(which).replace(" ", "")), ATOM
+        case "red", (r,):
+            return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
+        case "rep", (index, *_):
+            return n.sub(n.name("rep"), _index(n, index)), ATOM
+        case "section", (b, side, _, leaves):
+            symbol = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else _symbol(b)
+            return section(n, symbol, n.vector(leaves), side), ATOM
+        case ("contract_left" | "contract_right"), (side, _, leaves):
+            return section(n, "⊛", n.vector(leaves), side), ATOM
+        case _ if head in _OPEN:
+            text = _OPEN[head]
+            return (f"({n[text[1:-1]]})" if text.startswith("(") else n[text]), ATOM
+        case _:
+            return n.name(t.name), ATOM

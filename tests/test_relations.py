@@ -1,0 +1,251 @@
+"""Relations with multiplicities against their definition, the matrix of multiplicities   (§2.2.3)."""
+
+import copy
+import itertools
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from riesz import IndexSetError, RelationError, relations, seg
+from riesz.relations import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular, blocks
+from riesz.sets import unit
+
+X, Y = seg(3), seg(4)
+GRID, UNION = seg(2) * seg(3), seg(2) + seg(2)
+LISTED = [((1, 0), (0, 1)), ((0, 2), (1, 1))]
+RNG = np.random.default_rng(0)
+
+
+def by_rule(source, target, holds) -> np.ndarray:
+    """The matrix of a relation from its defining property."""
+    return np.array([[int(holds(x, y)) for y in target] for x in source]).reshape(len(source), len(target))
+
+
+# One row per kind: the relation, and its matrix by definition.
+CASES = {
+    "empty": (relations.empty(X, Y), np.zeros((3, 4), int)),
+    "diagonal": (relations.diagonal(X), np.eye(3, dtype=int)),
+    "renaming": (Diagonal(Y, UNION), np.eye(4, dtype=int)),
+    "full": (relations.full(X, Y), np.ones((3, 4), int)),
+    "full, five times": (Full(X, Y, 5), np.full((3, 4), 5)),
+    "full on the empty set": (relations.full(seg(0), Y), np.zeros((0, 4), int)),
+    "full into the empty set": (relations.full(X, seg(0)), np.zeros((3, 0), int)),
+    "function": (relations.function(Y, X, [2, 0, 2, 2]), by_rule(Y, X, lambda x, y: y == [2, 0, 2, 2][x])),
+    "function by rule": (relations.function(GRID, X, lambda ij: ij[1]), by_rule(GRID, X, lambda x, y: x[1] == y)),
+    "function into a product": (relations.function(X, GRID, [(1, 2), (0, 0), (1, 2)]), np.eye(6, dtype=int)[[5, 0, 5]]),
+    "function into a union": (relations.function(X, UNION, [(1, 0), (0, 1), (1, 1)]), np.eye(4, dtype=int)[[2, 1, 3]]),
+    "function from nothing": (relations.function(seg(0), X, []), np.zeros((0, 3), int)),
+    "gather": (relations.gather(X, Y, [2, 2, 0, 1]), by_rule(X, Y, lambda x, y: x == [2, 2, 0, 1][y])),
+    "scan": (relations.triangular(Y), by_rule(Y, Y, lambda i, j: i <= j)),
+    "suffix": (Triangular(Y, Y, False), by_rule(Y, Y, lambda i, j: i >= j)),
+    "pairs": (relations.pairs(X, Y, [(2, 0), (0, 1), (0, 1), (1, 3), (2, 0), (2, 0)]), np.array([[0, 2, 0, 0], [0, 0, 0, 1], [3, 0, 0, 0]])),
+    "pairs of elements": (relations.pairs(GRID, UNION, LISTED), by_rule(GRID, UNION, lambda x, y: (x, y) in LISTED)),
+    "no pairs": (relations.pairs(X, Y, []), np.zeros((3, 4), int)),
+    "point": (relations.point(Y, 2), np.eye(4, 1, -2, int)),
+    "place": (Place(unit, Y, 2), np.eye(4, 1, -2, int).T),
+}
+every_relation = pytest.mark.parametrize(("R", "matrix"), CASES.values(), ids=CASES)
+
+
+def red(matrix: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(red_R v)_y = Σ_x R(x, y)·v_x, along the middle axis."""
+    return np.einsum("xy,axb->ayb", matrix, v)
+
+
+def test_every_kind_has_a_case():
+    kinds = {type(R) for R, _ in CASES.values()}
+    assert kinds == {Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place} == set(Relation.__subclasses__())
+
+
+@every_relation
+def test_matrix_is_the_definition(R: Relation, matrix):
+    assert (len(R.source), len(R.target)) == matrix.shape
+    assert np.array_equal(R.matrix().toarray(), matrix)
+
+
+@every_relation
+def test_pairs_list_the_definition(R: Relation, matrix):
+    rows, cols, times = R.pairs()
+    found = np.zeros_like(matrix)
+    np.add.at(found, (rows, cols), times)
+    assert np.array_equal(found, matrix)
+
+
+@every_relation
+@pytest.mark.parametrize("shape", [(1, 1), (2, 5), (0, 3), (3, 0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_reduce_is_the_definition_and_keeps_the_type(R: Relation, matrix, shape, dtype):
+    a, b = shape
+    v = RNG.standard_normal((a, len(R.source), b)).astype(dtype)
+    got = R.reduce(v)
+    assert got.dtype == dtype and got.shape == (a, len(R.target), b)
+    assert np.allclose(got, red(matrix, v), rtol=1e-13 if dtype is np.float64 else 1e-5, atol=1e-13 if dtype is np.float64 else 1e-5)
+
+
+@every_relation
+def test_reduce_takes_views(R: Relation, matrix):
+    v = RNG.standard_normal((5, len(R.source), 2)).transpose(2, 1, 0)[::-1]
+    assert np.allclose(R.reduce(v), red(matrix, v))
+
+
+@every_relation
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_reduce_into_adds(R: Relation, matrix, dtype):
+    v = RNG.standard_normal((2, len(R.source), 3)).astype(dtype)
+    start = RNG.standard_normal((2, len(R.target), 3)).astype(dtype)
+    total = start.copy()
+    R.reduce_into(total, v)
+    assert total.dtype == dtype
+    assert np.allclose(total, start + red(matrix, v), atol=1e-6)
+
+
+@every_relation
+def test_reduce_leaves_its_argument_alone(R: Relation, matrix):
+    v = RNG.standard_normal((2, len(R.source), 3))
+    kept = v.copy()
+    R.reduce(v)
+    R.reduce_into(np.zeros((2, len(R.target), 3)), v)
+    assert np.array_equal(v, kept)
+
+
+@every_relation
+def test_converse_is_the_transpose_and_an_involution(R: Relation, matrix):
+    assert R.converse.source is R.target and R.converse.target is R.source
+    assert np.array_equal(R.converse.matrix().toarray(), matrix.T)
+    assert R.converse.converse is R
+    w = RNG.standard_normal((2, len(R.target), 3))
+    assert np.allclose(R.converse.reduce(w), red(matrix.T, w))
+
+
+@every_relation
+def test_the_converse_is_the_adjoint(R: Relation, matrix):
+    v, w = RNG.standard_normal((2, len(R.source), 3)), RNG.standard_normal((2, len(R.target), 3))
+    assert np.isclose(np.vdot(R.reduce(v), w), np.vdot(v, R.converse.reduce(w)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(CASES, CASES)))
+def test_then_multiplies_multiplicities(first: str, second: str):
+    (R, m), (S, n) = CASES[first], CASES[second]
+    if R.target is not S.source:
+        with pytest.raises(RelationError, match=r"the first ends in .*, the second starts at"):
+            R.then(S)
+        return
+    both = R.then(S)
+    assert both.source is R.source and both.target is S.target
+    assert np.array_equal(both.matrix().toarray(), m @ n)
+    v = RNG.standard_normal((2, len(R.source), 3))
+    assert np.allclose(both.reduce(v), S.reduce(R.reduce(v)))
+
+
+def test_then_keeps_compact_kinds():
+    f, g = relations.function(X, Y, [3, 3, 1]), relations.function(Y, GRID, np.array([5, 0, 0, 1]))
+    assert isinstance(f.then(g), Function)
+    assert isinstance(g.converse.then(f.converse), Gather)
+    assert relations.full(X, Y).then(relations.full(Y, X)) is Full(X, X, 4)
+    assert relations.diagonal(X).then(f) is f is f.then(relations.diagonal(Y))
+    assert f.then(relations.empty(Y, X)) is relations.empty(X, X)
+
+
+def test_many_paths_are_counted_exactly():
+    """Two ways at each of sixty steps are 2^60 ways."""
+    both = relations.pairs(seg(1), seg(1), [(0, 0), (0, 0)])
+    ways = both
+    for _ in range(59):
+        ways = ways.then(both)
+    assert ways.matrix().toarray().tolist() == [[2**60]]
+    assert ways.reduce(np.ones((1, 1, 1))).item() == 2.0**60
+
+
+def test_too_many_paths_are_never_wrapped_around():
+    both = relations.pairs(seg(1), seg(1), [(0, 0), (0, 0)])
+    ways = both
+    for _ in range(69):
+        ways = ways.then(both)
+    assert ways.reduce(np.ones((1, 1, 1))).item() == 2.0**70
+
+
+@every_relation
+def test_blocks_put_together_are_the_relation(R: Relation, matrix):
+    from riesz.sets import boxes
+
+    found = np.zeros_like(matrix)
+    for row, (_, to) in zip(blocks(R), boxes(R.target), strict=True):
+        for block, (_, at) in zip(row, boxes(R.source), strict=True):
+            rows = np.arange(len(R.source)) if at is None else at
+            cols = np.arange(len(R.target)) if to is None else to
+            found[np.ix_(rows, cols)] += block.matrix().toarray()
+    assert np.array_equal(found, matrix)
+
+
+def test_blocks_between_sums_by_hand():
+    R = relations.function(UNION, UNION, [(1, 0), (0, 0), (0, 1), (0, 1)])
+    (a, b), (c, d) = [[block.matrix().toarray().tolist() for block in row] for row in blocks(R)]
+    assert a == [[0, 0], [1, 0]] and b == [[0, 1], [0, 1]]  # into the first summand
+    assert c == [[1, 0], [0, 0]] and d == [[0, 0], [0, 0]]
+    assert isinstance(blocks(R)[1][1], Empty)
+    assert [[type(r) for r in row] for row in blocks(relations.full(UNION, X))] == [[Full, Full]]
+
+
+def test_a_box_to_a_box_is_one_block():
+    R = relations.function(GRID, X, lambda ij: ij[1])
+    assert blocks(R) == [[R]]
+
+
+@every_relation
+def test_relations_are_immutable_and_survive_copies(R: Relation, matrix):
+    assert copy.deepcopy(R) is R
+    assert np.array_equal(pickle.loads(pickle.dumps(R)).matrix().toarray(), matrix)
+    with pytest.raises(AttributeError, match="immutable"):
+        R.source = X  # pyright: ignore
+
+
+def test_a_given_array_is_copied_and_frozen():
+    image = np.array([0, 1, 0])
+    R = relations.function(X, Y, image)
+    image[0] = 3
+    assert R.matrix().toarray()[0].tolist() == [1, 0, 0, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        R.image[0] = 2
+
+
+def test_compact_kinds_store_no_pairs():
+    n = 10**6
+    v = np.ones((1, n, 1))
+    compact = [relations.triangular(seg(n)), relations.full(seg(n), seg(n)), relations.diagonal(seg(n)), relations.point(seg(n), 5)]
+    tracemalloc.start()
+    for R in (*compact, *[R.converse for R in compact[:3]]):
+        R.reduce(v)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * v.nbytes
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: relations.function(X, Y, [0, 1, 4]), r"holds 4, which is outside 4: its positions are 0 to 3"),
+        (lambda: relations.function(X, Y, [0, 1, -1]), r"holds -1, which is outside 4"),
+        (lambda: relations.function(X, Y, [0, 1]), r"a function on 3 needs 3 values, got .* \(2,\)"),
+        (lambda: relations.function(X, Y, [0.0, 1.0, 2.0]), r"not a relation on 4"),
+        (lambda: relations.function(X, Y, [True, False, True]), r"not a relation on 4"),
+        (lambda: relations.function(X, GRID, [(0, 0), (1, 1), (2, 0)]), r"not a relation on 2×3.*2 is not an element"),
+        (lambda: relations.function(GRID, X, lambda ij: ij[0] + ij[1]), r"holds 3, which is outside 3"),
+        (lambda: relations.gather(X, Y, [0, 1, 2, 3]), r"holds 3, which is outside 3"),
+        (lambda: relations.gather(X, Y, [0, 1, 2]), r"needs 4 values|needs 4 indices"),
+        (lambda: relations.pairs(X, Y, [(0, 0), (3, 0)]), r"the first of the pairs holds 3, which is outside 3"),
+        (lambda: relations.pairs(X, Y, [(0, 0), (0, 4)]), r"the second of the pairs holds 4, which is outside 4"),
+        (lambda: relations.pairs(X, Y, [(0, 0, 0)]), r"made of pairs .*got \(0, 0, 0\)"),
+        (lambda: relations.pairs(X, Y, [3]), r"made of pairs .*got 3"),
+        (lambda: relations.triangular(GRID), r"orders one segment; got 2×3"),
+        (lambda: Diagonal(X, Y), r"3 has 3, 4 has 4"),
+        (lambda: relations.point(X, 3), r"outside 3"),
+        (lambda: relations.point(X, -1), r"outside 3"),
+        (lambda: Place(unit, X, 3), r"outside 3"),
+        (lambda: relations.full(X, Y).then(relations.full(X, Y)), r"the first ends in 4, the second starts at 3"),
+    ],
+)
+def test_relations_outside_their_sets_are_refused(build, message):
+    with pytest.raises((RelationError, IndexSetError), match=message):
+        build()
