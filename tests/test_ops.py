@@ -69,7 +69,7 @@ def close(a, b, tolerance=1e-12):
     return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-# -- contraction ----------------------------------------------------------------------------------------------------------------------
+# -- contraction ----------------------------------------
 
 
 @settings(max_examples=400, deadline=None)
@@ -218,7 +218,7 @@ def test_outer_products_are_not_carried_out():
     assert close(dense(applied), u * (v @ v), 1e-10)
 
 
-# -- the other ops --------------------------------------------------------------------------------------------------------------------
+# -- the other ops ----------------------------------------
 
 
 @settings(max_examples=100, deadline=None)

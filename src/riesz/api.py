@@ -9,19 +9,14 @@ from typing import Any, cast
 from .calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, reverse_numbers, specialise
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
-from .calculus.interpret import interpret, leaves_of
+from .calculus.interpret import interpret
+from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .maps.linear_map import LinearMap
 from .programs.program import Program, outputs
 from .spaces import R, Space, direct_sum, space_of
-from .terms.combinators import frozen
 from .terms.core import Arrow, Term
 from .terms.open import fit
-
-
-def frozen_leaves(leaves: list[Any]) -> tuple[Any, ...]:
-    """Leaves that nobody can change any more."""
-    return frozen(leaves)
 
 
 def _arrow(f: Any) -> Arrow:
@@ -181,7 +176,7 @@ def gradient_program(term: Term) -> Program:
     xs = [fixed.input(leaf.shape) for leaf in term.domain.leaves]
     slots = outputs(parts.adjoint, fixed, [*xs, fixed.const(1.0)])
     if not term.domain.plain:
-        from .calculus.interpret import metric_step
+        from .calculus.products import metric_step
 
         rows = zip(slots, term.domain.leaves, strict=True)
         slots = [metric_step(s, leaf.weights, 0, len(leaf.shape), True, fixed) for s, leaf in rows]
@@ -316,7 +311,7 @@ class Derivation:
 
 def _weighted(adjoint: Program, V: Space, W: Space) -> Program:
     """M_V⁻¹ · f'(x)ᵀ · M_W."""
-    from .calculus.interpret import metric_step
+    from .calculus.products import metric_step
 
     whole = Program()
     xs = [whole.input(leaf.shape) for leaf in V.leaves]
@@ -351,5 +346,3 @@ def typed(f: Any, *spaces: Space) -> Term:
             raise SpaceError(f"{arrow} fits many spaces: say which, as in derive(f, rz.R ** rz.seg(3))")
         return arrow
     return fit(arrow, spaces[0] if len(spaces) == 1 else direct_sum(*spaces))
-
-

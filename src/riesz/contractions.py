@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from numpy.typing import NDArray
 
@@ -36,7 +36,7 @@ _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 
 @contextmanager
-def metered() -> Iterator[Meter]:
+def metered() -> Generator[Meter]:
     """Count the multiplications carried out inside."""
     token = _meter.set(Meter())
     try:

@@ -14,7 +14,7 @@ import numpy as np
 
 
 def _atom(value: Any) -> Any:
-    kind = type(value)
+    kind = cast(Any, type(value))
     if kind is tuple:
         return tuple([_atom(v) for v in value])
     if kind is float:
@@ -37,12 +37,12 @@ class _Entry(weakref.ref[Any]):
     __slots__ = ("key",)
 
     def __new__(cls, node: Any, callback: Any, key: Any) -> _Entry:
-        self = super().__new__(cls, node, callback)
+        self = cast(Any, weakref.ref).__new__(cls, node, callback)
         self.key = key
         return self
 
     def __init__(self, node: Any, callback: Any, key: Any) -> None:
-        super().__init__(node, callback)
+        cast(Any, super()).__init__(node, callback)
 
 
 def _forget(entry: _Entry) -> None:
@@ -75,7 +75,7 @@ class Interned(type):
         found = None if entry is None else entry()
         if found is not None:
             return found
-        node = cls.__new__(cls)
+        node: Any = cast(Any, cls).__new__(cls)
         node.__dict__.update(zip(cls.fields, args, strict=True))
         node.check()
         with Interned._lock:  # two threads may have built the same node: the first one counts
@@ -105,7 +105,7 @@ class Node(metaclass=Interned):
         """Validate the fields; called once, when the node is first built."""
 
     def _set(self, **derived: Any) -> None:
-        self.__dict__.update(derived)
+        cast(Any, self.__dict__).update(derived)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}; build a new one instead")
@@ -200,5 +200,5 @@ def rebuild(rows: list[tuple[Any, tuple[Any, ...]]]) -> Any:
         return part
 
     for kind, parts in rows:
-        built.append(kind(*[resolve(p) for p in parts]))
+        built.append(getattr(kind, "rebuilt", kind)(*[resolve(p) for p in parts]))
     return built[-1]

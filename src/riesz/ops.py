@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Op(Node):
 
     def shape_of(self, shapes: tuple[Shape, ...]) -> Any:
         """The shape of the result, remembered."""
-        known = self.__dict__.setdefault("_shapes", {})
+        known: dict[Any, Any] = cast(Any, self.__dict__).setdefault("_shapes", {})
         shape = known.get(shapes)
         if shape is None:
             shape = known[shapes] = self.result(shapes)
@@ -100,7 +100,7 @@ class Contraction(Multilinear):
         return tuple([sizes[label] for label in self.out])
 
     def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
-        known = self.__dict__.setdefault("_transposes", {})
+        known: dict[Any, Op] = cast(Any, self.__dict__).setdefault("_transposes", {})
         if (k, shapes) not in known:
             known[k, shapes] = self._transpose(k, shapes)
         return known[k, shapes]
@@ -113,6 +113,11 @@ class Contraction(Multilinear):
         return contraction(labels, out, extra)
 
     @cached_property
+    def trivial(self) -> bool:
+        """Whether this is the identity."""
+        return self.labels == (self.out,) and not self.extra and len(set(self.out)) == len(self.out)
+
+    @cached_property
     def swapped(self) -> Contraction:
         """The same product with its two arguments exchanged."""
         return contraction(self.labels[::-1], self.out, dict(self.extra))
@@ -123,16 +128,23 @@ class Contraction(Multilinear):
         labels, out = self.labels, self.out
         simple = all(len(set(ls)) == len(ls) for ls in (*labels, out)) and not self.extra
         match labels:
-            case (la,):
-                return lambda a: single(np.asarray(a), la, out, self.sizes((np.shape(a),)))
-            case (la, lb) if la == lb == out:
+            case (_,):
+                return self._single
+            case (la, lb) if simple and la == lb == out:
                 return _product
             case ((), ()) if simple and not out:
                 return _product
             case (la, lb) if simple and set(out) <= {*la, *lb}:
-                return lambda a, b: _scalar(pair(a, la, b, lb, out), out)
+                return self._pair
             case _:
                 return lambda *xs: dense(self._formal(xs))
+
+    def _single(self, a: Any) -> Any:
+        return single(np.asarray(a), self.labels[0], self.out, self.sizes((np.shape(a),)))
+
+    def _pair(self, a: Any, b: Any) -> Any:
+        product = pair(a, self.labels[0], b, self.labels[1], self.out)
+        return product if self.out else product[()]
 
     def run(self, *xs: Any) -> Any:
         for x in xs:
@@ -167,10 +179,6 @@ def _shapes(xs: tuple[Any, ...]) -> tuple[Shape, ...]:
 def _product(a: Any, b: Any) -> Any:
     charge(int(np.size(a)))
     return a * b
-
-
-def _scalar(a: Any, out: Labels) -> Any:
-    return a if out else a[()]
 
 
 def contraction(labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None) -> Contraction:
@@ -308,7 +316,7 @@ class Declared(Op):
 
 
 def _shape_free(space: Any, leaves: list[Any]) -> Any:
-    from .spaces import build
+    from .layout import build
 
     return build(space.code, leaves, lambda branch, parts: branch.make(parts))
 

@@ -75,10 +75,10 @@ class Relation(Node):
 
     def matrix(self) -> Any:
         """|source| × |target| multiplicities as a SciPy CSR array."""
-        from scipy.sparse import csr_array
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
         rows, cols, times = self.pairs()
-        return csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
+        return cast(Any, sparse).csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
 
     @cached_property
     def _weights(self) -> Any:
@@ -313,7 +313,7 @@ def freeze(a: Array) -> Array:
 
 
 def _within(at: Array, where: Set, what: str) -> None:
-    if at.size and not (0 <= at.min() and at.max() < where.size):
+    if at.size and not (at.min() >= 0 and at.max() < where.size):
         first = at[(at < 0) | (at >= where.size)][0]
         raise RelationError(f"{what} holds {first}, which is outside {where}: its positions are 0 to {where.size - 1}")
 
@@ -328,7 +328,7 @@ def _from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
 
 def _positions(values: Any, where: Set) -> Indices:
     """Positions of elements; an integer array is taken as positions, anything else element by element."""
-    given = np.asarray(values) if isinstance(values, np.ndarray) or isinstance(where, Seg) else None
+    given: Any = np.asarray(cast(Any, values)) if isinstance(values, np.ndarray) or isinstance(where, Seg) else None
     if given is not None and given.dtype.kind in "iu" and given.ndim == 1:
         return given.astype(np.intp)
     if given is not None and given.size == 0:
@@ -388,7 +388,7 @@ def pairs(source: Set, target: Set, given: Iterable[tuple[Any, Any]]) -> Relatio
     >>> pairs(seg(2), seg(2), [(0, 1), (0, 1), (1, 0)]).matrix().toarray().tolist()
     [[0, 2], [1, 0]]
     """
-    listed = list(given)
+    listed: list[Any] = list(given)
     for pair in listed:
         if not isinstance(pair, (tuple, list, np.ndarray)) or len(cast("tuple[Any, ...]", pair)) != 2:
             raise RelationError(f"a relation is made of pairs (x, y); got {pair!r}")
@@ -396,10 +396,10 @@ def pairs(source: Set, target: Set, given: Iterable[tuple[Any, Any]]) -> Relatio
     cols = _positions([p[1] for p in listed], target)
     _within(rows, source, "the first of the pairs")
     _within(cols, target, "the second of the pairs")
-    from scipy.sparse import coo_array
+    import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     ones = np.ones(len(rows), np.intp)
-    return _from_matrix(source, target, coo_array((ones, (rows, cols)), shape=(source.size, target.size)))
+    return _from_matrix(source, target, cast(Any, sparse).coo_array((ones, (rows, cols)), shape=(source.size, target.size)))
 
 
 def point(index: Set, at: int) -> Relation:

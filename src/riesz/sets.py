@@ -148,11 +148,11 @@ class Plus(Set):
         raise IndexSetError(f"position {position} is outside the index set {self} of {self.size} elements")
 
     def position(self, element: Any) -> int:
-        match element:
-            case (which, part) if _whole(which) and 0 <= which < len(self.summands):
-                return self.offsets[which] + self.summands[which].position(part)
-            case _:
-                raise self._refuse(element, f"its elements are pairs (which, element), which < {len(self.summands)}")
+        pair: tuple[Any, ...] = cast("tuple[Any, ...]", element) if isinstance(element, tuple) else ()
+        if len(pair) == 2 and _whole(pair[0]) and 0 <= pair[0] < len(self.summands):
+            which = int(pair[0])
+            return self.offsets[which] + self.summands[which].position(pair[1])
+        raise self._refuse(element, f"its elements are pairs (which, element), which < {len(self.summands)}")
 
 
 unit = Product(())

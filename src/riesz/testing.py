@@ -23,32 +23,13 @@ from . import api
 from .maps.linear_map import LinearMap
 from .relations import Diagonal, Empty, Full, Point, Relation, freeze, function, pairs, triangular
 from .sets import Plus, Product, Seg, Set, unit
-from .spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, Weighted, direct_sum, real_space, zero_space
+from .spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, Weighted, zero_space
 from .terms import primitives as prim
+from .terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from .terms.core import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
 from .terms.declared import declare_bilinear, declare_linear
 from .terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Unpack, Unzip, Zip
-from .terms.tensors import (
-    Assoc,
-    Bilinear,
-    Bra,
-    Contract,
-    Distrib,
-    Hadamard,
-    Inner,
-    Ket,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-    Transpose,
-    Unassoc,
-    Unbra,
-    Undistrib,
-    Unket,
-)
+from .terms.unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 from .terms.weights import Equip, Forget, Represent, Weigh
 from .vectors import Formal
 from .vectors import Product as FormalProduct
@@ -104,11 +85,11 @@ def check_derivative(f: Arrow, *args: Any, draws: int = 3, seed: int = 0) -> Non
         value, forward = api.jvp(f, (x,), (dx,))
         if not (W.equal(value, y) and W.equal(forward, dy)):
             raise AssertionError(f"linearize and jvp disagree: f'(x)dx = {dy!r} by the one, {forward!r} by the other   (f : {V} → {W})")
-        _check_taylor(lambda h, dx=dx: f(V.add(x, V.scale(h, dx))), y, dy, W)
+        check_taylor(lambda h, dx=dx: f(V.add(x, V.scale(h, dx))), y, dy, W)
     check_adjoint(L, draws)
 
 
-def _check_taylor(f: Callable[[float], Any], y: Any, dy: Any, W: Space) -> None:
+def check_taylor(f: Callable[[float], Any], y: Any, dy: Any, W: Space) -> None:
     """Halving h must divide the remainder by four (by more where curvature vanishes), down to where rounding begins."""
     steps = [2.0**-k for k in range(4, 24)]
     remainders: list[float] = []
@@ -746,7 +727,7 @@ class Builder:
         g = f if self.maybe(3) else self.toward(V, W)
         options: list[Callable[[], Any]] = [lambda: f + g, lambda: f - g, lambda: self.number() * f]
         options.append(lambda: Combine((1.0, 1.0), (f, Const(V, W, self.leaves(W)))))
-        if W is R or isinstance(W, Copower) and W.base is R:
+        if W is R or (isinstance(W, Copower) and W.base is R):
             sines = Compose(Map(prim.sin, W.index) if isinstance(W, Copower) else prim.sin, g)
             options += [lambda: f * g, lambda: f / (sines + 2.0), lambda: f**2, lambda: 1.0 - f]
         if W.plain:

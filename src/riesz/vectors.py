@@ -99,7 +99,7 @@ class Formal:
 
 
 def _times(a: Any, b: Any) -> Any:
-    if type(a) is float and abs(a) == 1.0 or type(b) is float and abs(b) == 1.0:
+    if (type(a) is float and abs(a) == 1.0) or (type(b) is float and abs(b) == 1.0):
         return a * b
     charge(1)
     return a * b
@@ -165,7 +165,7 @@ def leaf_inner(a: Any, b: Any) -> Any:
     if type(a) is Formal or type(b) is Formal:
         axes = tuple(range(len(a.shape)))
         return contract_formal([a, b], (axes, axes), (), dict(enumerate(a.shape)))
-    return np.vdot(a, b)
+    return float(cast(Any, np.vdot(a, b)))
 
 
 def leaf_norm(a: Any) -> float:
@@ -184,8 +184,16 @@ def leaf_norm(a: Any) -> float:
         columns = [multiply_out(tuple([f for f in t.factors if set(f[1]) <= set(axes)]), tuple(axes), sizes) for t in a.terms]
         sides.append(np.stack([np.ravel(c) for c in columns], axis=1))
     sides[0] = sides[0] * np.array([float(t.scale) for t in a.terms])
-    left, right = [np.linalg.qr(s, mode="r") for s in sides]
+    left, right = [cast("Array", np.linalg.qr(s, mode="r")) for s in sides]
     return float(np.linalg.norm(left @ right.T))
+
+
+def leaf_bound(a: Any) -> float:
+    """Σ |kᵣ|·Π‖factor‖: a bound of the norm that does not know of cancellation, the scale for rounding errors."""
+    if type(a) is not Formal:
+        return leaf_norm(a)
+    norms = [[float(np.linalg.norm(np.ravel(f))) for f, _ in t.factors] for t in a.terms]
+    return sum([abs(float(t.scale)) * math.prod(n) for t, n in zip(a.terms, norms, strict=True)])
 
 
 class TensorValue:
@@ -217,13 +225,13 @@ class TensorValue:
 
     def dense(self) -> Any:
         """Multiplied out: an array for ℝ^X ⊗ ℝ^Y, otherwise V's containers of W's containers of arrays."""
-        from .spaces import build
+        from .layout import build
 
         return build(self._code, [dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
 
     @property
     def _code(self) -> Any:
-        from .spaces import tensor_code
+        from .layout import tensor_code
 
         return tensor_code(self.space, self.lead)
 
@@ -233,7 +241,7 @@ class TensorValue:
         return other
 
     def _same(self, leaves: list[Any]) -> TensorValue:
-        from .spaces import build
+        from .layout import build
 
         return TensorValue(self.space, self.lead, build(self._code, leaves, lambda _, parts: tuple(parts)))
 
@@ -249,7 +257,7 @@ class TensorValue:
     def __mul__(self, k: Any) -> TensorValue:
         if not isinstance(k, (int, float, np.floating)) or isinstance(k, bool):
             raise VectorError(f"cannot scale an element of {self.space} by {k!r}: a number is due")
-        return self._same([a * float(k) for a in self.leaves])
+        return self._same([a * float(cast(Any, k)) for a in self.leaves])
 
     __rmul__ = __mul__
 
@@ -266,4 +274,3 @@ class TensorValue:
 
 def _arrays(leaf: Any) -> list[Any]:
     return [f for t in leaf.terms for f, _ in t.factors] if type(leaf) is Formal else [leaf]
-

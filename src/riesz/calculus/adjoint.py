@@ -6,10 +6,12 @@ from typing import Any
 
 from ..interning import children, postorder
 from ..ops import contraction
+from ..relations import triangular
+from ..terms.bilinear import Labelled, Section
 from ..terms.core import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.declared import DeclaredLinear
 from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Unpack, Unzip, Zip
-from ..terms.tensors import Labelled, Section, Unitary
+from ..terms.unitary import Unitary
 from ..terms.weights import Equip, Forget, Represent, Weigh
 
 
@@ -63,7 +65,7 @@ def _rule(f: Term, inside: list[Term]) -> Term:
         case Dup():
             return Add(f.codomain)  # dup* = +
         case Scan():
-            return Reduce(f.definition.relation.converse, f.base)  # scan* = red_{i ≥ j}, the suffix sum
+            return Reduce(triangular(f.index).converse, f.base)  # scan* = red_{i ≥ j}, the suffix sum
         case Labelled():
             return _labelled(f)
         case DeclaredLinear():

@@ -10,8 +10,9 @@ from ..programs.program import INPUT, Constant, Program, run
 from ..terms.core import Term
 from .affine import Affine, Pair
 from .domains import NUMBERS
-from .interpret import interpret, leaves_of
+from .interpret import interpret
 from .reverse import pullback
+from .trees import leaves_of
 
 
 def lower(term: Term) -> Program:
@@ -46,8 +47,11 @@ def _close(results: list[Pair], tape: Program, base: Any) -> tuple[list[Any], Pr
 
 def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
     """Coefficients of a linear program: its constants."""
-    ops = tape.ops
-    return lambda slot: domain.const(ops[slot].value)
+
+    def coefficient(slot: int) -> Any:
+        return domain.const(tape.ops[slot].value)
+
+    return coefficient
 
 
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:

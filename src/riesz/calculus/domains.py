@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Numbers:
     def shape(self, value: Any) -> Any:
         """The shape of a leaf."""
         if type(value) is tuple:
-            return tuple([np.shape(v) for v in value])
+            return tuple([np.shape(v) for v in cast("tuple[Any, ...]", value)])
         return value.shape if type(value) is Formal else np.shape(value)
 
     def linearized(self, op: Elementwise, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -7,7 +7,7 @@ Over numbers this computes; over symbols (a Program) it writes the adjoint progr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..ops import Combination, Contraction, Declared, Get, Reduction
 from ..programs.program import Program, unbroadcast
@@ -24,7 +24,7 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
         if held is None:
             whole[slot] = cotangent
         elif type(held) is list:
-            held.append(cotangent)
+            cast("list[Any]", held).append(cotangent)
         else:
             whole[slot] = [held, cotangent]
 
@@ -36,7 +36,8 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
             give(slot, domain.step(op, [c for _, c in parts]))
         held = whole[slot]
         if type(held) is list:
-            held = whole[slot] = domain.step(Combination((1.0,) * len(held)), held)
+            summands = cast("list[Any]", held)
+            held = whole[slot] = domain.step(Combination((1.0,) * len(summands)), summands)
         return held
 
     for slot, seed in zip(program.outputs, seeds, strict=True):
@@ -46,7 +47,7 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
         if not flags[slot] or not args[slot]:
             continue
         op, given = ops[slot], args[slot]
-        kind = type(op)
+        kind = cast(Any, type(op))
         if kind is Declared:
             parts = pieces.pop(slot, None)
             if parts is not None:

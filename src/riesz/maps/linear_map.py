@@ -8,7 +8,7 @@ import numpy as np
 
 from ..calculus.derive import linear_slots, lower, reverse_numbers, transpose_program
 from ..calculus.domains import NUMBERS
-from ..calculus.interpret import metric_step
+from ..calculus.products import metric_step
 from ..errors import LinearityError, SpaceError, VectorError
 from ..ops import Combination, Contraction, Declared, Get, Reduction
 from ..programs.program import INPUT, Constant, Program, outputs, run
@@ -71,10 +71,8 @@ class LinearMap:
     def H(self) -> LinearMap:
         """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
         if self._adjoint is None:
-            if self.domain.plain and self.codomain.plain:
-                turned = self.T
-            else:
-                turned = LinearMap(self.codomain, self.domain, self._weighted_adjoint())
+            plain = self.domain.plain and self.codomain.plain
+            turned = self.T if plain else LinearMap(self.codomain, self.domain, self._weighted_adjoint())
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -149,7 +147,7 @@ class LinearMap:
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
         scaled = Program()
         given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
-        scaled.outputs = [scaled.scale(float(k), s) for s in outputs(self.program, scaled, given)]
+        scaled.outputs = [scaled.scale(float(cast(Any, k)), s) for s in outputs(self.program, scaled, given)]
         return LinearMap(self.domain, self.codomain, scaled)
 
     __rmul__ = __mul__
@@ -203,12 +201,12 @@ class LinearMap:
 
     def as_operator(self) -> Any:
         """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
-        from scipy.sparse.linalg import LinearOperator
+
+        import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
 
         turned = self.T
-        return LinearOperator(
-            self.shape, matvec=self.matvec, rmatvec=turned.matvec, matmat=self.matmat, rmatmat=turned.matmat, dtype=self.dtype
-        )
+        operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
+        return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
 
     def __len__(self) -> int:
         return len(self.program)
@@ -248,7 +246,7 @@ def _check_linear(program: Program) -> None:
     """A program is a linear map when every step is linear in the slots that depend on the inputs."""
     ops, moving = program.ops, linear_slots(program)
     for slot, (op, args) in enumerate(zip(ops, program.args, strict=True)):
-        kind = type(op)
+        kind = cast(Any, type(op))
         if kind is Constant or op is INPUT:
             continue
         live = 0
@@ -265,7 +263,7 @@ def _check_linear(program: Program) -> None:
             if live > 1:
                 raise LinearityError(f"not a linear map: {op} multiplies {live} arguments that depend on the input")
         elif kind is Declared:
-            legs = [where for _, where in op.leg_slices() if any([moving[a] for a in args[where]])]
+            legs = [where for _, where in cast(Declared, op).leg_slices() if any([moving[a] for a in args[where]])]
             if len(legs) > 1:
                 raise LinearityError(f"not a linear map: {op.form.name} in both arguments")
         elif kind is not Get:

@@ -7,7 +7,7 @@ A Program is also a value domain (`step`, `const`, …): interpreting a term ove
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,10 +68,11 @@ class Program:
 
     def const(self, value: Any) -> int:
         """The slot of a fixed vector; the same object, or the same number, has one slot."""
-        shape: Shape = value.shape if type(value) is Formal else np.shape(value)
+        formal = type(value) is Formal
+        shape: Shape = value.shape if formal else np.shape(value)
         if self._known is None:
             return self._append(Constant(value), (), shape)
-        key = ("k", type(value), float(value).hex()) if not shape and type(value) is not Formal else ("k", id(value))
+        key: Any = ("k", id(value)) if shape or formal else ("k", type(value), float(value).hex())
         slot = self._known.get(key)
         if slot is None:
             slot = self._known[key] = self._append(Constant(value), (), shape)
@@ -92,7 +93,7 @@ class Program:
             if len(given) == 1:
                 if type(op) is Combination:
                     return self.scale(op.coefficients[0], given[0])
-                if type(op) is Contraction and op.labels[0] == op.out and not op.extra:
+                if type(op) is Contraction and op.trivial:
                     return given[0]
             known[key] = len(shapes)
         shape = op.shape_of((shapes[given[0]],) if len(given) == 1 else tuple([shapes[a] for a in given]))
@@ -225,7 +226,7 @@ def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
         slots[slot] = value
     step, scale, const = domain.step, domain.scale, domain.const
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        kind = type(op)
+        kind = cast(Any, type(op))
         if kind is float:
             slots[slot] = scale(op, slots[args[0]])
         elif kind is Constant:
@@ -318,5 +319,3 @@ def _aligned(small: Shape, big: Shape) -> tuple[tuple[int, ...], tuple[int, ...]
     shift = len(big) - len(small)
     labels = tuple([i + shift if n == big[i + shift] else len(big) + i for i, n in enumerate(small)])
     return labels, out, {i: n for i, n in enumerate(big) if i not in labels}
-
-

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
 from ..spaces import Copower, Space, direct_sum, real_index, real_space
+from ..terms.bilinear import Labelled
 from ..terms.core import Combine, Compose, Const, Id, Term
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
-from ..terms.tensors import Labelled
 from .program import INPUT, Constant, Program, broadcast
 
 Shape = tuple[int, ...]

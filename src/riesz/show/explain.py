@@ -8,10 +8,10 @@ from typing import Any
 from ..interning import children, postorder
 from ..ops import Combination, Contraction, Declared, Get, Reduction
 from ..programs.program import Program
+from ..terms.bilinear import Bilinear
 from ..terms.core import Combine, Compose, Const, Term
 from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
-from ..terms.tensors import Bilinear
 from .notation import ATOM, COMPOSE, UNICODE, Text
 from .programs import Writer, show_derivation, wires
 from .terms import combination, term_text, term_texts
@@ -166,5 +166,3 @@ def explain(f: Any, *spaces: Any) -> Explanation:
     from ..api import derive
 
     return Explanation(derive(f, *spaces))
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from .patterns import one, two
 from .terms import combination, labels_text, relation_text, section, space_text, term_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..api import Derivation, Family, Value
 
 IDENTITY: Text = ("", ATOM)
@@ -70,16 +72,17 @@ class Writer:
         return self._value(slot, op, args)
 
     def _constant(self, value: Any) -> Text:
-        if np.ndim(value) == 0 or (isinstance(value, np.ndarray) and not value.strides and not np.any(value)):
+        if len(value.shape if hasattr(value, "shape") else ()) == 0:
             return self.n.leaf(value)
-        if isinstance(value, np.ndarray) and not any(value.strides):
-            return self.n.leaf(value.flat[0]) if value.size else ("0", ATOM)
-        if isinstance(value, np.ndarray) and value.size <= 4 and value.ndim == 1:
-            return self.n.leaf(value)
+        array = cast("NDArray[Any]", value)
+        if isinstance(value, np.ndarray) and not any(array.strides):
+            return self.n.leaf(array.flat[0]) if array.size else ("0", ATOM)
+        if isinstance(value, np.ndarray) and array.size <= 4 and array.ndim == 1:
+            return self.n.leaf(array)
         letters = "abcghkmnpqrstuvw"
         at = len(self.constants)
         name = letters[at] if at < len(letters) else self.n.sub("a", at)
-        self.constants.append((name, value.shape))
+        self.constants.append((name, array.shape))
         return name, ATOM
 
     # -- values ----------------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ class Writer:
             if known == "ᵀ":
                 return n.within(args[0], ATOM) + n["ᵀ"], POWER
             return self._applied(n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]"), args[0])
-        pattern = two(*op.labels, op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
         if pattern is None:
             return n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", args, ")")[0], ATOM
         if pattern.symbol in "·∗" and args[0] == args[1] and op.labels[0] == op.labels[1]:
@@ -191,7 +194,7 @@ class Writer:
             hole = f"({n.hole()}){n['ᵀ']}"
             name = hole if known == "ᵀ" else n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]")
             return self.after(name, args[0])
-        pattern = two(*op.labels, op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
         if pattern is None:
             shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
             return self.after(n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", shown, ")")[0], args[k])
@@ -355,7 +358,13 @@ def _latex_lets(writer: Writer, body: list[str]) -> str:
     inner = ",\\; ".join([writer.tidy(b) for b in body])
     if not rows:
         return inner
-    return "\\begin{aligned}[t] \\textbf{let } & " + " \\\\ & ".join([r.replace("&", "") for r in rows]) + " \\\\ \\textbf{in } & " + inner + " \\end{aligned}"
+    return (
+        "\\begin{aligned}[t] \\textbf{let } & "
+        + " \\\\ & ".join([r.replace("&", "") for r in rows])
+        + " \\\\ \\textbf{in } & "
+        + inner
+        + " \\end{aligned}"
+    )
 
 
 def latex_map(L: LinearMap) -> str:
@@ -379,5 +388,3 @@ def latex_derivation(D: Derivation) -> str:
     for name, (writer, body) in zip(("[1]", "[1r]"), halves(n, D), strict=True):
         rows.append(f"f^{{{name}}}({x}) &= {_latex_lets(writer, [f'({body[0]}', body[1] + ')'])}")
     return "\\begin{aligned} " + " \\\\ ".join(rows) + " \\end{aligned}"
-
-

@@ -8,17 +8,18 @@ from ..interning import Node, children, postorder
 from ..relations import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular
 from ..sets import Plus, Product, Seg, Set
 from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.core import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.open import Combinator, OpenCompose, OpenConst, OpenFamily, OpenMap, OpenPointwise
 from ..terms.primitives import Primitive
 from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Unpack
-from ..terms.tensors import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section, Transpose
+from ..terms.unitary import Transpose
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
 from .patterns import two
 
-BILINEAR = {Contract: "⊛", Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
+BILINEAR: dict[type[Bilinear], str] = {Contract: "⊛", Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
 
 
 def set_text(n: Notation, index: Set) -> Text:
@@ -246,7 +247,7 @@ def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
     if lifted and isinstance(f, Fork):
         return n.infix([done[x] for x in f.terms], lifted, PRODUCT if lifted in "·∗" else POWER)[0], PRODUCT
     if isinstance(g, Labelled) and isinstance(f, Fork) and len(f.terms) == 2 and not g.extra:
-        pattern = two(*g.labels, g.out)
+        pattern = two(g.labels[0], g.labels[1], g.out)
         if pattern is not None:
             parts = [(n.within(done[x], ATOM) + n["ᵀ"], POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
             return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
@@ -328,7 +329,7 @@ def _combinator(n: Notation, t: Combinator) -> Text:
         case "section", (b, side, _, leaves):
             symbol = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else _symbol(b)
             return section(n, symbol, n.vector(leaves), side), ATOM
-        case ("contract_left" | "contract_right"), (side, _, leaves):
+        case (("contract_left" | "contract_right"), (side, _, leaves)):
             return section(n, "⊛", n.vector(leaves), side), ATOM
         case _ if head in _OPEN:
             text = _OPEN[head]

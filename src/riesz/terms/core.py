@@ -215,8 +215,8 @@ class Combine(Derived):
 
     @property
     def definition(self) -> Term:
+        from .bilinear import ScalarMul, Section
         from .sums import Add, Fork
-        from .tensors import ScalarMul, Section
 
         W = self.codomain
         scaled = tuple([Compose(Section(ScalarMul(W), 0, (float(k),)), t) for k, t in zip(self.coefficients, self.terms, strict=True)])

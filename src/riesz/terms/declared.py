@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import SpaceError
 from ..ops import Form
 from ..spaces import Space
+from .bilinear import Bilinear, Row
 from .core import Term
-from .tensors import Bilinear, Row
 
 
 class DeclaredLinear(Term):
@@ -38,7 +38,7 @@ class DeclaredBilinear(Bilinear):
         raise AssertionError("a declared function is not a contraction")
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
-        from .tensors import Section
+        from .bilinear import Section
 
         # Fixing leg a and transposing exchanges the free leg and the target: ⟨u ⋄ v, w⟩ = ⟨v, (u⋄)*w⟩.
         sources = [i for i in range(3) if i != self.target]
@@ -54,12 +54,12 @@ class DeclaredBilinear(Bilinear):
 def _plain(form: Form) -> None:
     for leg in form.legs:
         if not leg.plain:
-            raise SpaceError(f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are added with space=…)")
+            raise SpaceError(
+                f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are added with space=…)"
+            )
 
 
-def declare_linear(
-    function: Callable[[Any], Any], adjoint: Callable[[Any], Any], domain: Space, codomain: Space, name: str, batched: bool
-) -> Term:
+def declare_linear(function: Callable[[Any], Any], adjoint: Callable[[Any], Any], domain: Space, codomain: Space, name: str, batched: bool) -> Term:
     """A linear function from its implementation and that of its adjoint."""
     return DeclaredLinear(Form(name, (domain, codomain), (adjoint, function), batched), 1)
 

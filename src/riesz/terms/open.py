@@ -41,8 +41,8 @@ class Combinator(Open):
 
     def _typed(self, *spaces: Space) -> Term:
         if self.maker is zero_at and len(spaces) == 2:
-            return ZeroMap(*spaces)
-        if len(spaces) > 1:
+            return ZeroMap(spaces[0], spaces[1])
+        if len(spaces) != 1:
             raise SpaceError(f"{self.name} is typed by its domain, one space; got {len(spaces)}")
         return fit(self, spaces[0])
 

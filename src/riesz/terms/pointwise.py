@@ -8,12 +8,13 @@ import numpy as np
 
 from ..errors import SpaceError, VectorError
 from ..spaces import Copower, R, Space, direct_sum
+from .bilinear import Hadamard, ScalarMul
 from .core import Arrow, Combine, Compose, Const, Term
+from .makers import frozen
 from .open import Combinator, OpenPointwise, connect, zero_at
 from .primitives import Primitive, power
 from .primitives import divide as quotient
 from .sums import Fork, Map, Zip
-from .tensors import Hadamard, ScalarMul
 
 
 def _number(k: Any) -> bool:
@@ -66,7 +67,7 @@ def _freeze(value: Any) -> Any:
         from ..relations import freeze
 
         return freeze(cast(Any, value))
-    return value if not isinstance(value, (list, dict)) else tuple([value])
+    return (cast(Any, value),) if isinstance(value, (list, dict)) else value
 
 
 def _constant(value: Any, domain: Space, codomain: Space) -> Term:
@@ -74,11 +75,10 @@ def _constant(value: Any, domain: Space, codomain: Space) -> Term:
     if _number(value):
         leaves = [np.full(leaf.shape, float(value)) if leaf.shape else float(value) for leaf in codomain.leaves]
     else:
-        given = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], (list, dict)) else value
+        parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
+        given = cast(Any, parts[0] if len(parts) == 1 and isinstance(parts[0], (list, dict)) else value)
         leaves = codomain.open(given)
-    from ..api import frozen_leaves
-
-    return Const(domain, codomain, frozen_leaves(leaves))
+    return Const(domain, codomain, frozen(leaves))
 
 
 def _with_constant(f: Term, maker: Any, value: Any, *parameters: Any) -> Term:

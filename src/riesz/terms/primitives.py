@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import SpaceError
 from ..interning import derived
+from ..ops import Elementwise
 from ..spaces import R, direct_sum
 from .core import Term
 
@@ -44,6 +46,11 @@ class Primitive(Term):
         self._set(rule=rule)
         self._type(R if rule.arity == 1 else direct_sum(*[R] * rule.arity), R, False)
 
+    @cached_property
+    def op(self) -> Elementwise:
+        """This primitive as the op of a program's step."""
+        return Elementwise(self)
+
     def run(self, *xs: Any) -> Any:
         """The value on numbers; floats stay floats, and NumPy's rules hold outside the domain."""
         rule = self.rule
@@ -64,7 +71,7 @@ class Primitive(Term):
     def __call__(self, *args: Any) -> Any:
         plain = len(args) == self.rule.arity
         for a in args:
-            kind = type(a)
+            kind = cast(Any, type(a))
             if kind is float:
                 continue
             if hasattr(kind, "apply_primitive"):
@@ -73,9 +80,11 @@ class Primitive(Term):
         return self.run(*args) if plain else super().__call__(*args)
 
 
-def primitive(
-    name: str, array: Callable[..., Any], scalar: Callable[..., Any] | None, derivative: Callable[..., Any], arity: int = 1
-) -> Primitive:
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+
+
+def primitive(name: str, array: Unary, scalar: Unary | None, derivative: Binary) -> Primitive:
     """Declare a primitive by its name, its function on arrays, its function on floats (or None) and its derivative.
 
     The derivative takes x and the value y and returns p'(x), using riesz's own primitives and arithmetic.
@@ -85,22 +94,23 @@ def primitive(
     >>> rz.grad(cube)(2.0)
     12.0
     """
-    rule = Rule(array, scalar, derivative, arity)
-    old = RULES.get(name)
-    if old is not None and old != rule:
-        _replaceable(name)
+    return _declare(name, Rule(array, scalar, derivative, 1))
+
+
+def _declare(name: str, rule: Rule) -> Primitive:
+    if name in _own:
+        raise SpaceError(f"the primitive {name!r} belongs to riesz and cannot be redefined; choose another name")
     RULES[name] = rule
     made = Primitive(name, None)
-    made.__dict__["rule"] = rule
+    made._set(rule=rule)  # pyright: ignore[reportPrivateUsage]
     return made
 
 
+def _binary(name: str, array: Binary, scalar: Binary, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
+    return _declare(name, Rule(array, scalar, derivative, 2))
+
+
 _own: set[str] = set()
-
-
-def _replaceable(name: str) -> None:
-    if name in _own:
-        raise SpaceError(f"the primitive {name!r} belongs to riesz and cannot be redefined; choose another name")
 
 
 def power(k: float) -> Primitive:
@@ -110,9 +120,13 @@ def power(k: float) -> Primitive:
     >>> rz.power(3)(2.0)
     8.0
     """
-    if isinstance(k, bool) or not isinstance(k, (int, float, np.integer, np.floating)):
+    if isinstance(k, bool) or not isinstance(cast(Any, k), (int, float, np.integer, np.floating)):
         raise SpaceError(f"power(k) takes a number; got {k!r}")
     return Primitive("power", float(k))
+
+
+def _power(x: Any, k: float) -> Any:
+    return x**k
 
 
 def _power_derivative(x: Any, y: Any, k: float) -> Any:
@@ -149,8 +163,8 @@ absolute = primitive("absolute", np.abs, abs, lambda x, y: sign(x))
 sign = primitive("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
 relu = primitive("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
 step = primitive("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
-divide = primitive("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b), arity=2)
-RULES["power"] = Rule(lambda x, k: x**k, math.pow, _power_derivative, 1)
+divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
+RULES["power"] = Rule(_power, math.pow, _power_derivative, 1)
 log = ln
 reciprocal = power(-1)
 _own.update(RULES)

@@ -309,5 +309,3 @@ class Regroup(Term):
     @property
     def inverse(self) -> Term:
         return Regroup(self.target, self.source)
-
-

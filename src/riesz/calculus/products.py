@@ -1,0 +1,126 @@
+"""Interpretation of products, weights, primitives and declared functions: each a step or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import SpaceError
+from ..ops import Combination, Declared, Get, contraction
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
+from ..terms.declared import DeclaredBilinear, DeclaredLinear
+from ..terms.primitives import Primitive
+from ..terms.unitary import Transpose
+from ..terms.weights import Represent, Weigh
+from .trees import Shape, Tree, leaves_of, spread
+
+
+def _bilinear(t: Bilinear, x: Tree, lead: Shape, D: Any) -> Tree:
+    return products(t, leaves_of(x[0]), lead, leaves_of(x[1]), lead, D)
+
+
+def _section(t: Section, x: Tree, lead: Shape, D: Any) -> Tree:
+    fixed = [D.const(v) for v in t.leaves]
+    if isinstance(t.bilinear, DeclaredBilinear):
+        form = t.bilinear.form
+        legs = [leg for i, leg in enumerate(form.legs) if i != t.bilinear.target]
+        held = [spread(v, leaf.shape, lead, D) for v, leaf in zip(fixed, legs[t.side].leaves, strict=True)]
+        both = (leaves_of(x), held) if t.side else (held, leaves_of(x))
+        return _declared(Declared(form, t.bilinear.target), [*both[0], *both[1]], lead, D)
+    if t.side:
+        return products(t.bilinear, leaves_of(x), lead, fixed, (), D)
+    return products(t.bilinear, fixed, (), leaves_of(x), lead, D)
+
+
+def products(t: Bilinear, us: list[Any], lead_u: Shape, vs: list[Any], lead_v: Shape, D: Any) -> Tree:
+    """A bilinear function on leaves, by its table; either side may lack the leading axes."""
+    if isinstance(t, DeclaredBilinear):
+        return _declared(Declared(t.form, t.target), [*us, *vs], lead_u, D)
+    lead = lead_u or lead_v
+    head = tuple(range(-len(lead), 0))
+    made: list[list[Any]] = [[] for _ in t.codomain.leaves]
+    for row in t.table:
+        left, right, out = row.labels
+        u, v = us[row.left], vs[row.right]
+        if row.metric:
+            v = metric_step(v, row.metric, len(lead_v), len(right), False, D)
+        labels = ((*(head if lead_u else ()), *left), (*(head if lead_v else ()), *right))
+        made[row.out].append(D.step(contraction(labels, (*head, *out)), (u, v)))
+    leaves = [
+        D.zeros((*lead, *leaf.shape)) if not m else m[0] if len(m) == 1 else D.step(Combination((1.0,) * len(m)), m)
+        for m, leaf in zip(made, t.codomain.leaves, strict=True)
+    ]
+    return t.codomain.tree(leaves)
+
+
+def metric_step(value: Any, weights: tuple[Any, ...], lead: int, ndim: int, inverse: bool, D: Any) -> Any:
+    """Apply the weights of a leaf (or their inverses) along their axes, as steps."""
+    axes = tuple(range(lead + ndim))
+    for first, count, weight, reciprocal, matrix in weights:
+        w = reciprocal if inverse else weight
+        at = axes[lead + first : lead + first + count]
+        if matrix:
+            new = tuple([a + len(axes) for a in at])
+            shaped = w.reshape(D.shape(value)[lead + first : lead + first + count] * 2)
+            out = tuple([a + len(axes) if a in at else a for a in axes])
+            value = D.step(contraction(((*new, *at), axes), out), (D.const(shaped), value))
+        else:
+            value = D.step(contraction((at, axes), axes), (D.const(w), value))
+    return value
+
+
+def _metric(inverse: bool) -> Callable[..., Tree]:
+    def rule(t: Any, x: Tree, lead: Shape, D: Any) -> Tree:
+        rows = zip(leaves_of(x), t.space.leaves, strict=True)
+        return t.codomain.tree([metric_step(v, leaf.weights, len(lead), len(leaf.shape), inverse, D) for v, leaf in rows])
+
+    return rule
+
+
+def _transpose(t: Transpose, x: Tree, lead: Shape, D: Any) -> Tree:
+    rows, cols, given = t.first.leaves, t.last.leaves, leaves_of(x)
+    made: list[Any] = []
+    for j, w in enumerate(cols):
+        for i, v in enumerate(rows):
+            a = tuple(range(len(lead)))
+            b = tuple(range(len(lead), len(lead) + len(v.shape)))
+            c = tuple(range(len(lead) + len(v.shape), len(lead) + len(v.shape) + len(w.shape)))
+            made.append(D.step(contraction(((*a, *b, *c),), (*a, *c, *b)), (given[i * len(cols) + j],)))
+    return t.codomain.tree(made)
+
+
+def _labelled(t: Labelled, x: Tree, lead: Shape, D: Any) -> Tree:
+    head = tuple(range(-len(lead), 0))
+    labels = tuple([(*head, *ls) for ls in t.labels])
+    return D.step(contraction(labels, (*head, *t.out), dict(t.extra)), leaves_of(x))
+
+
+def _primitive(t: Primitive, x: Tree, lead: Shape, D: Any) -> Tree:
+    return D.step(t.op, x if type(x) is tuple else (x,))
+
+
+def _declared_linear(t: DeclaredLinear, x: Tree, lead: Shape, D: Any) -> Tree:
+    return _declared(Declared(t.form, t.target), leaves_of(x), lead, D)
+
+
+def _declared(op: Declared, leaves: list[Any], lead: Shape, D: Any) -> Tree:
+    if lead and not op.form.batched:
+        raise SpaceError(
+            f"{op.form.name} is mapped over an index set, but was declared for single vectors; "
+            "if its functions accept leading axes, declare it with batched=True"
+        )
+    result = D.step(op, leaves)
+    target = op.form.legs[op.target]
+    return target.tree([D.step(Get(i), (result,)) for i in range(len(target.leaves))])
+
+
+PRODUCTS: dict[type, Callable[..., Any]] = {
+    **dict.fromkeys((Contract, Outer, Inner, ScalarMul, MatVec, MatMul, Hadamard, DeclaredBilinear), _bilinear),
+    Section: _section,
+    Represent: _metric(True),
+    Weigh: _metric(False),
+    Transpose: _transpose,
+    Labelled: _labelled,
+    Primitive: _primitive,
+    DeclaredLinear: _declared_linear,
+}

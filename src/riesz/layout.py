@@ -1,0 +1,265 @@
+"""Every space is a tree of arrays: the walk that finds it, and the way values go in and out (docs/design.md, "Values")."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from .errors import SpaceError, VectorError
+from .interning import Node
+from .sets import Plus, Product, Seg
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .spaces import Space, Tensor, Weighted
+
+
+class Form(Node):
+    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple)."""
+
+    kind: Any
+    names: tuple[str, ...] | None
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container."""
+        if self.kind is list:
+            return parts
+        named = dict(zip(self.names or (), parts, strict=True))
+        return named if self.kind is dict else self.kind(**named)
+
+    def take(self, value: Any) -> list[tuple[Any, Any]] | None:
+        """Container → (key, component) pairs, or None if it is another kind of thing."""
+        if self.kind is dict:
+            if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != set(self.names or ()):
+                return None
+            return [(n, value[n]) for n in self.names or ()]
+        if not isinstance(value, self.kind):
+            return None
+        if self.kind is list:
+            return list(enumerate(cast("list[Any]", value)))
+        return [(n, getattr(value, n)) for n in self.names or ()]
+
+
+class Branch(NamedTuple):
+    """A branch of a layout: how many components, and in which container. A tensor is a branch of one, for show only."""
+
+    arity: int
+    form: Form | None = None
+    tensor: tuple[Tensor, tuple[int, ...]] | None = None
+    inside: bool = False  # inside a tensor: kept as a plain tuple
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container."""
+        if self.tensor is not None:
+            from .vectors import TensorValue
+
+            return TensorValue(*self.tensor, parts[0])
+        return tuple(parts) if self.inside else self.contain(parts)
+
+    def contain(self, parts: list[Any]) -> Any:
+        """Components → the container of the form."""
+        return tuple(parts) if self.form is None else self.form.make(parts)
+
+    def nest(self, parts: list[Any]) -> Any:
+        """Components → plain tuple; tensors leave no trace."""
+        return parts[0] if self.tensor is not None else tuple(parts)
+
+    def take(self, value: Any, space: Space, path: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """Container → its (key, component) pairs, checked."""
+        if self.tensor is not None:
+            return [("⊗", _tensor_content(value, self.tensor, space, path))]
+        if self.form is None or (self.inside and type(value) is tuple):
+            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else None
+            wanted = f"a tuple of {self.arity}"
+        else:
+            found = self.form.take(value)
+            kind = self.form.kind.__name__
+            wanted = f"a {kind} with {', '.join(self.form.names)}" if self.form.names else f"a {kind} of {self.arity}"
+        if found is None or len(found) != self.arity:
+            raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}")
+        return found
+
+
+class Leaf(NamedTuple):
+    """An array of a layout: its shape, and the weights on ranges of its axes."""
+
+    shape: tuple[int, ...]
+    weights: tuple[tuple[int, int, Any, Any, bool], ...] = ()  # first axis, number of axes, weight, inverse, is a matrix
+    formal: bool = False  # inside a tensor: shown unevaluated
+
+    def metric(self, x: Any, inverse: bool) -> Any:
+        """Apply the weights (or their inverses) along their axes."""
+        for first, count, weight, reciprocal, matrix in self.weights:
+            w = reciprocal if inverse else weight
+            if matrix:
+                n = w.shape[0]
+                moved = np.asarray(x).reshape((*self.shape[:first], n, *self.shape[first + count :]))
+                x = np.moveaxis(np.tensordot(w, moved, axes=(1, first)), 0, first).reshape(self.shape)
+            else:
+                x = x * np.reshape(w, np.shape(w) + (1,) * (len(self.shape) - first - count))
+        return x
+
+
+def layout(space: Space) -> list[Leaf | Branch]:
+    """The tree of arrays a space is made of, as postfix code (docs/design.md, "Values").
+
+    A state of the walk is the axes met so far and a linked list of the sets and spaces still to come.
+    """
+    return _layout((), space, False)
+
+
+def tensor_code(space: Tensor, lead: tuple[int, ...]) -> list[Leaf | Branch]:
+    """The layout of V ⊗ W under leading axes, without the mark of the tensor itself."""
+    return _layout(lead, space, True)
+
+
+def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Branch]:
+    from .spaces import Copower, DirectSum, Real, Tensor, Weighted, Zero
+
+    code: list[Leaf | Branch] = []
+    stack: list[Any] = [(lead, (), (space, None), formal)]
+    while stack:
+        state = stack.pop()
+        if isinstance(state, Branch):
+            code.append(state)
+            continue
+        shape, weights, rest, formal = state
+        branches: list[Any] | None = None
+        form: Form | None = None
+        while rest is not None:
+            first, rest = rest
+            match first:
+                case Seg(n=n):
+                    shape = (*shape, n)
+                case Real():
+                    pass
+                case Copower(base=base, index=index):
+                    rest = (index, (base, rest))
+                case Tensor(left=left, right=right):
+                    rest = (left, (right, rest))
+                    if not formal:
+                        stack.append(Branch(1, None, (first, shape)))
+                        formal = True
+                case Product(factors=factors):
+                    for factor in reversed(factors):
+                        rest = (factor, rest)
+                case Plus(summands=parts):
+                    branches = [(part, rest) for part in parts]
+                case DirectSum(summands=parts):
+                    branches, form = [(part, rest) for part in parts], first.form
+                case Zero():
+                    branches = []
+                case Weighted():
+                    rest = (_weigh(first), rest)
+                case _Weigh(branch=Branch() as branch, parts=parts):
+                    branches, form = [(part, rest) for part in parts], branch.form
+                case _Weigh(leaf=Leaf() as leaf):
+                    weights = (*weights, (len(shape), len(leaf.shape), *cast(Any, first).weight))
+                    shape = (*shape, *leaf.shape)
+                case _:
+                    raise TypeError(f"not a space: {first!r}")
+            if branches is not None:
+                stack.append(Branch(len(branches), form, None, formal))
+                stack.extend([(shape, weights, b, formal) for b in reversed(branches)])
+                break
+        else:
+            if len(shape) > 64:
+                raise SpaceError(f"{space} needs an array with {len(shape)} axes; NumPy's arrays have at most 64")
+            code.append(Leaf(shape, cast(Any, weights), formal))
+    return code
+
+
+@dataclasses.dataclass
+class _Weigh:
+    """A weighted space unrolled for the walk: V's own tree, each leaf with its weight."""
+
+    parts: tuple[Any, ...] = ()
+    branch: Branch | None = None
+    leaf: Leaf | None = None
+    weight: tuple[Any, Any, bool] | None = None
+
+
+def _weigh(space: Weighted) -> _Weigh:
+    each = [(w, i, space.matrix) for w, i in zip(space.weights, space.inverses, strict=True)]
+    tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
+    return build(space.base.code, tops, lambda branch, parts: _Weigh(parts=tuple(parts), branch=branch))
+
+
+def build(code: list[Leaf | Branch], leaves: list[Any], make: Callable[[Branch, list[Any]], Any]) -> Any:
+    """Run postfix code: leaves in, containers out."""
+    stack: list[Any] = []
+    source = iter(leaves)
+    for step in code:
+        if isinstance(step, Leaf):
+            stack.append(next(source))
+        else:
+            first = len(stack) - step.arity
+            parts = stack[first:]
+            del stack[first:]
+            stack.append(make(step, parts))
+    return stack[0]
+
+
+def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...] = ()) -> Any:
+    """One leaf of a user's value: a float for (), otherwise a float array (or formal vector) of the shape."""
+    if type(value) is float and not shape:
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = cast("NDArray[Any]", value)
+        if array.dtype.kind == "f" and array.shape == shape:
+            return array if shape else _scalar(array[()])
+    elif is_formal(value) and cast(Any, value).shape == shape:
+        return cast(Any, value)
+    wanted = f"an array of floats of shape {shape}" if shape else "a float"
+    raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}{hint(value)}")
+
+
+def _scalar(k: Any) -> Any:
+    """A Python float for float64, which is faster and rounds the same; float32 stays."""
+    return float(k) if type(k) is np.float64 else k
+
+
+def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:
+    """What is inside a tensor given as a TensorValue; anything else is taken as multiplied out."""
+    from .vectors import TensorValue
+
+    if not isinstance(value, TensorValue):
+        return value
+    if (value.space, value.lead) != wanted:
+        raise VectorError(f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}")
+    return value.content
+
+
+def is_formal(value: Any) -> bool:
+    from .vectors import Formal
+
+    return isinstance(value, Formal)
+
+
+def describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        return f"an array of {array.dtype} of shape {array.shape}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(cast(Any, value)).__name__} of {len(cast('tuple[Any, ...]', value))}"
+    text = repr(value)
+    return f"the {type(value).__name__} {text if len(text) < 40 else text[:37] + '…'}"
+
+
+def hint(value: Any) -> str:
+    kind = np.asarray(value).dtype.kind if isinstance(value, (int, complex, np.ndarray, np.generic)) else ""
+    if kind in "iub" and kind:
+        return "; integers have no derivatives: convert with float(x) or x.astype(float)"
+    if kind == "c":
+        return "; complex numbers are not supported: use the real and imaginary parts as two components"
+    if isinstance(value, list):
+        return "; write np.array([...]) for a vector"
+    return ""
+
+
+def _at(path: tuple[Any, ...]) -> str:
+    return f" (component {', '.join(map(repr, path))})" if path else ""

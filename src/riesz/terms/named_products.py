@@ -1,0 +1,175 @@
+"""Products by their public names: ⊛, ⊗, ⊙, ·, ⋆, ∗ and their sections (u ⋄), (⋄ v)   (§3.1, §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import SpaceError
+from ..spaces import Copower, DirectSum, R, Space, Tensor, direct_sum, real_space, space_of
+from .bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
+from .core import Compose, Term
+from .makers import Maker, frozen, needs, opened, past_weight
+from .open import Combinator, coerce, fit
+from .sums import Regroup
+
+
+def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
+    """The two components of a bilinear function's domain, and the map that takes a vector apart into them."""
+    if isinstance(space, Copower) and space.index.size == 2:
+        return space.base, space.base, coerce(space, direct_sum(space.base, space.base))
+    if isinstance(space, DirectSum) and len(space.summands) == 2:
+        plain = direct_sum(*space.summands)
+        return (*space.summands, None if plain is space else Regroup(space, plain))
+    raise needs(what, "a direct sum of two spaces", space)
+
+
+def _bilinear(name: str, make: Callable[[Space, Space], Bilinear]) -> Combinator:
+    def maker(space: Space) -> Term:
+        left, right, bridge = two_components(space, name)
+        term = make(left, right)
+        inner = bridge if term.left is left and term.right is right else _bridge(term, left, right, bridge)
+        return term if inner is None else Compose(term, inner)
+
+    return opened(name, maker)
+
+
+def _bridge(term: Bilinear, left: Space, right: Space, bridge: Term | None) -> Term:
+    regroup = Regroup(direct_sum(left, right), term.domain)
+    return regroup if bridge is None else Compose(regroup, bridge)
+
+
+def _contract(left: Space, right: Space) -> Bilinear:
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and left.right is right.left:
+        return Contract(left.left, left.right, right.right)
+    raise SpaceError(f"⊛ (contract) needs (W ⊗ V) ⊕ (V ⊗ U) with one V in the middle; got {left} and {right}")
+
+
+def _inner(left: Space, right: Space) -> Bilinear:
+    if left is not right:
+        raise SpaceError(f"⊙ (inner) needs two vectors of one space; got {left} and {right}")
+    return Inner(left)
+
+
+def _scalar(left: Space, right: Space) -> Bilinear:
+    if left is not R:
+        raise SpaceError(f"· (scalar_mul) needs a number and a vector, ℝ ⊕ V; got {left} and {right}")
+    return ScalarMul(right)
+
+
+def _hadamard(left: Space, right: Space) -> Bilinear:
+    if left is not right:
+        raise SpaceError(f"the Hadamard product needs two arrays of one shape; got {left} and {right}")
+    return Hadamard(left)
+
+
+def _array(space: Space, what: str) -> tuple[int, ...]:
+    if isinstance(space, Copower) and space.base is R and space.index.box is not None:
+        return space.index.box
+    raise needs(what, "arrays ℝ^X", space)
+
+
+def _matvec(left: Space, right: Space) -> Bilinear:
+    a, x = _array(left, "⋆ (matvec)"), _array(right, "⋆ (matvec)")
+    if len(a) <= len(x) or a[len(a) - len(x) :] != x:
+        raise SpaceError(f"⋆ (matvec) needs a matrix ℝ^(X×Y) and a vector ℝ^Y; got {left} and {right}")
+    return MatVec(a[: len(a) - len(x)], x)
+
+
+def _matmul(left: Space, right: Space) -> Bilinear:
+    a, b = _array(left, "matmul"), _array(right, "matmul")
+    if len(a) != 2 or len(b) != 2 or a[1] != b[0]:
+        raise SpaceError(f"matmul needs matrices ℝ^(X×Y) and ℝ^(Y×Z); got {left} and {right}")
+    return MatMul((a[0],), (a[1],), (b[1],))
+
+
+contract = _bilinear("contract", _contract)
+outer = _bilinear("outer", lambda left, right: Outer(left, right))
+inner = _bilinear("inner", _inner)
+scalar_mul = _bilinear("scalar_mul", _scalar)
+matvec = _bilinear("matvec", _matvec)
+matmul = _bilinear("matmul", _matmul)
+hadamard = _bilinear("hadamard", _hadamard)
+
+
+def _section(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
+    both = direct_sum(space, own) if side else direct_sum(own, space)
+    whole = fit(bilinear, both)
+    core, bridge = (whole.outer, whole.inner) if isinstance(whole, Compose) else (whole, None)
+    if not isinstance(core, Bilinear):
+        raise SpaceError(f"{bilinear} is not bilinear at {both}: only bilinear functions have sections")
+    section = Section(core, side, leaves)
+    if bridge is None:
+        return section
+    return Compose(section, Regroup(space, section.domain))
+
+
+_sections = Maker("section", past_weight(_section))
+
+
+def left(bilinear: Any, u: Any) -> Combinator:
+    """(u ⋄) : V ⊸ W, a bilinear function with its first argument fixed.
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.left(rz.inner, np.array([1.0, 2.0]))(np.array([3.0, 4.0]))
+    11.0
+    """
+    return _fixed(bilinear, 0, u)
+
+
+def right(bilinear: Any, v: Any) -> Combinator:
+    """(⋄ v) : U ⊸ W, a bilinear function with its second argument fixed."""
+    return _fixed(bilinear, 1, v)
+
+
+def _fixed(bilinear: Any, side: int, value: Any) -> Combinator:
+    space = space_of(value)
+    return Combinator("section", _sections, (bilinear, side, space, frozen(space.open(value))))
+
+
+def _contract_side(space: Space, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
+    """(v ⊛) and (⊛ w); a matrix acts on plain arrays as well."""
+    if isinstance(space, Tensor):
+        if not isinstance(own, Tensor):
+            own = _as_tensor(own)
+        both = (space, own) if side else (own, space)
+        return Section(_contract(*both), side, leaves)
+    shape = _array(own, "⊛") if not isinstance(own, Tensor) else (*own.leaves[0].shape,)
+    x = _array(space, "⊛")
+    if side == 0 and len(x) == 1 and len(shape) == 2 and shape[1] == x[0]:
+        return Section(MatVec((shape[0],), x), 0, leaves)
+    if side == 0 and len(x) == 2 and len(shape) == 2 and shape[1] == x[0]:
+        return Section(MatMul((shape[0],), (shape[1],), (x[1],)), 0, leaves)
+    if side == 1 and len(x) == 2 and len(shape) == 2 and x[1] == shape[0]:
+        return Section(MatMul((x[0],), (x[1],), (shape[1],)), 1, leaves)
+    raise SpaceError(f"cannot contract {own} with {space}: the middle spaces differ (side {'right' if side else 'left'})")
+
+
+def _as_tensor(space: Space) -> Tensor:
+    shape = _array(space, "⊛")
+    if len(shape) != 2:
+        raise SpaceError(f"⊛ takes elements of V ⊗ W; an array with {len(shape)} axes does not say which are V's: use a tensor")
+    return Tensor(real_space(shape[:1]), real_space(shape[1:]))
+
+
+_contractions = Maker("contract_side", past_weight(_contract_side))
+
+
+def _tensor_leaves(value: Any) -> tuple[Space, tuple[Any, ...]]:
+    space = space_of(value)
+    return space, frozen(space.open(value))
+
+
+def contract_left(v: Any) -> Combinator:
+    """(v ⊛) : V ⊗ U ⊸ W ⊗ U for v ∈ W ⊗ V; a matrix is taken as an element of ℝ^m ⊗ ℝ^n and acts on arrays too.
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.contract_left(np.array([[1.0, 2.0], [0.0, 1.0]]))(np.array([1.0, 1.0]))
+    array([3., 1.])
+    """
+    return Combinator("contract_left", _contractions, (0, *_tensor_leaves(v)))
+
+
+def contract_right(w: Any) -> Combinator:
+    """(⊛ w) : W ⊗ V ⊸ W ⊗ U for w ∈ V ⊗ U."""
+    return Combinator("contract_right", _contractions, (1, *_tensor_leaves(w)))

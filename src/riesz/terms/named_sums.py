@@ -1,0 +1,230 @@
+"""The combinators of direct sums and copowers by their public names: π, ι, Π, ⟨⟩, [], Δ, red, rep, Σ, +, dup, scan, zip."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import SpaceError
+from ..relations import Relation
+from ..sets import Seg, Set
+from ..spaces import Copower, DirectSum, Space, direct_sum, space_of
+from .core import Arrow, Term
+from .makers import Maker, frozen, needs, opened, past_weight
+from .open import Combinator, OpenConst, identity_at, make_family, zero_at
+from .sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
+
+
+def _project(space: Space, which: Any) -> Term:
+    match space:
+        case DirectSum():
+            return Project(space, space.position(which))
+        case Copower():
+            from_end = isinstance(which, (int, np.integer)) and isinstance(space.index, Seg) and -space.index.size <= which < 0
+            at = cast(Any, which + space.index.size if from_end else which)
+            if at not in space.index:
+                raise SpaceError(f"there is no component {which!r} in {space}: {which!r} is not an element of {space.index}")
+            return Project(space, space.index.position(at))
+        case _:
+            raise SpaceError(f"there is no component {which!r} in {space}: it is not a direct sum")
+
+
+_projection = Maker("proj", past_weight(_project))
+
+
+def proj(which: Any) -> Combinator:
+    """π_y : ⊕V_x ⊸ V_y; `which` is a position, a name, or an element of the index set.
+
+    >>> import riesz as rz
+    >>> rz.proj(1)((2.0, 3.0))
+    3.0
+    """
+    return Combinator(f"proj({which!r})", _projection, (which,))
+
+
+def _inject(space: Space, which: Any, into: Any) -> Term:
+    match into:
+        case int():
+            target = direct_sum(*[space] * into)
+            return Inject(target, target.position(which))
+        case Set():
+            return Inject(Copower(space, into), into.position(which))
+        case DirectSum():
+            found = Inject(into, into.position(which))
+        case Copower():
+            found = Inject(into, into.index.position(which))
+        case _:
+            raise SpaceError(f"inj(i, n) takes a number of copies, an index set or a direct sum to inject into; got {into!r}")
+    if found.domain is not space:
+        raise SpaceError(f"cannot inject {space} as component {which!r} of {into}: that component is {found.domain}")
+    return found
+
+
+_injection = Maker("inj", _inject)
+
+
+def inj(which: Any, into: Any) -> Combinator:
+    """ι_y : V_y ⊸ ⊕V_x; `into` is a number of copies of V, an index set (for V^X), or the direct sum itself.
+
+    >>> import riesz as rz
+    >>> rz.inj(1, 3)(5.0)
+    (0.0, 5.0, 0.0)
+    """
+    return Combinator(f"inj({which!r})", _injection, (which, int(cast(Any, into)) if isinstance(into, np.integer) else into))
+
+
+def par(*terms: Any) -> Arrow:
+    """Π f_x : ⊕V_x → ⊕W_x, each function on its component: f × g for two.
+
+    >>> import riesz as rz
+    >>> rz.par(rz.exp, rz.id)((0.0, 2.0))
+    (1.0, 2.0)
+    """
+    return make_family("Π", _members(terms))
+
+
+def fork(*terms: Any) -> Arrow:
+    """⟨f_y⟩ : U → ⊕V_y, all functions on one argument.
+
+    >>> import riesz as rz
+    >>> rz.fork(rz.id, rz.exp)(0.0)
+    (0.0, 1.0)
+    """
+    return make_family("⟨⟩", _members(terms))
+
+
+def join(*terms: Any) -> Arrow:
+    """[g_x] : ⊕V_x ⊸ W, the sum of linear maps of the components.
+
+    >>> import riesz as rz
+    >>> rz.join(rz.id, 2.0 * rz.id)((1.0, 3.0))
+    7.0
+    """
+    return make_family("[]", _members(terms))
+
+
+def block_diag(terms: Sequence[Any]) -> Arrow:
+    """Δ(f_x) : ⊕V_x ⊸ ⊕W_x, a family of linear maps as one."""
+    return make_family("Δ", _members(tuple(terms)))
+
+
+def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not terms:
+        raise SpaceError("a family needs at least one function")
+    return terms
+
+
+def _reduce(space: Space, relation: Relation) -> Term:
+    if not isinstance(space, Copower) or space.index is not relation.source:
+        raise SpaceError(f"red_R with R ⊆ {relation.source} × {relation.target} starts at V^({relation.source}), but is used at {space}")
+    return Reduce(relation, space.base)
+
+
+_reduction = Maker("red", past_weight(_reduce))
+
+
+def red(relation: Relation) -> Combinator:
+    """red_R : V^X ⊸ V^Y,  (red_R v)_y = Σ_{(x,y)∈R} v_x.
+
+    >>> import riesz as rz, numpy as np
+    >>> R = rz.relations.function(rz.seg(3), rz.seg(2), [0, 1, 0])
+    >>> rz.red(R)(np.array([1.0, 2.0, 3.0]))
+    array([4., 2.])
+    """
+    if not isinstance(cast(Any, relation), Relation):
+        raise SpaceError(f"red(R) takes a relation; got {relation!r} (see riesz.relations)")
+    return Combinator("red", _reduction, (relation,))
+
+
+def _rep(space: Space, index: Set, only: Any) -> Term:
+    return Rep(index, space, only)
+
+
+_replication = Maker("rep", _rep)
+
+
+def _some(index: Set, only: Any) -> tuple[int, ...] | None:
+    return None if only is None else tuple(sorted({index.position(x) for x in only}))
+
+
+def rep(index: Set, only: Iterable[Any] | None = None) -> Combinator:
+    """rep_Y : V ⊸ V^X, v at every index in Y ⊆ X (`only`; all of X by default), zero elsewhere."""
+    if not isinstance(cast(Any, index), Set):
+        raise SpaceError(f"rep(X) takes an index set; got {index!r}: write seg({index!r})")
+    return Combinator("rep", _replication, (index, _some(index, only)))
+
+
+def _total(space: Space, only: Any) -> Term:
+    if not isinstance(space, Copower):
+        raise needs("Σ (total)", "a copower V^X", space)
+    return Total(space.index, space.base, _some(space.index, only))
+
+
+_summation = Maker("total", past_weight(_total))
+
+
+def total_over(only: Iterable[Any]) -> Combinator:
+    """Σ_Y : V^X ⊸ V, the sum over the elements of Y ⊆ X alone."""
+    return Combinator("total", _summation, (tuple(only),))
+
+
+def _add(space: Space) -> Term:
+    match space:
+        case DirectSum():
+            return Add(space)
+        case Copower():
+            return Total(space.index, space.base, None)
+        case _:
+            raise needs("+ (add)", "a direct sum of equal spaces", space)
+
+
+def _scan(space: Space) -> Term:
+    if not isinstance(space, Copower) or not isinstance(space.index, Seg):
+        raise needs("scan", "a copower V^n over a segment", space)
+    return Scan(space.index, space.base)
+
+
+def _zip(space: Space) -> Term:
+    if not isinstance(space, DirectSum):
+        raise needs("zip", "a direct sum of sums over one index set", space)
+    return Zip(space)
+
+
+def _unzip(space: Space) -> Term:
+    match space:
+        case Copower(base=DirectSum() as row):
+            return Unzip(DirectSum(row.index, tuple([Copower(s, space.index) for s in row.summands]), row.form))
+        case DirectSum(summands=(DirectSum() as row, *_)) if all([_alike(s, row) for s in space.summands]):
+            columns = builtins.zip(*[cast(DirectSum, s).summands for s in space.summands], strict=True)
+            parts = [DirectSum(space.index, column, space.form) for column in columns]
+            return Unzip(DirectSum(row.index, tuple(parts), row.form))
+        case _:
+            raise needs("unzip", "a sum ⊕(V_x ⊕ W_x)", space)
+
+
+def _alike(s: Space, row: DirectSum) -> bool:
+    return isinstance(s, DirectSum) and s.index is row.index and s.form is row.form
+
+
+id = Combinator("id", Maker("id", identity_at), ())
+zero = Combinator("zero", zero_at, ())
+total = Combinator("total", _summation, (None,))
+add = opened("add", _add)
+dup = Combinator("dup", Maker("dup", Dup), ())
+scan = opened("scan", _scan)
+zip = opened("zip", _zip)
+unzip = opened("unzip", _unzip)
+
+
+def const(value: Any) -> OpenConst:
+    """K_w : V → W,  K_w(v) = w. The vector is copied unless it is read-only.
+
+    >>> import riesz as rz
+    >>> rz.const((1.0, 2.0))(0.5)
+    (1.0, 2.0)
+    """
+    space = space_of(value)
+    return OpenConst(space, frozen(space.open(value)))
