@@ -17,12 +17,14 @@ from riesz.calculus.domains import NUMBERS
 from riesz.interning import postorder
 from riesz.maps.linear_map import LinearMap
 from riesz.programs.program import INPUT, Constant, Program, outputs, run
+from riesz.programs.terms import to_term
 from riesz.sets import Set
 from riesz.spaces import Copower, R, Space, Tensor, direct_sum
+from riesz.terms.bilinear import Bilinear, Contract, Inner, Outer, Section
 from riesz.terms.core import Combine, Compose, Derived, Id, Term, ZeroMap
 from riesz.terms.declared import DeclaredBilinear
 from riesz.terms.sums import Fork, Inject, Join, Map, Pack, Project, Reduce, Regroup, Unpack, Unzip, Zip
-from riesz.terms.tensors import Bilinear, Inner, Outer, Section, Unitary
+from riesz.terms.unitary import Unitary
 from riesz.testing import (
     Builder,
     bilinears,
@@ -293,7 +295,7 @@ def test_derived_combinators_equal_their_definitions(t: Term, seed: int) -> None
 @given(bilinears(), seeds)
 def test_bilinear_functions_equal_their_definitions(B: Bilinear, seed: int) -> None:
     assert B.definition.domain is B.domain and B.definition.codomain is B.codomain
-    assert B.definition is not B or isinstance(B, (DeclaredBilinear, rz.terms.tensors.Contract))
+    assert B.definition is not B or isinstance(B, (DeclaredBilinear, Contract))
     for v in several(B.domain, seed):
         same(B.codomain, B(v), B.definition(v))
 
@@ -462,6 +464,20 @@ def test_program_of_a_term_computes_the_term(f: Term, seed: int) -> None:
         same(f.codomain, f(x), f.codomain.wrap(outputs(program, NUMBERS, leaves)), rz.derive(f).value(x))
         again = pickle.loads(pickle.dumps(program))
         same(f.codomain, f(x), f.codomain.wrap(outputs(again, NUMBERS, leaves)))
+
+
+@given(st.one_of(functions(), linear_terms()), seeds)
+def test_program_to_term_and_back_is_the_program(f: Term, seed: int) -> None:
+    program = lower(f)
+    term = to_term(program)
+    again = lower(term)
+    assert len(again) <= len(program)
+    for x in several(f.domain, seed):
+        leaves = f.domain.open(x)
+        same(f.codomain, f(x), f.codomain.wrap(outputs(again, NUMBERS, leaves)))
+        given = leaves[0] if len(leaves) == 1 else tuple(leaves)
+        result = term(given)
+        same(f.codomain, f(x), f.codomain.wrap([result] if len(program.outputs) == 1 else list(result)))
 
 
 def flat(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -90,6 +91,11 @@ class Leaf(NamedTuple):
     shape: tuple[int, ...]
     weights: tuple[tuple[int, int, Any, Any, bool], ...] = ()  # first axis, number of axes, weight, inverse, is a matrix
     formal: bool = False  # inside a tensor: shown unevaluated
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return math.prod(self.shape)
 
     def metric(self, x: Any, inverse: bool) -> Any:
         """Apply the weights (or their inverses) along their axes."""

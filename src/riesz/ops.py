@@ -289,9 +289,13 @@ class Declared(Op):
         return tuple([i for i in range(len(self.form.legs)) if i != self.target])
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
-        leaves = self.form.legs[self.sources[0]].leaves
-        lead = shapes[0][: len(shapes[0]) - len(leaves[0].shape)] if leaves else ()
+        lead = self._lead(shapes)
         return tuple([(*lead, *leaf.shape) for leaf in self.form.legs[self.target].leaves])
+
+    def _lead(self, shapes: tuple[Shape, ...]) -> Shape:
+        """The leading axes of the arguments."""
+        leaves = [leaf for leg in self.sources for leaf in self.form.legs[leg].leaves]
+        return shapes[0][: len(shapes[0]) - len(leaves[0].shape)] if shapes else ()
 
     def leg_slices(self) -> list[tuple[int, slice]]:
         """Which of the flat arguments belong to which leg."""
@@ -309,7 +313,7 @@ class Declared(Op):
             raise TypeError(f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections")
         flat = [dense(x) for x in xs]
         given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
-        lead = np.shape(flat[0])[: np.ndim(flat[0]) - len(self.form.legs[self.sources[0]].leaves[0].shape)] if flat else ()
+        lead = self._lead(tuple([np.shape(x) for x in flat]))
         target = self.form.legs[self.target]
         space = target if not lead else _lifted(target, lead)
         return tuple(space.open(solve(*given)))

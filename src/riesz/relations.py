@@ -68,10 +68,9 @@ class Relation(Node):
                 return _from_matrix(self.source, other.target, self._product(other))
 
     def _product(self, other: Relation) -> Any:
-        exact, rough = self.matrix() @ other.matrix(), self.matrix().astype(float) @ other.matrix().astype(float)
-        if rough.nnz and rough.max() > 2.0**53:
-            raise RelationError(f"following {self} by {other} counts some pair more than 2^53 times; apply the two one after the other instead")
-        return exact
+        """The product of multiplicities: integers, or floats where they would overflow."""
+        rough = self.matrix().astype(float) @ other.matrix().astype(float)
+        return rough if rough.nnz and rough.max() > 2.0**53 else self.matrix() @ other.matrix()
 
     def matrix(self) -> Any:
         """|source| × |target| multiplicities as a SciPy CSR array."""
@@ -156,7 +155,7 @@ class Full(Relation):
 
     def reduce(self, v: Array) -> Array:
         total = v.sum(axis=1, keepdims=True)
-        total = total if self.times == 1 else total * self.times
+        total = total if self.times == 1 else total * float(self.times)
         return np.broadcast_to(total, (v.shape[0], self.target.size, v.shape[2]))
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:

@@ -142,10 +142,9 @@ class Space(Node):
         found: list[Any] = []
         at = 0
         for leaf in self.leaves:
-            n = math.prod(leaf.shape)
-            part = coordinates[at : at + n].reshape(leaf.shape)
+            part = coordinates[at : at + leaf.size].reshape(leaf.shape)
             found.append(part if leaf.shape else part[()])
-            at += n
+            at += leaf.size
         return found
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -394,7 +393,7 @@ def _weighted(space: Space, weight: Any) -> Weighted:
     matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
     if not matrix or space.leaves[0].shape == (n, n):
         return _positive(space, space.open(weight))
-    if weight.dtype.kind != "f":
+    if np.asarray(weight).dtype.kind != "f":
         raise SpaceError(f"the weight of {space} must be a matrix of floats; got {describe(weight)}")
     given = _canonical(np.asarray(weight, float))
     if not np.allclose(given, given.T, rtol=1e-12, atol=0.0):

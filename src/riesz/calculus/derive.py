@@ -11,6 +11,7 @@ from ..terms.core import Term
 from .affine import Affine, Pair
 from .domains import NUMBERS
 from .interpret import interpret
+from .linear import constant
 from .reverse import pullback
 from .trees import leaves_of
 
@@ -150,7 +151,7 @@ def specialise(program: Program, xs: Sequence[Any]) -> Program:
         if op is INPUT:
             continue
         if not flags[slot]:
-            values[slot] = _number(op, [values[a] for a in args])
+            values[slot] = constant(op, [values[a] for a in args])
             continue
         for a in args:
             if a not in place:
@@ -159,9 +160,3 @@ def specialise(program: Program, xs: Sequence[Any]) -> Program:
         place[slot] = tape.scale(op, given[0]) if type(op) is float else tape.step(op, given)
     tape.outputs = [place[s] if s in place else tape.const(values[s]) for s in program.outputs]
     return tape
-
-
-def _number(op: Any, values: list[Any]) -> Any:
-    if type(op) is Constant:
-        return op.value
-    return NUMBERS.scale(op, values[0]) if type(op) is float else NUMBERS.step(op, values)

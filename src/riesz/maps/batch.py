@@ -38,11 +38,15 @@ def batched(program: Program, inputs: Sequence[Any], n: int) -> list[Any]:
         elif type(op) is Combination:
             rank = len(program.shapes[slot])
             slots[slot] = op.run(*[_aligned(x, len(program.shapes[a]), rank) for x, a in zip(given, args, strict=True)])
-        elif type(op) is Declared and not op.form.batched:
+        elif type(op) is Declared and op.form.batched:
+            slots[slot] = op.run(*[x if moving[a] else np.broadcast_to(dense(x), (n, *program.shapes[a])) for x, a in zip(given, args, strict=True)])
+        elif type(op) is Declared and n == 0:
+            slots[slot] = tuple([np.zeros((0, *shape)) for shape in program.shapes[slot]])
+        elif type(op) is Declared:
             columns = [op.run(*[_column(x, j) if moving[a] else x for x, a in zip(given, args, strict=True)]) for j in range(n)]
             slots[slot] = tuple([np.stack([np.asarray(dense(v)) for v in part]) for part in zip(*columns, strict=True)])
         else:
-            assert isinstance(op, (Declared, Get))
+            assert isinstance(op, Get)
             slots[slot] = op.run(*given)
     return [dense(slots[s]) if moving[s] else np.broadcast_to(dense(slots[s]), (n, *program.shapes[s])) for s in program.outputs]
 

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import linear_slots, lower, reverse_numbers, transpose_program
+from ..calculus.derive import lower, reverse_numbers, transpose_program
 from ..calculus.domains import NUMBERS
+from ..calculus.linear import linear_program
 from ..calculus.products import metric_step
 from ..errors import LinearityError, SpaceError, VectorError
-from ..ops import Combination, Contraction, Declared, Get, Reduction
-from ..programs.program import INPUT, Constant, Program, outputs, run
+from ..ops import Combination
+from ..programs.program import Program, outputs, run
 from ..spaces import Space
 from ..terms.core import Arrow, Term, require_linear
 
@@ -25,10 +26,9 @@ class LinearMap:
     __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
 
     def __init__(self, domain: Space, codomain: Space, program: Program) -> None:
-        _check_linear(program)
         self.domain = domain
         self.codomain = codomain
-        self.program = program
+        self.program = linear_program(program)
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
 
@@ -242,38 +242,6 @@ def _metric(slots: list[int], space: Space, inverse: bool, program: Program) -> 
     return [metric_step(s, leaf.weights, 0, len(leaf.shape), inverse, program) for s, leaf in rows]
 
 
-def _check_linear(program: Program) -> None:
-    """A program is a linear map when every step is linear in the slots that depend on the inputs."""
-    ops, moving = program.ops, linear_slots(program)
-    for slot, (op, args) in enumerate(zip(ops, program.args, strict=True)):
-        kind = cast(Any, type(op))
-        if kind is Constant or op is INPUT:
-            continue
-        live = 0
-        for a in args:
-            live += moving[a]
-        if not live:
-            moving[slot] = 0
-        elif kind is float:
-            continue
-        elif kind is Combination or kind is Reduction:
-            if live < len(args):
-                raise LinearityError(f"not a linear map: {op} adds a constant")
-        elif kind is Contraction:
-            if live > 1:
-                raise LinearityError(f"not a linear map: {op} multiplies {live} arguments that depend on the input")
-        elif kind is Declared:
-            legs = [where for _, where in cast(Declared, op).leg_slices() if any([moving[a] for a in args[where]])]
-            if len(legs) > 1:
-                raise LinearityError(f"not a linear map: {op.form.name} in both arguments")
-        elif kind is not Get:
-            raise LinearityError(f"not a linear map: {op} is not linear")
-    for slot in program.outputs:
-        op = ops[slot]
-        if not moving[slot] and not (type(op) is Constant and not np.any(op.value)):
-            raise LinearityError("not a linear map: an output is a constant other than zero")
-
-
 def _columns(L: LinearMap, given: Any) -> Any:
     """Apply to all columns at once: the program under one leading axis."""
     from .batch import batched
@@ -282,9 +250,8 @@ def _columns(L: LinearMap, given: Any) -> Any:
     leaves: list[Any] = []
     at = 0
     for leaf in L.domain.leaves:
-        size = int(np.prod(leaf.shape, dtype=int))
-        leaves.append(np.ascontiguousarray(given[at : at + size].T).reshape((n, *leaf.shape)))
-        at += size
+        leaves.append(np.ascontiguousarray(given[at : at + leaf.size].T).reshape((n, *leaf.shape)))
+        at += leaf.size
     results = batched(L.program, leaves, n)
-    columns = [np.asarray(r).reshape(n, -1) for r in results]
+    columns = [np.asarray(r).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))

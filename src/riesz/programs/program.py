@@ -175,10 +175,12 @@ class Program:
             if live[slot]:
                 for a in self.args[slot]:
                     live[a] = 1
-        if all(live) and list(inputs) == self.inputs:
-            self.outputs = list(outputs)
-            return self
         small = Program()
+        small._keep = self._keep
+        if all(live) and list(inputs) == self.inputs:  # nothing to leave out: the same steps, other outputs
+            small.ops, small.args, small.shapes = self.ops, self.args, self.shapes
+            small.inputs, small.outputs = list(inputs), list(outputs)
+            return small
         place = [-1] * len(self.ops)
         for slot in inputs:
             place[slot] = small.input(self.shapes[slot])
@@ -190,7 +192,6 @@ class Program:
                 args.append((place[given[0]],) if len(given) == 1 else tuple([place[a] for a in given]))
                 shapes.append(self.shapes[slot])
         small.outputs = [place[slot] for slot in outputs]
-        small._keep = self._keep
         return small
 
     def __getstate__(self) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
-from ..spaces import Copower, Space, direct_sum, real_index, real_space
+from ..spaces import Copower, Space, direct_sum, real_index, real_space, zero_space
 from ..terms.bilinear import Labelled
-from ..terms.core import Combine, Compose, Const, Id, Term
+from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
 from .program import INPUT, Constant, Program, broadcast
@@ -29,8 +29,10 @@ def to_term(program: Program) -> Term:
         if type(op) is Constant:
             terms[slot] = Const(domain, real_space(program.shapes[slot]), (op.value,))
         elif op is not INPUT:
-            terms[slot] = _step(op, [terms[a] for a in args], [program.shapes[a] for a in args], program.shapes[slot])
+            terms[slot] = _step(op, [terms[a] for a in args], [program.shapes[a] for a in args], program.shapes[slot], domain)
     results = tuple([terms[s] for s in program.outputs])
+    if not results:
+        return ZeroMap(domain, zero_space)
     return results[0] if len(results) == 1 else Fork(results)
 
 
@@ -38,7 +40,7 @@ def _both(terms: list[Term]) -> Term:
     return terms[0] if len(terms) == 1 else Fork(tuple(terms))
 
 
-def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any) -> Term:
+def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: Space) -> Term:
     if type(op) is float:
         return Combine((op,), (terms[0],))
     match op:
@@ -52,7 +54,7 @@ def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any) -> Term:
             parts = [_reduced(r, op.axis, t, s, shape) for r, t, s in zip(op.relations, terms, shapes, strict=True)]
             return parts[0] if len(parts) == 1 else Combine((1.0,) * len(parts), tuple(parts))
         case Declared():
-            return _declared(op, terms, shapes)
+            return _declared(op, terms, shapes, domain)
         case Get():
             return _leaf(terms[0], op.at, shape)
         case _:
@@ -91,14 +93,14 @@ def _reduced(relation: Any, axis: int, t: Term, own: Shape, shape: Shape) -> Ter
     return _regrouped(Compose(reduce, _regrouped(t, reduce.domain)), real_space(shape))
 
 
-def _declared(op: Declared, terms: list[Term], shapes: list[Shape]) -> Term:
+def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Space) -> Term:
     legs = op.form.legs
     lead = shapes[0][: len(shapes[0]) - len(legs[op.sources[0]].leaves[0].shape)] if shapes else ()
     function: Term = DeclaredLinear(op.form, op.target) if len(legs) == 2 else DeclaredBilinear(op.form, op.target)
     arguments: list[Term] = []
     for leg, where in op.leg_slices():
         space = Copower(legs[leg], real_index(lead)) if lead else legs[leg]
-        arguments.append(_regrouped(_both(terms[where]), space))
+        arguments.append(_regrouped(_both(terms[where]), space) if space.leaves else ZeroMap(domain, space))
     if not lead:
         return Compose(function, _both(arguments))
     mapped = Map(function, real_index(lead))
