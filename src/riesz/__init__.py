@@ -2,12 +2,11 @@
 
 >>> import riesz as rz
 >>> print(rz.derive(rz.ln @ rz.sin).derivative)
-(y⁻¹ ·) • (cos x ·)
-  where y = sin x
+((sin x)⁻¹ ·) • (cos x ·)
 """
 
 from . import relations
-from .api import derive, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, value_and_grad, vjp
+from .api import derive, dual, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
 from .errors import IndexSetError, LinearityError, RelationError, RieszError, SpaceError, VectorError
 from .maps.linear_map import LinearMap
 from .relations import Relation
@@ -105,6 +104,7 @@ __all__ = [
     "direct_sum",
     "distrib",
     "divide",
+    "dual",
     "dup",
     "exp",
     "explain",
@@ -159,6 +159,7 @@ __all__ = [
     "unassoc",
     "unbra",
     "undistrib",
+    "undual",
     "unket",
     "unzip",
     "value_and_grad",

@@ -15,8 +15,11 @@ from .errors import SpaceError, VectorError
 from .maps.linear_map import LinearMap
 from .programs.program import Program, outputs
 from .spaces import R, Space, direct_sum, space_of
+from .terms.bilinear import Inner, Section
 from .terms.core import Arrow, Term
+from .terms.makers import frozen
 from .terms.open import fit
+from .terms.sums import Inject
 
 
 def _arrow(f: Any) -> Arrow:
@@ -160,11 +163,35 @@ def jacobian(f: Any, argnums: int | None = None, *, space: Space | None = None) 
         _, L = linearize(arrow, *args, space=space)
         if argnums is None or len(args) == 1:
             return L
-        from .terms.sums import Inject
-
+        if not 0 <= argnums < len(args):
+            raise SpaceError(f"argnums={argnums!r}, but there are {len(args)} arguments")
         return L @ Inject(L.domain, argnums)
 
     return at
+
+
+def dual(v: Any, space: Space | None = None) -> LinearMap:
+    """dual(v) = (⊙ v) : V ⊸ ℝ, the covector of a vector (§6).
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.dual(np.array([1.0, 2.0]))(np.array([3.0, 4.0]))
+    11.0
+    """
+    V = space_of(v) if space is None else space
+    return LinearMap.of(Section(Inner(V), 1, frozen(V.open(v))))
+
+
+def undual(covector: LinearMap | Term) -> Any:
+    """The vector of a covector f : V ⊸ ℝ, its Riesz representative: dual⁻¹(f) = f*(1).
+
+    >>> import riesz as rz
+    >>> rz.undual(rz.linearize(rz.power(2), 3.0)[1])
+    6.0
+    """
+    f = LinearMap.of(covector) if isinstance(covector, Term) else covector
+    if f.codomain is not R:
+        raise SpaceError(f"a covector is a linear map into ℝ; this one ends in {f.codomain}")
+    return f.H(1.0)
 
 
 def gradient_program(term: Term) -> Program:

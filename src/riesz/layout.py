@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from .contractions import number
 from .errors import SpaceError, VectorError
 from .interning import Node
 from .sets import Plus, Product, Seg
@@ -217,16 +218,11 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
     if isinstance(value, (np.ndarray, np.generic)):
         array = cast("NDArray[Any]", value)
         if array.dtype.kind == "f" and array.shape == shape:
-            return array if shape else _scalar(array[()])
+            return array if shape else number(array)
     elif is_formal(value) and cast(Any, value).shape == shape:
         return cast(Any, value)
     wanted = f"an array of floats of shape {shape}" if shape else "a float"
     raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}{hint(value)}")
-
-
-def _scalar(k: Any) -> Any:
-    """A Python float for float64, which is faster and rounds the same; float32 stays."""
-    return float(k) if type(k) is np.float64 else k
 
 
 def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:

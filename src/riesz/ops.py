@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .contractions import charge, pair, single
+from .contractions import charge, number, pair, single
 from .errors import RelationError
 from .interning import Node
 from .relations import Relation
@@ -143,8 +143,7 @@ class Contraction(Multilinear):
         return single(np.asarray(a), self.labels[0], self.out, self.sizes((np.shape(a),)))
 
     def _pair(self, a: Any, b: Any) -> Any:
-        product = pair(a, self.labels[0], b, self.labels[1], self.out)
-        return product if self.out else product[()]
+        return pair(a, self.labels[0], b, self.labels[1], self.out)
 
     def run(self, *xs: Any) -> Any:
         for x in xs:
@@ -155,7 +154,7 @@ class Contraction(Multilinear):
             total = sum([math.prod(s) for s in shapes if s])
             if math.prod(self.result(tuple(shapes))) >= total and total:
                 return self._formal(xs)
-        return self._kernel(*xs)
+        return self._kernel(*xs) if self.out else number(self._kernel(*xs))
 
     @cached_property
     def _expands(self) -> bool:
@@ -262,7 +261,7 @@ class Reduction(Linear):
             first = np.zeros((wide.shape[0], self.relations[0].target.size, wide.shape[2]), np.result_type(*xs))
             for r, x in zip(self.relations, xs, strict=True):
                 r.reduce_into(first, self._lead(x, r))
-        return first.reshape(shape) if shape else first.reshape(())[()]
+        return first.reshape(shape) if shape else number(first.reshape(()))
 
 
 class Form(Node):

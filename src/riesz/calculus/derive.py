@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ..programs.program import INPUT, Constant, Program, run
+from ..stackless import quiet
 from ..terms.core import Term
 from .affine import Affine, Pair
 from .domains import NUMBERS
@@ -16,6 +17,7 @@ from .reverse import pullback
 from .trees import leaves_of
 
 
+@quiet
 def lower(term: Term) -> Program:
     """A term as a program: its interpretation over symbols."""
     program = Program()
@@ -25,6 +27,7 @@ def lower(term: Term) -> Program:
     return program.prune(slots, program.outputs)
 
 
+@quiet
 def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
     """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients."""
     tape = Program(share=False)
@@ -33,6 +36,7 @@ def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tu
     return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
 
 
+@quiet
 def affine_program(program: Program, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
     """The same for a function given as a program."""
     tape = Program(share=False)
@@ -55,6 +59,7 @@ def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
     return coefficient
 
 
+@quiet
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
     return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
@@ -65,6 +70,7 @@ def linear_slots(tape: Program) -> bytearray:
     return bytearray([type(op) is not Constant for op in tape.ops])
 
 
+@quiet
 def transpose_program(tape: Program) -> Program:
     """The adjoint of a linear program as a program."""
     back = Program()
@@ -102,6 +108,7 @@ class Derivative:
         return self.reverse.prune(self.reverse.inputs, self.reverse.outputs[self.outputs :])
 
 
+@quiet
 def derive_program(program: Program) -> Derivative:
     """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps."""
     joint = Program()
@@ -140,6 +147,7 @@ def transpose_linear(program: Program, inputs: int, values: int = 0) -> Program:
     return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])
 
 
+@quiet
 def specialise(program: Program, xs: Sequence[Any]) -> Program:
     """A program that is linear in its last inputs, at numbers for the first ones: its linear steps with numbers for coefficients."""
     count = len(xs)

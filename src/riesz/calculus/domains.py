@@ -43,12 +43,11 @@ class Numbers:
 
     def linearized(self, op: Elementwise, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
         """The value of a primitive at xs and its partial derivatives there."""
-        for x in xs:
-            if type(x) is Formal:
-                xs = [dense(x) for x in xs]
-                break
-        y = op.primitive.run(*xs)
-        return y, op.primitive.partials(xs, y)
+        p = op.primitive
+        if len(xs) > 1 or type(xs[0]) is Formal:
+            xs = [dense(x) for x in xs]
+        y = p.run(*xs)
+        return y, p.partials(xs, y)
 
 
 NUMBERS = Numbers()

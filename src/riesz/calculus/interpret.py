@@ -30,7 +30,7 @@ def interpret(term: Term, value: Tree, domain: Any, lead: Shape = ()) -> Tree:
     while True:
         # -- go down: the value of `term` at `value`
         hit = False
-        if term in shared:
+        if shared and term in shared:
             key = (term, value, lead) if type(value) is int else (term, id(value), lead, None)
             if key in memo:
                 value, hit = memo[key][1], True

@@ -9,10 +9,12 @@ import numpy as np
 from ..errors import LinearityError
 from ..ops import Combination, Contraction, Declared, Elementwise, Linear, Reduction
 from ..programs.program import INPUT, Constant, Program
+from ..stackless import quiet
 from ..vectors import dense
 from .domains import NUMBERS
 
 
+@quiet
 def linear_program(program: Program) -> Program:
     """The program itself where every step is linear in the inputs; zeros and constant steps are cleared away; anything else is refused.
 

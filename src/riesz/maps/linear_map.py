@@ -169,7 +169,7 @@ class LinearMap:
 
     def matvec(self, x: Any) -> Any:
         """L on flat coordinates."""
-        return self.codomain.flatten(self(self.domain.unflatten(np.asarray(x, float).reshape(-1))))
+        return self.codomain.flatten(self(self.domain.unflatten(_real(x).reshape(-1))))
 
     def rmatvec(self, y: Any) -> Any:
         """The adjoint on flat coordinates."""
@@ -177,7 +177,7 @@ class LinearMap:
 
     def matmat(self, X: Any) -> Any:
         """L on each column of a matrix of flat coordinates, all at once."""
-        given = np.asarray(X, float)
+        given = _real(X)
         if given.ndim != 2 or given.shape[0] != self.shape[1]:
             raise VectorError(f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape {given.shape}")
         return _columns(self, given)
@@ -231,6 +231,14 @@ class LinearMap:
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
         self._adjoint = self._transpose = None
+
+
+def _real(x: Any) -> Any:
+    """Coordinates: any real numbers, as floats."""
+    given = np.asarray(x)
+    if given.dtype.kind not in "fiu":
+        raise VectorError(f"coordinates are real numbers; got an array of {given.dtype}")
+    return given.astype(float, copy=False)
 
 
 def _advice(term: Any) -> str:

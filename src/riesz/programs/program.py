@@ -14,6 +14,7 @@ import numpy as np
 from ..ops import Combination, Contraction, Elementwise, Op, contraction, times
 from ..relations import Relation, pairs
 from ..sets import Seg
+from ..stackless import quiet
 from ..vectors import Formal
 
 Shape = tuple[int, ...]
@@ -111,6 +112,9 @@ class Program:
                 return found
             if k == 1.0:
                 return slot
+            inner = self.ops[slot]
+            if type(inner) is float and 1e-150 < abs(k * inner) < 1e150:  # (k·) • (l·) = (kl·)
+                return self.scale(k * inner, self.args[slot][0])
             self._known[key] = len(self.ops)
         self.ops.append(k)
         self.args.append((slot,))
@@ -220,6 +224,7 @@ def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     return op, args
 
 
+@quiet
 def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
     """Every slot of a program over a value domain; outputs are at `program.outputs`."""
     slots: list[Any] = [None] * len(program.ops)

@@ -123,6 +123,11 @@ class Term(Arrow):
 
         return adjoint(self)
 
+    def remember(self, adjoint: Term) -> None:
+        """Keep the adjoint, so that t.H is t.H and t.H.H is t."""
+        if "adjoint_term" not in self.__dict__:
+            self._set(adjoint_term=adjoint)
+
     def adjoint(self) -> Term:
         """The same as `.H`, in SciPy's spelling."""
         return self.H

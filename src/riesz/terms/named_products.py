@@ -107,24 +107,24 @@ def _section(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[A
 _sections = Maker("section", past_weight(_section))
 
 
-def left(bilinear: Any, u: Any) -> Combinator:
-    """(u ⋄) : V ⊸ W, a bilinear function with its first argument fixed.
+def left(bilinear: Any, u: Any, space: Space | None = None) -> Combinator:
+    """(u ⋄) : V ⊸ W, a bilinear function with its first argument fixed (an element of `space`, by default of the space of u).
 
     >>> import riesz as rz, numpy as np
     >>> rz.left(rz.inner, np.array([1.0, 2.0]))(np.array([3.0, 4.0]))
     11.0
     """
-    return _fixed(bilinear, 0, u)
+    return _fixed(bilinear, 0, u, space)
 
 
-def right(bilinear: Any, v: Any) -> Combinator:
+def right(bilinear: Any, v: Any, space: Space | None = None) -> Combinator:
     """(⋄ v) : U ⊸ W, a bilinear function with its second argument fixed."""
-    return _fixed(bilinear, 1, v)
+    return _fixed(bilinear, 1, v, space)
 
 
-def _fixed(bilinear: Any, side: int, value: Any) -> Combinator:
-    space = space_of(value)
-    return Combinator("section", _sections, (bilinear, side, space, frozen(space.open(value))))
+def _fixed(bilinear: Any, side: int, value: Any, space: Space | None) -> Combinator:
+    own = space_of(value) if space is None else space
+    return Combinator("section", _sections, (bilinear, side, own, frozen(own.open(value))))
 
 
 def _contract_side(space: Space, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:

@@ -219,12 +219,12 @@ zip = opened("zip", _zip)
 unzip = opened("unzip", _unzip)
 
 
-def const(value: Any) -> OpenConst:
-    """K_w : V → W,  K_w(v) = w. The vector is copied unless it is read-only.
+def const(value: Any, space: Space | None = None) -> OpenConst:
+    """K_w : V → W,  K_w(v) = w. The vector is copied unless it is read-only; `space` says which space it is from, where the value does not.
 
     >>> import riesz as rz
     >>> rz.const((1.0, 2.0))(0.5)
     (1.0, 2.0)
     """
-    space = space_of(value)
-    return OpenConst(space, frozen(space.open(value)))
+    target = space_of(value) if space is None else space
+    return OpenConst(target, frozen(target.open(value)))

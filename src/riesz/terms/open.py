@@ -12,7 +12,7 @@ from ..errors import SpaceError
 from ..interning import derived
 from ..sets import Seg, Set
 from ..spaces import Copower, DirectSum, Space, Weighted
-from ..stackless import Rule, solve
+from ..stackless import Rule, quiet, solve
 from .core import Arrow, Compose, Const, Id, Term, ZeroMap
 from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Unpack
 from .weights import Forget
@@ -142,6 +142,7 @@ def coerce(source: Space, target: Space) -> Term | None:
             return None
 
 
+@quiet
 def fit(f: Arrow, space: Space) -> Term:
     """f as a term with the given domain."""
     if isinstance(f, Term):

@@ -53,14 +53,14 @@ class Primitive(Term):
 
     def run(self, *xs: Any) -> Any:
         """The value on numbers; floats stay floats, and NumPy's rules hold outside the domain."""
-        rule = self.rule
         given = xs if self.parameter is None else (*xs, self.parameter)
-        if rule.scalar is not None and type(xs[0]) is float and type(xs[-1]) is float:
+        array, scalar, _, _ = self.rule
+        if scalar is not None and type(xs[0]) is float and type(xs[-1]) is float:
             try:
-                return rule.scalar(*given)
+                return scalar(*given)
             except (ValueError, OverflowError, ZeroDivisionError):
-                return float(rule.array(*[np.float64(x) for x in given]))
-        return rule.array(*given)
+                return float(array(*[np.float64(x) for x in given]))
+        return array(*given)
 
     def partials(self, xs: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
         """The partial derivatives at xs, where the value is y."""
@@ -69,6 +69,8 @@ class Primitive(Term):
         return found if rule.arity > 1 else (found,)
 
     def __call__(self, *args: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is float:
+            return self.run(args[0])
         plain = len(args) == self.rule.arity
         for a in args:
             kind = cast(Any, type(a))
@@ -76,7 +78,7 @@ class Primitive(Term):
                 continue
             if hasattr(kind, "apply_primitive"):
                 return a.apply_primitive(self, args)
-            plain = plain and kind in _NUMBERS
+            plain = plain and kind in _NUMBERS and a.dtype.kind == "f"
         return self.run(*args) if plain else super().__call__(*args)
 
 
