@@ -117,6 +117,9 @@ def test_messages_about_long_terms_stay_short():
     (lambda: rz.sin.at(R)(), VectorError, "argument"),
     (lambda: to_two + np.ones(3), VectorError, "ℝ^2", "shape (3,)"),
     (lambda: to_two([1.0, 2.0, 3.0]), VectorError, "ℝ^3", "a list of 3"),
+    (lambda: rz.const(np.ones(2), space=R3), VectorError, "ℝ^3", "shape (2,)"),
+    (lambda: rz.left(rz.inner, np.ones(2), space=R3), VectorError, "ℝ^3", "shape (2,)"),
+    (lambda: rz.dual(np.ones(2), space=R3), VectorError, "ℝ^3", "shape (2,)"),
 )
 def test_wrong_vectors(build, error, parts):
     refused(build, error, *parts)

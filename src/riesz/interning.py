@@ -84,6 +84,7 @@ class Interned(type):
             if found is None:
                 found = node
                 Interned._table[key] = _Entry(node, _forget, key)
+                node.adopt()
         return found
 
     def _complete(cls, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -103,6 +104,9 @@ class Node(metaclass=Interned):
 
     def check(self) -> None:
         """Validate the fields; called once, when the node is first built."""
+
+    def adopt(self) -> None:
+        """Called once, when the node has become the one of its kind."""
 
     def _set(self, **derived: Any) -> None:
         cast(Any, self.__dict__).update(derived)

@@ -451,16 +451,27 @@ def test_section_5_2_the_let_avoids_expression_swell():
 # -- §6: adjoints ----------------------------------------
 
 
-def test_section_6_dual_and_its_inverse():
+WEIGHTED = R3.weighted(np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]]))
+
+
+@pytest.mark.parametrize("V", [R, R3, R * R2, R2 @ R3, direct_sum(W=R2, b=R), R2 ** (seg(2) + seg(1)), WEIGHTED, Zero], ids=repr)
+def test_section_6_dual_and_its_inverse(V):
     """dual(v) = (⊙ v), an isomorphism V ⊸ V*; its inverse is f ↦ f*(1)."""
-    for V in (R, R3, R * R2, R2 @ R3, direct_sum(W=R2, b=R)):
-        v, u = V.random(0), V.random(1)
-        dual = rz.right(rz.inner, v).at(V)
-        assert dual.codomain is R and dual(u) == pytest.approx(V.inner(u, v), rel=1e-12)
-        assert V.equal(dual.H(1.0), v)
-        functional = rz.left(rz.inner, v).at(V) @ (2.0 * rz.id(V))
-        again = rz.right(rz.inner, functional.H(1.0)).at(V)
-        assert again(u) == pytest.approx(functional(u), rel=1e-12)
+    v, u, w = V.random(0), V.random(1), V.random(2)
+    covector = rz.dual(v, space=V)
+    assert covector.domain is V and covector.codomain is R
+    assert covector(u) == pytest.approx(V.inner(u, v), rel=1e-12)
+    assert V.equal(rz.undual(covector), v) and V.equal(covector.H(1.0), v)
+    functional = rz.dual(v, space=V) + 2.5 * rz.dual(w, space=V)
+    assert V.equal(rz.undual(functional), V.add(v, V.scale(2.5, w)))
+    assert rz.dual(rz.undual(functional), space=V)(u) == pytest.approx(functional(u), rel=1e-12)
+
+
+def test_section_6_only_covectors_have_a_dual_vector():
+    with pytest.raises(rz.RieszError, match="ℝ\\^2"):
+        rz.undual(rz.contract_left(A).at(R3).as_map())
+    with pytest.raises(rz.LinearityError):
+        rz.undual(rz.sin)
 
 
 def test_section_6_the_transpose_is_continuation_passing():

@@ -10,7 +10,6 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any, cast
 
-from ..interning import children
 from ..terms.core import Combine, Compose, Term
 from ..terms.sums import BlockDiag, Fork, Join, Map, Par
 from .products import PRODUCTS
@@ -19,68 +18,64 @@ from .trees import Shape, Tree
 
 RULES = {**STRUCTURE, **PRODUCTS}
 COMPOSITE = {Compose, Par, BlockDiag, Fork, Join, Combine, Map}
-_STORE, _THEN, _RESUME = 0, 1, 2
+
+
+class _Store:
+    """A frame that remembers the value of a shared subterm."""
+
+    __slots__ = ("argument", "key")
+
+    def __init__(self, key: Any, argument: Tree) -> None:
+        self.key = key
+        self.argument = argument  # kept alive: its identity is in the key
 
 
 def interpret(term: Term, value: Tree, domain: Any, lead: Shape = ()) -> Tree:
-    """The value of a term over a domain."""
-    shared = shared_subterms(term)
+    """The value of a term over a domain.
+
+    The stack holds what waits for a value: a term to apply to it, a generator to resume with it, a place to store it,
+    or a tuple of leading axes to go back to.
+    """
     memo: dict[Any, tuple[Tree, Tree]] = {}
-    stack: list[tuple[int, Any, Any]] = []
+    stack: list[Any] = []
     while True:
         # -- go down: the value of `term` at `value`
-        hit = False
-        if shared and term in shared:
+        kind = type(term)
+        known = None
+        if term.uses > 1 and kind in COMPOSITE:
             key = (term, value, lead) if type(value) is int else (term, id(value), lead, None)
-            if key in memo:
-                value, hit = memo[key][1], True
-            else:
-                stack.append((_STORE, key, value))
-        if not hit:
-            if type(term) is Compose:
-                stack.append((_THEN, term.outer, lead))
-                term = term.inner
-                continue
-            answer = RULES[type(term)](term, value, lead, domain)
-            if type(answer) is GeneratorType:
-                stack.append((_RESUME, cast(Any, answer), lead))
-                answer = None
-            value = answer
+            known = memo.get(key)
+            if known is None:
+                stack.append(_Store(key, value))
+        if known is not None:
+            value = known[1]
+        elif kind is Compose:
+            stack.append(cast(Compose, term).outer)
+            term = cast(Compose, term).inner
+            continue
+        else:
+            value = RULES[kind](term, value, lead, domain)
+            if type(value) is GeneratorType:
+                stack.append(lead)
+                stack.append(cast(Any, value))
+                value = None
         # -- go up: hand the value to whoever waits for it
         while stack:
-            action, what, saved = stack[-1]
-            if action == _THEN:
-                stack.pop()
-                term, lead = what, saved
+            waiting = stack.pop()
+            if isinstance(waiting, Term):
+                term = waiting
                 break
-            if action == _STORE:
-                stack.pop()
-                memo[what] = (saved, value)
-                continue
-            try:
-                asked = what.send(value)
-            except StopIteration as done:
-                stack.pop()
-                value = done.value
-                continue
-            term, value, lead = asked
-            break
+            if type(waiting) is GeneratorType:
+                try:
+                    term, value, lead = cast(Any, waiting).send(value)
+                except StopIteration as done:
+                    value = done.value
+                    continue
+                stack.append(cast(Any, waiting))
+                break
+            if type(waiting) is _Store:
+                memo[waiting.key] = (waiting.argument, value)
+            else:
+                lead = waiting
         else:
             return value
-
-
-def shared_subterms(term: Term) -> set[Term]:
-    """The subterms with several parents that contain other terms."""
-    seen: set[Term] = {term}
-    shared: set[Term] = set()
-    stack: list[Term] = [term]
-    while stack:
-        node = stack.pop()
-        inside: Any = (node.outer, node.inner) if type(node) is Compose else [c for c in children(node) if isinstance(c, Term)]
-        for child in inside:
-            if child not in seen:
-                seen.add(child)
-                stack.append(child)
-            elif type(child) in COMPOSITE:
-                shared.add(child)
-    return shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LinearityError, SpaceError
 from ..interning import Node, derived
@@ -107,9 +107,16 @@ class Term(Arrow):
     domain: Space = derived()
     codomain: Space = derived()
     linear: bool = derived()
+    uses: int = derived()  # how many terms were built with this one inside: one is no sharing
 
     def _type(self, domain: Space, codomain: Space, linear: bool) -> None:
-        self._set(domain=domain, codomain=codomain, linear=linear)
+        self._set(domain=domain, codomain=codomain, linear=linear, uses=0)
+
+    def adopt(self) -> None:
+        for part in self.parts():
+            for child in cast("tuple[Any, ...]", part) if type(part) is tuple else (part,):
+                if isinstance(child, Term):
+                    child._set(uses=child.uses + 1)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Term) and other.codomain is self.domain:
