@@ -130,7 +130,7 @@ def test_spaces_are_hilbert_spaces(V: Space, seed: int) -> None:
     assert abs(V.inner(u, w) - V.flatten(u) @ M @ V.flatten(w)) <= 1e-12 * V.norm(u) * V.norm(w)
     assert abs(V.norm(u) ** 2 - V.inner(u, u)) <= 1e-12 * V.inner(u, u)
     assert V.equal(u, u) and (V.dim == 0 or not V.equal(u, v))
-    assert pickle.loads(pickle.dumps(V)).dim == V.dim
+    assert pickle.loads(pickle.dumps(V)) is V
 
 
 @given(spaces(most=8), spaces(most=8), seeds)
@@ -673,7 +673,7 @@ def test_pickles_and_copies_of_a_term_are_the_term(t: Term, seed: int) -> None:
 def test_pickles_of_a_linear_map_are_the_map(f: Term, seed: int) -> None:
     _, L = rz.linearize(f, f.domain.random(seed))
     again = pickle.loads(pickle.dumps(L))
-    assert np.array_equal(again.to_dense(), L.to_dense()) and np.array_equal(again.H.to_dense(), L.H.to_dense())
+    assert again.domain.dim == L.domain.dim and np.array_equal(again.to_dense(), L.to_dense()) and close(again.H.to_dense(), L.H.to_dense())
 
 
 @given(linear_terms(), seeds)

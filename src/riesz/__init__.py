@@ -9,7 +9,7 @@ from . import relations
 from .api import derive, dual, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
 from .errors import IndexSetError, LinearityError, RelationError, RieszError, SpaceError, VectorError
 from .maps.linear_map import LinearMap
-from .relations import Relation
+from .relations import Relation, relation
 from .sets import Set, seg
 from .show.explain import explain
 from .spaces import R, Space, direct_sum, space_of
@@ -137,6 +137,7 @@ __all__ = [
     "proj",
     "reciprocal",
     "red",
+    "relation",
     "relations",
     "relu",
     "rep",

@@ -401,6 +401,33 @@ def pairs(source: Set, target: Set, given: Iterable[tuple[Any, Any]]) -> Relatio
     return _from_matrix(source, target, cast(Any, sparse).coo_array((ones, (rows, cols)), shape=(source.size, target.size)))
 
 
+def relation(source: Set, target: Set, given: Any) -> Relation:
+    """A relation from what is at hand: pairs (x, y), a Python function x ↦ y, or a |X| × |Y| matrix of multiplicities (NumPy or SciPy).
+
+    >>> import riesz as rz, numpy as np
+    >>> R = rz.relation(rz.seg(2), rz.seg(3), [(0, 2), (1, 0), (1, 2)])
+    >>> R.converse.matrix().toarray().tolist()
+    [[0, 1], [0, 0], [1, 1]]
+    >>> rz.relation(rz.seg(4), rz.seg(2), lambda x: x % 2)
+    f:4→2
+    """
+    if callable(given):
+        return function(source, target, given)
+    shape = getattr(given, "shape", None)
+    if shape is None or shape == (0,) or (len(shape) == 2 and shape[1] == 2 and shape != (source.size, target.size)):
+        return pairs(source, target, given)
+    if shape != (source.size, target.size):
+        wanted = (source.size, target.size)
+        raise RelationError(f"a relation on {source} × {target} is a matrix of shape {wanted} or a list of pairs; got an array of shape {shape}")
+    import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+    matrix = cast(Any, sparse).csr_array(given)
+    if matrix.nnz and (matrix.data.min() < 0 or np.any(matrix.data != np.round(matrix.data))):
+        raise RelationError("multiplicities are natural numbers; the matrix given has others")
+    matrix.eliminate_zeros()
+    return _from_matrix(source, target, matrix.astype(np.intp))
+
+
 def point(index: Set, at: int) -> Relation:
     """{(x, ())} for the element at one position: the projection π_x of a copower is its reduction."""
     return Point(index, unit, at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -74,12 +74,14 @@ class Space(Node):
         draws = [generator.standard_normal(leaf.shape) for leaf in self.leaves]
         return self.wrap([d if leaf.shape else float(d) for d, leaf in zip(draws, self.leaves, strict=True)])
 
-    def basis(self) -> Iterator[Any]:
-        """The coordinate vectors, one at a time, in the order of `flatten`."""
-        for j in range(self.dim):
-            coordinates = np.zeros(self.dim)
-            coordinates[j] = 1.0
-            yield self.unflatten(coordinates)
+    def basis(self) -> Basis:
+        """The coordinate vectors in the order of `flatten`, a sequence that makes each when it is asked for.
+
+        >>> import riesz as rz
+        >>> list((rz.R * rz.R).basis())
+        [(1.0, 0.0), (0.0, 1.0)]
+        """
+        return Basis(self)
 
     def add(self, u: Any, v: Any) -> Any:
         """u + v."""
@@ -203,6 +205,23 @@ class Space(Node):
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
+
+
+class Basis(Sequence[Any]):
+    """The coordinate vectors of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def __len__(self) -> int:
+        return self.space.dim
+
+    def __getitem__(self, j: Any) -> Any:
+        if isinstance(j, slice):
+            return [self[i] for i in range(*j.indices(len(self)))]
+        coordinates = np.zeros(len(self))
+        coordinates[j] = 1.0
+        return self.space.unflatten(coordinates)
 
 
 class Zero(Space):

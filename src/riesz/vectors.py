@@ -261,6 +261,16 @@ class TensorValue:
 
     __rmul__ = __mul__
 
+    def __eq__(self, other: object) -> bool:
+        """Equal as vectors, modulo bilinearity and rounding."""
+        if not isinstance(other, TensorValue) or other.space is not self.space or other.lead != self.lead:
+            return NotImplemented
+        from .spaces import space_of
+
+        return space_of(self).equal(self, other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         if len(self.leaves) != 1:
             raise VectorError(f"an element of {self.space} is not one array; .dense() gives its parts")
