@@ -422,7 +422,8 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     matrix = cast(Any, sparse).csr_array(given)
-    if matrix.nnz and (matrix.data.min() < 0 or np.any(matrix.data != np.round(matrix.data))):
+    counts = cast("Array", matrix.data)
+    if counts.size and (counts.min() < 0 or not np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()
     return _from_matrix(source, target, matrix.astype(np.intp))

@@ -104,7 +104,9 @@ def check_taylor(f: Callable[[float], Any], y: Any, dy: Any, W: Space) -> None:
     # Fewer than nine: f is as linear as its rounding shows, and dy right to nine digits.
     if len(quotients) > 8 and not quotients[-1] <= 4.0 * max(quotients[:-4]):
         grown = ", ".join([f"{q:.1e}" for q in quotients[-5:]])
-        raise AssertionError(f"not the derivative: f(x + h·dx) − f(x) − h·f'(x)dx is not of order h²; divided by h², as h is halved, it grows: {grown}")
+        raise AssertionError(
+            f"not the derivative: f(x + h·dx) − f(x) − h·f'(x)dx is not of order h²; divided by h², as h is halved, it grows: {grown}"
+        )
 
 
 # -- strategies -------------------------------------------------------------------------------------------------------

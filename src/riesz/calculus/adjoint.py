@@ -93,7 +93,8 @@ def _copies(f: Add) -> Term:
     parts = f.space.summands
     if f.space is Dup(parts[0]).codomain:
         return Dup(parts[0])
-    return Compose(Unpack(parts[0], f.space.index), Rep(f.space.index, parts[0], None))
+    copies = Compose(Unpack(parts[0], f.space.index), Rep(f.space.index, parts[0], None))
+    return copies if copies.codomain is f.space else Compose(Regroup(copies.codomain, f.space), copies)
 
 
 def _labelled(f: Labelled) -> Term:

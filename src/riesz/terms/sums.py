@@ -224,7 +224,9 @@ class Add(Derived):
     @property
     def definition(self) -> Term:
         base, index = self.space.summands[0], self.space.index
-        return Compose(Total(index, base, None), Pack(base, index))
+        pack = Pack(base, index)
+        plain = pack if pack.domain is self.space else Compose(pack, Regroup(self.space, pack.domain))
+        return Compose(Total(index, base, None), plain)
 
 
 class Dup(Derived):
