@@ -109,15 +109,15 @@ def test_no_file_is_longer_than_600_lines(file: Path):
 IMPORT = """
 import sys, time
 import numpy
-start = time.perf_counter()
+start = time.process_time()
 import riesz
-spent = time.perf_counter() - start
+spent = time.process_time() - start
 print(spent, *[name for name in ("scipy", "hypothesis", "pytest", "matplotlib") if name in sys.modules])
 """
 
 
 def test_import_is_quick_and_light():
-    """Under 0.3 s beyond NumPy's own import, best of five; SciPy and Hypothesis wait until they are needed."""
+    """Under 0.3 s of processor time beyond NumPy's own import, best of five; SciPy and Hypothesis wait until they are needed."""
     runs = [subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True).stdout.split() for _ in range(5)]
     assert min([float(run[0]) for run in runs]) < 0.3
     assert runs[0][1:] == []

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, cast
 
-from .calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, reverse_numbers, specialise
+from .calculus.derive import affine_numbers, affine_program, derive_program, lower, reverse_numbers
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
 from .calculus.interpret import interpret
+from .calculus.products import metric_slots
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
+from .maps.derivation import Derivation, as_point
 from .maps.linear_map import LinearMap
 from .programs.program import Program, outputs
 from .spaces import R, Space, direct_sum, space_of
@@ -28,16 +29,9 @@ def _arrow(f: Any) -> Arrow:
     raise SpaceError(f"expected a function in combinatory form, such as rz.sin @ rz.proj(0); got {f!r}")
 
 
-def _point(args: tuple[Any, ...]) -> Any:
-    """Several arguments are an element of a direct sum."""
-    if not args:
-        raise VectorError("a function needs an argument to be evaluated at")
-    return args[0] if len(args) == 1 else tuple(args)
-
-
 def _typed(f: Any, args: tuple[Any, ...], space: Space | None = None) -> tuple[Term, list[Any]]:
     """A function at the space of its arguments, and the leaves of the arguments."""
-    arrow, x = _arrow(f), _point(args)
+    arrow, x = _arrow(f), as_point(args)
     if space is not None:
         term = fit(arrow, space)
     elif isinstance(arrow, Term):
@@ -135,7 +129,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple):
         raise VectorError("jvp takes a tuple of arguments and a tuple of differentials: jvp(f, (x,), (dx,))")
     term, leaves = _typed(f, primals)
-    moves = term.domain.open(_point(tangents))
+    moves = term.domain.open(as_point(tangents))
     duals = [DualNumber(v, d) for v, d in zip(leaves, moves, strict=True)]
     result = leaves_of(interpret(term, term.domain.tree(duals), Dual()))
     return term.codomain.wrap([r.value for r in result]), term.codomain.wrap([r.differential for r in result])
@@ -202,11 +196,7 @@ def gradient_program(term: Term) -> Program:
     fixed = Program()
     xs = [fixed.input(leaf.shape) for leaf in term.domain.leaves]
     slots = outputs(parts.adjoint, fixed, [*xs, fixed.const(1.0)])
-    if not term.domain.plain:
-        from .calculus.products import metric_step
-
-        rows = zip(slots, term.domain.leaves, strict=True)
-        slots = [metric_step(s, leaf.weights, 0, len(leaf.shape), True, fixed) for s, leaf in rows]
+    slots = metric_slots(slots, term.domain, True, fixed)
     return fixed.prune(xs, slots)
 
 
@@ -231,122 +221,6 @@ def hessian(f: Any, *, space: Space | None = None) -> Callable[..., LinearMap]:
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """∇²f(x)(dx)."""
     return hessian(f)(*primals)(*tangents)
-
-
-class Family:
-    """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps."""
-
-    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space) -> None:
-        self.program = program
-        self.point = point
-        self.domain = domain
-        self.codomain = codomain
-
-    def __call__(self, *args: Any) -> LinearMap:
-        leaves = self.point.open(_point(args))
-        return LinearMap(self.domain, self.codomain, specialise(self.program, leaves))
-
-    def __len__(self) -> int:
-        return len(self.program)
-
-    def __repr__(self) -> str:
-        from .show.programs import show_family
-
-        return show_family(self)
-
-    def latex(self) -> str:
-        """The family in LaTeX."""
-        from .show.programs import latex_family
-
-        return latex_family(self)
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"
-
-
-class Value:
-    """A function as a program. `value(x)` evaluates it; `len` counts steps."""
-
-    def __init__(self, program: Program, domain: Space, codomain: Space) -> None:
-        self.program = program
-        self.domain = domain
-        self.codomain = codomain
-
-    def __call__(self, *args: Any) -> Any:
-        leaves = self.domain.open(_point(args))
-        return self.codomain.wrap(outputs(self.program, NUMBERS, leaves))
-
-    def __len__(self) -> int:
-        return len(self.program)
-
-    def __repr__(self) -> str:
-        from .show.programs import show_value
-
-        return show_value(self)
-
-
-class Derivation:
-    """The symbolic derivative of a function: `function`, `value`, `derivative`, `adjoint`, `size`. Printing shows all with their lets.
-
-    `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
-    """
-
-    def __init__(self, term: Term) -> None:
-        self.function = term
-        self.programs: Derivative = derive_program(lower(term))
-
-    @cached_property
-    def value(self) -> Value:
-        """f as a program."""
-        return Value(self.programs.value, self.function.domain, self.function.codomain)
-
-    @cached_property
-    def derivative(self) -> Family:
-        """x ↦ f'(x)."""
-        V, W = self.function.domain, self.function.codomain
-        return Family(self.programs.derivative, V, V, W)
-
-    @cached_property
-    def adjoint(self) -> Family:
-        """x ↦ f'(x)*."""
-        V, W = self.function.domain, self.function.codomain
-        transpose = self.programs.adjoint
-        return Family(transpose if V.plain and W.plain else _weighted(transpose, V, W), V, W, V)
-
-    @property
-    def size(self) -> int:
-        """The number of steps of value, derivative and adjoint together."""
-        return len(self.value) + len(self.derivative) + len(self.adjoint)
-
-    def __call__(self, *args: Any) -> tuple[Any, LinearMap]:
-        return self.value(*args), self.derivative(*args)
-
-    def __repr__(self) -> str:
-        from .show.programs import show_derivation
-
-        return show_derivation(self)
-
-    def latex(self) -> str:
-        """The derivation in LaTeX."""
-        from .show.programs import latex_derivation
-
-        return latex_derivation(self)
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"
-
-
-def _weighted(adjoint: Program, V: Space, W: Space) -> Program:
-    """M_V⁻¹ · f'(x)ᵀ · M_W."""
-    from .calculus.products import metric_step
-
-    whole = Program()
-    xs = [whole.input(leaf.shape) for leaf in V.leaves]
-    seeds = [whole.input(leaf.shape) for leaf in W.leaves]
-    weighed = [metric_step(s, leaf.weights, 0, len(leaf.shape), False, whole) for s, leaf in zip(seeds, W.leaves, strict=True)]
-    slots = outputs(adjoint, whole, [*xs, *weighed])
-    outs = [metric_step(s, leaf.weights, 0, len(leaf.shape), True, whole) for s, leaf in zip(slots, V.leaves, strict=True)]
-    return whole.prune([*xs, *seeds], outs)
 
 
 def derive(f: Any, *spaces: Space) -> Derivation:

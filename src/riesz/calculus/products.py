@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import SpaceError
 from ..ops import Combination, Declared, Get, contraction
+from ..spaces import Space
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.primitives import Primitive
@@ -67,6 +68,12 @@ def metric_step(value: Any, weights: tuple[Any, ...], lead: int, ndim: int, inve
         else:
             value = D.step(contraction((at, axes), axes), (D.const(w), value))
     return value
+
+
+def metric_slots(leaves: list[Any], space: Space, inverse: bool, D: Any) -> list[Any]:
+    """The Riesz map of a space (or its inverse) on leaves, as steps; nothing where the inner product is Euclidean."""
+    rows = zip(leaves, space.leaves, strict=True)
+    return [metric_step(s, leaf.weights, 0, len(leaf.shape), inverse, D) for s, leaf in rows]
 
 
 def _metric(inverse: bool) -> Callable[..., Tree]:

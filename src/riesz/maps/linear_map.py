@@ -9,7 +9,7 @@ import numpy as np
 from ..calculus.derive import lower, reverse_numbers, transpose_program
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
-from ..calculus.products import metric_step
+from ..calculus.products import metric_slots
 from ..errors import LinearityError, SpaceError, VectorError
 from ..ops import Combination
 from ..programs.program import Program, outputs, run
@@ -80,9 +80,9 @@ class LinearMap:
         """M_V⁻¹ · Lᵀ · M_W."""
         back = Program()
         seeds = [back.input(leaf.shape) for leaf in self.codomain.leaves]
-        weighed = _metric(seeds, self.codomain, False, back)
+        weighed = metric_slots(seeds, self.codomain, False, back)
         slots = run(self.T.program, back, weighed)
-        back.outputs = _metric([slots[s] for s in self.T.program.outputs], self.domain, True, back)
+        back.outputs = metric_slots([slots[s] for s in self.T.program.outputs], self.domain, True, back)
         return back
 
     def adjoint(self) -> LinearMap:
@@ -243,11 +243,6 @@ def _real(x: Any) -> Any:
 
 def _advice(term: Any) -> str:
     return "; give it a space with .at(V)" if isinstance(term, Arrow) else ""
-
-
-def _metric(slots: list[int], space: Space, inverse: bool, program: Program) -> list[int]:
-    rows = zip(slots, space.leaves, strict=True)
-    return [metric_step(s, leaf.weights, 0, len(leaf.shape), inverse, program) for s, leaf in rows]
 
 
 def _columns(L: LinearMap, given: Any) -> Any:

@@ -60,6 +60,10 @@ class Notation:
         """A text as part of something that holds together more tightly."""
         return text[0] if text[1] >= level else self.parens(text[0])
 
+    def spaced(self, a: str, b: str) -> str:
+        """Two texts side by side."""
+        return f"{a} \\, {b}" if self.latex else f"{a} {b}"
+
     def parens(self, text: str) -> str:
         """(text)."""
         return f"\\left({text}\\right)" if self.latex else f"({text})"

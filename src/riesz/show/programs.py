@@ -20,7 +20,7 @@ from .terms import combination, labels_text, relation_text, section, space_text,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..api import Derivation, Family, Value
+    from ..maps.derivation import Derivation, Family, Value
 
 IDENTITY: Text = ("", ATOM)
 
@@ -110,10 +110,10 @@ class Writer:
             return n.sup(n.within(args[0], ATOM), n.number(p.parameter).replace("−", "-")), POWER
         if p.name == "divide":
             return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
-        return f"{n.name(p.name)} {n.within(args[0], POWER)}", COMPOSE
+        return self._applied(n.name(p.name), args[0])
 
     def _applied(self, name: str, arg: Text) -> Text:
-        return f"{name} {self.n.within(arg, POWER)}", COMPOSE
+        return self.n.spaced(name, self.n.within(arg, POWER)), COMPOSE
 
     def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
         n = self.n
@@ -359,7 +359,7 @@ def _latex_lets(writer: Writer, body: list[str]) -> str:
     if not rows:
         return inner
     return (
-        "\\begin{aligned}[t] \\textbf{let } & "
+        "\\begin{aligned} \\textbf{let } & "
         + " \\\\ & ".join([r.replace("&", "") for r in rows])
         + " \\\\ \\textbf{in } & "
         + inner

@@ -28,7 +28,7 @@ def set_text(n: Notation, index: Set) -> Text:
     for x in postorder(index):
         match x:
             case Seg():
-                done[x] = str(x.n), ATOM
+                done[x] = (f"\\mathbf{{{x.n}}}" if n.latex else str(x.n)), ATOM
             case Product(factors=()):
                 done[x] = "1", ATOM
             case Product(factors=parts):
@@ -217,7 +217,7 @@ def _symbol(b: Bilinear) -> str:
 def section(n: Notation, symbol: str, value: Text, side: int) -> str:
     """(u ⋄) or (⋄ v)."""
     shown = value[0] if value[0].lstrip("−-").replace(".", "").isdigit() else n.within(value, COMPOSE)
-    return n.parens(f"{n[symbol]} {shown}" if side else f"{shown} {n[symbol]}")
+    return n.parens(n.spaced(n[symbol], shown) if side else n.spaced(shown, n[symbol]))
 
 
 def labels_text(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> str:
@@ -253,7 +253,7 @@ def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
             return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
     if isinstance(g, Primitive) and g.name == "divide" and isinstance(f, Fork):
         return " / ".join([n.within(done[x], POWER) for x in f.terms]), PRODUCT
-    if isinstance(g, Primitive) and g.name == "power":
+    if isinstance(g, Primitive) and g.name == "power" and not isinstance(f, Primitive):  # sin⁻¹ would be read as arcsin
         return n.sup(n.within(done[f], ATOM), _exponent(n, g)), POWER
     dot = "•" if t.linear else "∘"
     return n.infix([done[g], done[f]], dot, COMPOSE)
@@ -286,6 +286,8 @@ def _open_text(n: Notation, t: Arrow, inside: list[Text]) -> Text:
 
 
 def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
+    if t.symbol == "**" and isinstance(t.terms[0], Primitive):
+        return n.infix([(primitive_text(n, t.parameters[0]), ATOM), inside[0]], "∘", COMPOSE)
     if t.symbol == "**":
         return n.sup(n.within(inside[0], ATOM), _exponent(n, t.parameters[0])), POWER
     if len(inside) == 1 and t.symbol == "·" and isinstance(t.parameters[0], float):
