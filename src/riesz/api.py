@@ -9,9 +9,10 @@ from .calculus.derive import affine_numbers, affine_program, derive_program, low
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
 from .calculus.interpret import interpret
-from .calculus.products import metric_slots
+from .calculus.products import metric
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
+from .layout import INVERSE
 from .maps.derivation import Derivation, as_point
 from .maps.linear_map import LinearMap
 from .programs.program import Program, outputs
@@ -196,7 +197,7 @@ def gradient_program(term: Term) -> Program:
     fixed = Program()
     xs = [fixed.input(leaf.shape) for leaf in term.domain.leaves]
     slots = outputs(parts.adjoint, fixed, [*xs, fixed.const(1.0)])
-    slots = metric_slots(slots, term.domain, True, fixed)
+    slots = metric(slots, term.domain, INVERSE, fixed)
     return fixed.prune(xs, slots)
 
 

@@ -86,29 +86,30 @@ class Branch(NamedTuple):
         return found
 
 
+METRIC, INVERSE, ROOT = range(3)
+"""Which of a weight's arrays: M, M⁻¹, or a root R with RᵀR = M."""
+
+
+class Weight(NamedTuple):
+    """A weighted inner product on some axes of an array: the first, how many, the three arrays, and whether they are matrices."""
+
+    first: int
+    arity: int
+    arrays: tuple[Any, Any, Any]
+    matrix: bool
+
+
 class Leaf(NamedTuple):
     """An array of a layout: its shape, and the weights on ranges of its axes."""
 
     shape: tuple[int, ...]
-    weights: tuple[tuple[int, int, Any, Any, bool], ...] = ()  # first axis, number of axes, weight, inverse, is a matrix
+    weights: tuple[Weight, ...] = ()
     formal: bool = False  # inside a tensor: shown unevaluated
 
     @property
     def size(self) -> int:
         """How many numbers."""
         return math.prod(self.shape)
-
-    def metric(self, x: Any, inverse: bool) -> Any:
-        """Apply the weights (or their inverses) along their axes."""
-        for first, count, weight, reciprocal, matrix in self.weights:
-            w = reciprocal if inverse else weight
-            if matrix:
-                n = w.shape[0]
-                moved = np.asarray(x).reshape((*self.shape[:first], n, *self.shape[first + count :]))
-                x = np.moveaxis(np.tensordot(w, moved, axes=(1, first)), 0, first).reshape(self.shape)
-            else:
-                x = x * np.reshape(w, np.shape(w) + (1,) * (len(self.shape) - first - count))
-        return x
 
 
 def layout(space: Space) -> list[Leaf | Branch]:
@@ -162,10 +163,16 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
                     branches = []
                 case Weighted():
                     rest = (_weigh(first), rest)
+                case _Weigh(branch=Branch(tensor=(tensor, _)), parts=(inside,)):
+                    rest = (inside, rest)
+                    if not formal:
+                        stack.append(Branch(1, None, (tensor, shape)))
+                        formal = True
                 case _Weigh(branch=Branch() as branch, parts=parts):
                     branches, form = [(part, rest) for part in parts], branch.form
                 case _Weigh(leaf=Leaf() as leaf):
-                    weights = (*weights, (len(shape), len(leaf.shape), *cast(Any, first).weight))
+                    arrays, matrix = cast(Any, first).weight
+                    weights = (*weights, Weight(len(shape), len(leaf.shape), arrays, matrix))
                     shape = (*shape, *leaf.shape)
                 case _:
                     raise TypeError(f"not a space: {first!r}")
@@ -176,7 +183,7 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
         else:
             if len(shape) > 64:
                 raise SpaceError(f"{space} needs an array with {len(shape)} axes; NumPy's arrays have at most 64")
-            code.append(Leaf(shape, cast(Any, weights), formal))
+            code.append(Leaf(shape, weights, formal))
     return code
 
 
@@ -187,11 +194,11 @@ class _Weigh:
     parts: tuple[Any, ...] = ()
     branch: Branch | None = None
     leaf: Leaf | None = None
-    weight: tuple[Any, Any, bool] | None = None
+    weight: tuple[Any, bool] | None = None
 
 
 def _weigh(space: Weighted) -> _Weigh:
-    each = [(w, i, space.matrix) for w, i in zip(space.weights, space.inverses, strict=True)]
+    each = [(arrays, space.matrix) for arrays in space.arrays]
     tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
     return build(space.base.code, tops, lambda branch, parts: _Weigh(parts=tuple(parts), branch=branch))
 

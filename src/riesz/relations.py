@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import RelationError
 from .interning import Node
-from .sets import Seg, Set, boxes, unit
+from .sets import Plus, Seg, Set, boxes, unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -303,6 +303,39 @@ class Pairs(Relation):
         return self.rows, self.cols, self.times
 
 
+class Beside(Relation):
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
+
+    members: tuple[Relation, ...]
+    turned: bool = False
+
+    def check(self) -> None:
+        inner, outer = (self.source, self.target) if self.turned else (self.target, self.source)
+        fits = isinstance(outer, Plus) and outer.summands == tuple([r.source for r in self.members])
+        if not fits or any([r.target is not inner for r in self.members]):
+            raise RelationError(f"relations side by side go from the parts of {outer} to {inner}; got {list(self.members)}")
+
+    @property
+    def converse(self) -> Relation:
+        return Beside(self.target, self.source, self.members, not self.turned)
+
+    def reduce(self, v: Array) -> Array:
+        if self.turned:
+            return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
+        ends = np.cumsum([r.source.size for r in self.members])[:-1]
+        pieces = np.split(v, ends, axis=1)
+        return sum([r.reduce(p) for r, p in zip(self.members, pieces, strict=True)], np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype))
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        offsets = cast(Plus, self.source if not self.turned else self.target).offsets
+        found = [(r.pairs(), o) for r, o in zip(self.members, offsets, strict=True)]
+        none = np.zeros(0, np.intp)
+        rows = np.concatenate([none, *[p[0] + o for p, o in found]])
+        cols = np.concatenate([none, *[p[1] for p, _ in found]])
+        times = np.concatenate([none, *[p[2] for p, _ in found]])
+        return (cols, rows, times) if self.turned else (rows, cols, times)
+
+
 def freeze(a: Array) -> Array:
     """The array itself where it is read-only, otherwise a read-only copy."""
     if a.flags.writeable:
@@ -436,5 +469,7 @@ def point(index: Set, at: int) -> Relation:
 
 def blocks(relation: Relation) -> list[list[Relation]]:
     """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
+    if isinstance(relation, Beside) and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+        return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
     sources, targets = boxes(relation.source), boxes(relation.target)
     return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]

@@ -17,7 +17,7 @@ import numpy as np
 from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived
-from .layout import Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
+from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
 from .relations import freeze
 from .sets import Product, Seg, Set
 
@@ -108,9 +108,7 @@ class Space(Node):
         """√(v ⊙ v)."""
         from .vectors import leaf_norm
 
-        if self.plain:
-            return math.hypot(*[leaf_norm(a) for a in self.open(v)])
-        return math.sqrt(max(self.inner(v, v), 0.0))
+        return math.hypot(*[leaf_norm(a) for a in self._weighed(self.open(v), ROOT)])
 
     def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
         """Whether u and v are the same vector up to rounding; formal tensors are compared modulo bilinearity."""
@@ -187,10 +185,14 @@ class Space(Node):
         return build(self.code, leaves, lambda branch, parts: branch.nest(parts))
 
     def metric(self, leaves: list[Any], inverse: bool = False) -> list[Any]:
-        """The Riesz map V → V* in coordinates (or its inverse): u ⊙ v = Σ u · metric(v)."""
-        if self.plain:
-            return leaves
-        return [leaf.metric(x, inverse) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        """The Riesz map M : V → V* in coordinates, u ⊙ v = Σ u · metric(v); or its inverse."""
+        return self._weighed(leaves, INVERSE if inverse else METRIC)
+
+    def _weighed(self, leaves: list[Any], which: int) -> list[Any]:
+        from .calculus.domains import NUMBERS
+        from .calculus.products import metric
+
+        return metric(leaves, self, which, NUMBERS)
 
     def __repr__(self) -> str:
         from .show.unicode import show_space
@@ -304,11 +306,15 @@ class Weighted(Space):
         return cls(base, tuple([_canonical(w) for w in weights]), matrix)
 
     @cached_property
-    def inverses(self) -> tuple[Any, ...]:
-        """The inverse of each weight."""
+    def arrays(self) -> list[tuple[Any, Any, Any]]:
+        """M, M⁻¹ and a root of M for each leaf."""
         if self.matrix:
-            return tuple([freeze(cast("NDArray[Any]", np.linalg.inv(m))) for m in self.weights])
-        return tuple([freeze(1.0 / np.asarray(w)) for w in self.weights])
+            return [(m, freeze(_array(np.linalg.inv(m))), freeze(_array(np.linalg.cholesky(m)).T)) for m in self.weights]
+        return [(w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))) for w in self.weights]
+
+
+def _array(a: Any) -> NDArray[Any]:
+    return np.asarray(a)
 
 
 R = Real()

@@ -224,7 +224,7 @@ def smooth_functions() -> tuple[Term, ...]:
     p = prim
     return (
         *(p.sin, p.cos, p.tanh, p.sigmoid, p.arctan, p.arcsinh, p.exp @ p.sin, p.power(2) @ p.sin, p.power(3) @ p.tanh),
-        *(p.ln @ (p.cos + 2.0), p.sqrt @ (p.sin + 2.0), p.log1p @ p.power(2), p.expm1 @ p.sin, p.tan @ (0.5 * p.sin), p.sinh @ p.cos, p.cosh @ p.sin),
+        *(p.ln @ (p.cos + 2.0), p.sqrt @ (p.sin + 2.0), p.log1p @ p.power(2), p.expm1 @ p.sin, p.tan @ (0.5 * p.sin), p.sinh @ p.sin, p.cosh @ p.cos),
         *(p.arcsin @ (0.5 * p.sin), p.arccos @ (0.5 * p.cos), p.arccosh @ (p.sin + 3.0), p.arctanh @ (0.5 * p.tanh), p.reciprocal @ (p.cos + 2.0)),
         *(p.power(1), p.power(0), p.power(-2) @ (p.sin + 3.0), p.power(0.5) @ (p.cos + 2.0), p.sin / (p.cos + 2.0)),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import SpaceError
+from ..layout import INVERSE, METRIC, Weight
 from ..ops import Combination, Declared, Get, contraction
 from ..spaces import Space
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
@@ -44,7 +45,7 @@ def products(t: Bilinear, us: list[Any], lead_u: Shape, vs: list[Any], lead_v: S
         left, right, out = row.labels
         u, v = us[row.left], vs[row.right]
         if row.metric:
-            v = metric_step(v, row.metric, len(lead_v), len(right), False, D)
+            v = weigh(v, row.metric, len(lead_v), len(right), METRIC, D)
         labels = ((*(head if lead_u else ()), *left), (*(head if lead_v else ()), *right))
         made[row.out].append(D.step(contraction(labels, (*head, *out)), (u, v)))
     leaves = [
@@ -54,32 +55,33 @@ def products(t: Bilinear, us: list[Any], lead_u: Shape, vs: list[Any], lead_v: S
     return t.codomain.tree(leaves)
 
 
-def metric_step(value: Any, weights: tuple[Any, ...], lead: int, ndim: int, inverse: bool, D: Any) -> Any:
-    """Apply the weights of a leaf (or their inverses) along their axes, as steps."""
+def weigh(value: Any, weights: tuple[Weight, ...], lead: int, ndim: int, which: int, D: Any) -> Any:
+    """Apply the weights of a leaf (or their inverses, or roots) along their axes, as steps."""
     axes = tuple(range(lead + ndim))
-    for first, count, weight, reciprocal, matrix in weights:
-        w = reciprocal if inverse else weight
-        at = axes[lead + first : lead + first + count]
-        if matrix:
+    for weight in weights:
+        at = axes[lead + weight.first : lead + weight.first + weight.arity]
+        array = weight.arrays[which]
+        if weight.matrix:
             new = tuple([a + len(axes) for a in at])
-            shaped = w.reshape(D.shape(value)[lead + first : lead + first + count] * 2)
+            shaped = array.reshape(D.shape(value)[lead + weight.first : lead + weight.first + weight.arity] * 2)
             out = tuple([a + len(axes) if a in at else a for a in axes])
             value = D.step(contraction(((*new, *at), axes), out), (D.const(shaped), value))
         else:
-            value = D.step(contraction((at, axes), axes), (D.const(w), value))
+            value = D.step(contraction((at, axes), axes), (D.const(array), value))
     return value
 
 
-def metric_slots(leaves: list[Any], space: Space, inverse: bool, D: Any) -> list[Any]:
-    """The Riesz map of a space (or its inverse) on leaves, as steps; nothing where the inner product is Euclidean."""
+def metric(leaves: list[Any], space: Space, which: int, D: Any, lead: int = 0) -> list[Any]:
+    """The Riesz map of a space (or its inverse, or root) on leaves, as steps; nothing where the inner product is Euclidean."""
+    if space.plain:
+        return leaves
     rows = zip(leaves, space.leaves, strict=True)
-    return [metric_step(s, leaf.weights, 0, len(leaf.shape), inverse, D) for s, leaf in rows]
+    return [weigh(x, leaf.weights, lead, len(leaf.shape), which, D) for x, leaf in rows]
 
 
-def _metric(inverse: bool) -> Callable[..., Tree]:
+def _metric(which: int) -> Callable[..., Tree]:
     def rule(t: Any, x: Tree, lead: Shape, D: Any) -> Tree:
-        rows = zip(leaves_of(x), t.space.leaves, strict=True)
-        return t.codomain.tree([metric_step(v, leaf.weights, len(lead), len(leaf.shape), inverse, D) for v, leaf in rows])
+        return t.codomain.tree(metric(leaves_of(x), t.space, which, D, len(lead)))
 
     return rule
 
@@ -124,8 +126,8 @@ def _declared(op: Declared, leaves: list[Any], lead: Shape, D: Any) -> Tree:
 PRODUCTS: dict[type, Callable[..., Any]] = {
     **dict.fromkeys((Contract, Outer, Inner, ScalarMul, MatVec, MatMul, Hadamard, DeclaredBilinear), _bilinear),
     Section: _section,
-    Represent: _metric(True),
-    Weigh: _metric(False),
+    Represent: _metric(INVERSE),
+    Weigh: _metric(METRIC),
     Transpose: _transpose,
     Labelled: _labelled,
     Primitive: _primitive,

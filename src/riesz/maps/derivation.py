@@ -7,8 +7,9 @@ from typing import Any
 
 from ..calculus.derive import Derivative, derive_program, lower, specialise
 from ..calculus.domains import NUMBERS
-from ..calculus.products import metric_slots
+from ..calculus.products import metric
 from ..errors import VectorError
+from ..layout import INVERSE, METRIC
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from ..terms.core import Term
@@ -130,5 +131,5 @@ def _weighted(adjoint: Program, V: Space, W: Space) -> Program:
     whole = Program()
     xs = [whole.input(leaf.shape) for leaf in V.leaves]
     seeds = [whole.input(leaf.shape) for leaf in W.leaves]
-    slots = outputs(adjoint, whole, [*xs, *metric_slots(seeds, W, False, whole)])
-    return whole.prune([*xs, *seeds], metric_slots(slots, V, True, whole))
+    slots = outputs(adjoint, whole, [*xs, *metric(seeds, W, METRIC, whole)])
+    return whole.prune([*xs, *seeds], metric(slots, V, INVERSE, whole))

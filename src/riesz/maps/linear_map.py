@@ -9,8 +9,9 @@ import numpy as np
 from ..calculus.derive import lower, reverse_numbers, transpose_program
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
-from ..calculus.products import metric_slots
+from ..calculus.products import metric
 from ..errors import LinearityError, SpaceError, VectorError
+from ..layout import INVERSE, METRIC
 from ..ops import Combination
 from ..programs.program import Program, outputs, run
 from ..spaces import Space
@@ -80,9 +81,9 @@ class LinearMap:
         """M_V⁻¹ · Lᵀ · M_W."""
         back = Program()
         seeds = [back.input(leaf.shape) for leaf in self.codomain.leaves]
-        weighed = metric_slots(seeds, self.codomain, False, back)
+        weighed = metric(seeds, self.codomain, METRIC, back)
         slots = run(self.T.program, back, weighed)
-        back.outputs = metric_slots([slots[s] for s in self.T.program.outputs], self.domain, True, back)
+        back.outputs = metric([slots[s] for s in self.T.program.outputs], self.domain, INVERSE, back)
         return back
 
     def adjoint(self) -> LinearMap:

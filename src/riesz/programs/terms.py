@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
+from ..relations import Beside
+from ..sets import Plus
 from ..spaces import Copower, Space, direct_sum, real_index, real_space, zero_space
 from ..terms.bilinear import Labelled
 from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
@@ -51,8 +53,7 @@ def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: S
         case Elementwise():
             return _mapped(op, [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)], shape)
         case Reduction():
-            parts = [_reduced(r, op.axis, t, s, shape) for r, t, s in zip(op.relations, terms, shapes, strict=True)]
-            return parts[0] if len(parts) == 1 else Combine((1.0,) * len(parts), tuple(parts))
+            return _reduced(op, terms, shapes[0], shape)
         case Declared():
             return _declared(op, terms, shapes, domain)
         case Get():
@@ -84,13 +85,15 @@ def _regrouped(t: Term, space: Space) -> Term:
     return t if t.codomain is space else Compose(Regroup(t.codomain, space), t)
 
 
-def _reduced(relation: Any, axis: int, t: Term, own: Shape, shape: Shape) -> Term:
-    """red_R along an axis: under leading axes it is mapped."""
-    source: Shape = relation.source.box
-    reduce: Term = Reduce(relation, real_space(own[axis + len(source) :]))
-    if axis:
-        reduce = Map(reduce, real_index(own[:axis]))
-    return _regrouped(Compose(reduce, _regrouped(t, reduce.domain)), real_space(shape))
+def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term:
+    """[red_R₁, …, red_Rₙ] = red_R for the relations side by side; under leading axes it is mapped."""
+    first, *others = op.relations
+    whole = Plus(tuple([r.source for r in op.relations]))
+    relation = Beside(whole, first.target, op.relations, False) if others else first
+    reduce: Term = Reduce(relation, real_space(own[op.axis + len(first.source.box or ()) :]))
+    if op.axis:
+        reduce = Map(reduce, real_index(own[: op.axis]))
+    return _regrouped(Compose(reduce, _regrouped(_both(terms), reduce.domain)), real_space(shape))
 
 
 def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Space) -> Term:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..interning import Node, children, postorder
-from ..relations import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular
+from ..relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular
 from ..sets import Plus, Product, Seg, Set
 from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
@@ -63,6 +63,9 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return f"((),{at})", ATOM
         case Triangular(lower=lower):
             return n.sub(n["≤"] if lower else n["≥"], X), ATOM
+        case Beside():
+            inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
+            return f"[{inside}]{n['ᵀ'] if r.turned else ''}", ATOM
         case Pairs():
             return f"{len(r.rows)} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
         case _:

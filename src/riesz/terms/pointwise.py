@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -70,10 +71,16 @@ def _freeze(value: Any) -> Any:
     return (cast(Any, value),) if isinstance(value, (list, dict)) else value
 
 
+@lru_cache(maxsize=256)
+def _filled(value: float, shape: tuple[int, ...]) -> Any:
+    """A constant array without memory, the same each time, so that terms with it are the same."""
+    return np.broadcast_to(value, shape) if shape else value
+
+
 def _constant(value: Any, domain: Space, codomain: Space) -> Term:
     """A constant function into the codomain; a number fills every component of it."""
     if _number(value):
-        leaves = [np.full(leaf.shape, float(value)) if leaf.shape else float(value) for leaf in codomain.leaves]
+        leaves = [_filled(float(value), leaf.shape) for leaf in codomain.leaves]
     else:
         parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
         given = cast(Any, parts[0] if len(parts) == 1 and isinstance(parts[0], (list, dict)) else value)
