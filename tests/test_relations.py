@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from riesz import IndexSetError, RelationError, relations, seg
-from riesz.relations import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular, blocks
-from riesz.sets import unit
+from riesz.relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular, blocks
+from riesz.sets import Plus, unit
 
 X, Y = seg(3), seg(4)
 GRID, UNION = seg(2) * seg(3), seg(2) + seg(2)
+BESIDE = Beside(Y + X, X, (relations.function(Y, X, [2, 0, 2, 2]), relations.full(X, X)), False)
 LISTED = [((1, 0), (0, 1)), ((0, 2), (1, 1))]
 RNG = np.random.default_rng(0)
 
@@ -45,6 +46,10 @@ CASES = {
     "no pairs": (relations.pairs(X, Y, []), np.zeros((3, 4), int)),
     "point": (relations.point(Y, 2), np.eye(4, 1, -2, int)),
     "place": (Place(unit, Y, 2), np.eye(4, 1, -2, int).T),
+    "side by side": (BESIDE, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)])),
+    "one above the other": (BESIDE.converse, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)]).T),
+    "none side by side": (Beside(Plus(()), X, (), False), np.zeros((0, 3), int)),
+    "none above the other": (Beside(X, Plus(()), (), True), np.zeros((3, 0), int)),
 }
 every_relation = pytest.mark.parametrize(("R", "matrix"), CASES.values(), ids=CASES)
 
@@ -56,7 +61,7 @@ def red(matrix: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def test_every_kind_has_a_case():
     kinds = {type(R) for R, _ in CASES.values()}
-    assert kinds == {Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place} == set(Relation.__subclasses__())
+    assert kinds == {Beside, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place} == set(Relation.__subclasses__())
 
 
 @every_relation
@@ -243,6 +248,8 @@ def test_compact_kinds_store_no_pairs():
         (lambda: relations.point(X, 3), r"outside 3"),
         (lambda: relations.point(X, -1), r"outside 3"),
         (lambda: Place(unit, X, 3), r"outside 3"),
+        (lambda: Beside(X + X, X, (relations.full(X, X), relations.full(Y, X)), False), r"side by side .* 3\+3 to 3"),
+        (lambda: Beside(X + X, Y, (relations.full(X, X), relations.full(X, X)), False), r"side by side .* 3\+3 to 4"),
         (lambda: relations.full(X, Y).then(relations.full(X, Y)), r"the first ends in 4, the second starts at 3"),
     ],
 )

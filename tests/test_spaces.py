@@ -4,6 +4,8 @@ import copy
 import dataclasses
 import math
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +148,18 @@ def test_spaces_are_interned_immutable_and_survive_copies(V: Space):
 def test_wrap_and_open_are_inverse(V: Space):
     leaves = V.open(V.random(0))
     assert all([a is b or np.array_equal(a, b) for a, b in zip(V.open(V.wrap(leaves)), leaves, strict=True)])
+
+
+def test_threads_that_build_one_space_get_one_object():
+    gate = threading.Barrier(8)
+
+    def build(n: int) -> Space:
+        gate.wait()
+        return direct_sum(R ** seg(n), R ** (seg(n) + seg(2))) @ R ** seg(n + 1)
+
+    with ThreadPoolExecutor(8) as pool:
+        for n in range(1000, 1050):
+            assert len({id(V) for V in [f.result() for f in [pool.submit(build, n) for _ in range(8)]]}) == 1
 
 
 # -- building ----------------------------------------

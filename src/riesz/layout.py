@@ -163,10 +163,10 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
                     branches = []
                 case Weighted():
                     rest = (_weigh(first), rest)
-                case _Weigh(branch=Branch(tensor=(tensor, _)), parts=(inside,)):
+                case _Weigh(branch=Branch(tensor=(tensor, axes)), parts=(inside,)):
                     rest = (inside, rest)
                     if not formal:
-                        stack.append(Branch(1, None, (tensor, shape)))
+                        stack.append(Branch(1, None, (tensor, (*shape, *axes))))
                         formal = True
                 case _Weigh(branch=Branch() as branch, parts=parts):
                     branches, form = [(part, rest) for part in parts], branch.form
