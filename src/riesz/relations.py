@@ -320,6 +320,8 @@ class Beside(Relation):
         return Beside(self.target, self.source, self.members, not self.turned)
 
     def reduce(self, v: Array) -> Array:
+        if not self.members:
+            return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
         if self.turned:
             return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
         ends = np.cumsum([r.source.size for r in self.members])[:-1]

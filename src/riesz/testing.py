@@ -448,8 +448,8 @@ class Builder:
         if V is R:
             found.append(lambda: self.section(ScalarMul(self.space()), 1))
         if isinstance(V, Tensor):
-            found.append(lambda: self.section(Contract(self.space(6, 1), V.left, V.right), 0))
-            found.append(lambda: self.section(Contract(V.left, V.right, self.space(6, 1)), 1))
+            found += [lambda: self.section(Contract(self.space(6, 1), V.left, V.right), 0)] * 2
+            found += [lambda: self.section(Contract(V.left, V.right, self.space(6, 1)), 1)] * 2
         if isinstance(V, Copower) and V.base is R:
             found.append(lambda: self.section(Hadamard(V), self.pick(2)))
             if V.index.box is not None:
@@ -652,7 +652,7 @@ class Builder:
             lambda: Inner(V),
             lambda: ScalarMul(V),
             lambda: Outer(V, self.space(self.most // max(V.dim, 1), 2)),
-            lambda: self._contract(),
+            *[lambda: self._contract()] * 4,
             lambda: MatVec((n,), (m,)),
             lambda: MatVec((n, 2), (m,)),
             lambda: MatMul((n,), (m,), (k,)),
@@ -663,7 +663,7 @@ class Builder:
         return self.among(options)()
 
     def _contract(self) -> Bilinear:
-        W, V, U = self.space(4, 1), self.space(4, 2), self.space(4, 1)
+        W, V, U = [self._sum(4, 1) if self.maybe() else self.space(4, 2) for _ in range(3)]
         return Contract(W, V, U)
 
     def function(self, V: Space, depth: int = 2) -> Term:

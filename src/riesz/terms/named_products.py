@@ -10,14 +10,16 @@ from ..spaces import Copower, DirectSum, R, Space, Tensor, direct_sum, real_spac
 from .bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from .core import Compose, Term
 from .makers import Maker, frozen, needs, opened, past_weight
-from .open import Combinator, coerce, fit
-from .sums import Regroup
+from .open import Combinator, fit
+from .sums import Regroup, Unpack
 
 
 def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
     """The two components of a bilinear function's domain, and the map that takes a vector apart into them."""
     if isinstance(space, Copower) and space.index.size == 2:
-        return space.base, space.base, coerce(space, direct_sum(space.base, space.base))
+        unpack, plain = Unpack(space.base, space.index), direct_sum(space.base, space.base)
+        bridge = unpack if unpack.codomain is plain else Compose(Regroup(unpack.codomain, plain), unpack)
+        return space.base, space.base, bridge
     if isinstance(space, DirectSum) and len(space.summands) == 2:
         plain = direct_sum(*space.summands)
         return (*space.summands, None if plain is space else Regroup(space, plain))
