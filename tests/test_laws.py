@@ -8,6 +8,7 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ from riesz.testing import (
     index_sets,
     linear_terms,
     scalar_functions,
+    smooth_functions,
     spaces,
 )
 from riesz.vectors import Formal, dense
@@ -439,6 +441,15 @@ def test_injections_and_projections_are_the_identity_together(V: Space, X: Set, 
 @given(functions(), seeds)
 def test_derivative_has_a_taylor_remainder_of_order_two(f: Term, seed: int) -> None:
     check_derivative(f, f.domain.random(seed), draws=10, seed=seed)
+
+
+@pytest.mark.parametrize("p", smooth_functions(), ids=str)
+def test_primitives_have_the_derivative_they_say(p: Term) -> None:
+    for x in np.random.default_rng(0).normal(scale=2.0, size=10):
+        check_derivative(p, float(x))
+        check_derivative(Map(p, rz.seg(3)), np.array([x, -x, 0.3]))
+        curvature = rz.hessian(p)(float(x))(1.0)
+        check_taylor(lambda h, x=x: rz.grad(p)(float(x) + h), rz.grad(p)(float(x)), curvature, R)
 
 
 @given(functions(), seeds)

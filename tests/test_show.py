@@ -46,7 +46,7 @@ PARAMETERS = rz.direct_sum(W=R ** (seg(3) * seg(4)), b=R3, v=R ** seg(4))
         (rz.contract_left(MATRIX).at(R3).H, "(⟦3×2⟧ ⋆)"),
         (rz.left(rz.inner, np.array([1.0, -2.5])), "([1, −2.5] ⊙)"),
         (rz.const(np.zeros(9)), "K(⟦9⟧)"),
-        (rz.scan(R3).H, "red_{≥₃}"),
+        (rz.scan(R3).H, "scan₃*"),
         (rz.red(relations.full(seg(3), seg(2))), "red_{3×2}"),
         (rz.rep(seg(3)), "rep₃"),
         (rz.total(R3), "Σ₃"),

@@ -13,8 +13,8 @@ from .calculus.products import metric
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .layout import INVERSE
-from .maps.derivation import Derivation, as_point
-from .maps.linear_map import LinearMap
+from .maps.derivation import Derivation
+from .maps.linear_map import LinearMap, as_element
 from .programs.program import Program, outputs
 from .spaces import R, Space, direct_sum, space_of
 from .terms.bilinear import Inner, Section
@@ -32,14 +32,11 @@ def _arrow(f: Any) -> Arrow:
 
 def _typed(f: Any, args: tuple[Any, ...], space: Space | None = None) -> tuple[Term, list[Any]]:
     """A function at the space of its arguments, and the leaves of the arguments."""
-    arrow, x = _arrow(f), as_point(args)
-    if space is not None:
-        term = fit(arrow, space)
-    elif isinstance(arrow, Term):
-        term = arrow
-    else:
-        term = fit(arrow, space_of(x))
-    return term, term.domain.open(x)
+    arrow = _arrow(f)
+    if space is None:
+        space = arrow.domain if isinstance(arrow, Term) else space_of(args[0] if len(args) == 1 else tuple(args))
+    term = fit(arrow, space)
+    return term, term.domain.open(as_element(args, term.domain))
 
 
 def evaluate(f: Any, *args: Any) -> Any:
@@ -63,7 +60,7 @@ def linearize(f: Any, *args: Any, space: Space | None = None) -> tuple[Any, Line
 
 
 def linearize_adjoint(f: Any, *args: Any, space: Space | None = None) -> tuple[Any, LinearMap]:
-    """f^[1r](x): the value f(x) and the adjoint derivative f'(x)* : W ⊸ V, built directly (Figure 2)."""
+    """f^[1r](x): the value f(x) and the adjoint derivative f'(x)* : W ⊸ V (Figure 2): the linear steps f^[1] writes, read from the end."""
     y, L = linearize(f, *args, space=space)
     return y, L.H
 
@@ -98,8 +95,9 @@ def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) ->
         return gradient if argnums != (0,) else (gradient,)
     if argnums is None:
         argnums = 0
+    components = cast(Any, tuple(cast("dict[str, Any]", gradient).values()) if isinstance(gradient, dict) else gradient)
     try:
-        return gradient[argnums] if isinstance(argnums, int) else tuple([gradient[i] for i in argnums])
+        return tuple([components[i] for i in argnums]) if isinstance(argnums, tuple) else components[int(argnums)]
     except IndexError:
         raise SpaceError(f"argnums={argnums!r}, but there are {count} arguments") from None
 
@@ -130,7 +128,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple):
         raise VectorError("jvp takes a tuple of arguments and a tuple of differentials: jvp(f, (x,), (dx,))")
     term, leaves = _typed(f, primals)
-    moves = term.domain.open(as_point(tangents))
+    moves = term.domain.open(as_element(tangents, term.domain))
     duals = [DualNumber(v, d) for v, d in zip(leaves, moves, strict=True)]
     result = leaves_of(interpret(term, term.domain.tree(duals), Dual()))
     return term.codomain.wrap([r.value for r in result]), term.codomain.wrap([r.differential for r in result])
@@ -158,9 +156,9 @@ def jacobian(f: Any, argnums: int | None = None, *, space: Space | None = None) 
         _, L = linearize(arrow, *args, space=space)
         if argnums is None or len(args) == 1:
             return L
-        if not 0 <= argnums < len(args):
-            raise SpaceError(f"argnums={argnums!r}, but there are {len(args)} arguments")
-        return L @ Inject(L.domain, argnums)
+        if isinstance(cast(Any, argnums), tuple) or not -len(args) <= argnums < len(args):
+            raise SpaceError(f"argnums={argnums!r}: jacobian takes the number of one of {len(args)} arguments, or None for all")
+        return L @ Inject(L.domain, int(argnums) % len(args))
 
     return at
 

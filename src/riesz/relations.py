@@ -30,6 +30,11 @@ class Relation(Node):
     source: Set
     target: Set
 
+    def adopt(self) -> None:
+        for s in (self.source, self.target):
+            if not isinstance(cast(Any, s), Set):
+                raise RelationError(f"a relation is between index sets; got {s!r}: write seg({s!r})")
+
     @property
     def converse(self) -> Relation:
         """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
@@ -449,6 +454,8 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     if callable(given):
         return function(source, target, given)
     shape = getattr(given, "shape", None)
+    if shape == (2, 2) == (source.size, target.size) and isinstance(given, np.ndarray):
+        raise RelationError("a 2 × 2 array may be a matrix or two pairs; use relations.pairs(X, Y, …) or a SciPy matrix to say which")
     if shape is None or shape == (0,) or (len(shape) == 2 and shape[1] == 2 and shape != (source.size, target.size)):
         return pairs(source, target, given)
     if shape != (source.size, target.size):
@@ -474,4 +481,6 @@ def blocks(relation: Relation) -> list[list[Relation]]:
     if isinstance(relation, Beside) and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
         return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
     sources, targets = boxes(relation.source), boxes(relation.target)
+    if isinstance(relation, Diagonal) and relation.source is relation.target:
+        return [[diagonal(X) if i == j else Empty(X, Y) for i, (X, _) in enumerate(sources)] for j, (Y, _) in enumerate(targets)]
     return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]

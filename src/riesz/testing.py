@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -183,34 +183,26 @@ class Duo:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A dense random matrix V ⊸ W (or its transpose), as a function to declare."""
+class Multilinear:
+    """A random linear or bilinear function to declare, by the array of its form: `leg` of ⟨f(v), w⟩ or ⟨u ⋄ v, w⟩ from the other legs.
 
-    source: Space
-    target: Space
+    `batched` is for legs ℝ^n: the functions accept leading axes.
+    """
+
+    spaces: tuple[Space, ...]
+    leg: int
     seed: int
-    transposed: bool = False
+    batched: bool
 
-    def __call__(self, v: Any) -> Any:
-        entries = np.random.default_rng(self.seed).standard_normal((self.target.dim, self.source.dim))
-        if self.transposed:
-            return self.source.unflatten(entries.T @ self.target.flatten(v))
-        return self.target.unflatten(entries @ self.source.flatten(v))
-
-
-@dataclass(frozen=True)
-class Componentwise:
-    """The product of coordinates in any space; it is its own adjoint on either side."""
-
-    space: Space
-
-    def __call__(self, u: Any, v: Any) -> Any:
-        return self.space.unflatten(self.space.flatten(u) * self.space.flatten(v))
-
-
-def reverse(v: Any) -> Any:
-    """The last axis backwards."""
-    return v[..., ::-1]
+    def __call__(self, *given: Any) -> Any:
+        entries = np.random.default_rng(self.seed).standard_normal([V.dim for V in self.spaces])
+        legs = [i for i in range(len(self.spaces)) if i != self.leg]
+        arrays = given if self.batched else [self.spaces[i].flatten(v) for i, v in zip(legs, given, strict=True)]
+        operands: list[Any] = [entries, list(range(len(self.spaces)))]
+        for i, a in zip(legs, arrays, strict=True):
+            operands += [a, [..., i]]
+        result = cast(Any, np.einsum)(*operands, [..., self.leg])
+        return result if self.batched else self.spaces[self.leg].unflatten(result)
 
 
 def multiply(u: Any, v: Any) -> Any:
@@ -255,14 +247,17 @@ class Builder:
 
     def index_set(self, most: int = 6, depth: int = 2) -> Set:
         """An index set of at most `most` elements."""
-        kind = self.pick(6) if depth else 0
+        kind = self.pick(7) if depth else 0
         if kind < 3:
             return Seg(min(self.among((2, 1, 3, 2, 4, 2, 3, 1, 2, 3, 2, 3, 0)), most))
+        if kind == 3 and most > 2:  # (X + Y) × Z, whose elements do not lie in one box
+            n = self.among((2, 1, 3))
+            return Product((Plus((Seg(1), Seg(max(most // n - 1, 0)))), Seg(n)))
         parts: list[Set] = []
         for _ in range(self.among((2, 3, 1, 2, 2, 3, 2, 0))):
             parts.append(self.index_set(most, depth - 1))
-            most = most // max(parts[-1].size, 1) if kind < 5 else most - parts[-1].size
-        found = Product(tuple(parts)) if kind < 5 else Plus(tuple(parts))
+            most = most // max(parts[-1].size, 1) if kind < 6 else most - parts[-1].size
+        found = Product(tuple(parts)) if kind < 6 else Plus(tuple(parts))
         return found if parts or found.size <= most else Seg(0)
 
     def some_set(self, most: int = 6) -> Set:
@@ -430,12 +425,15 @@ class Builder:
         return tuple([p for p in range(index.size) if self.maybe()])
 
     def _declared(self, V: Space) -> Term:
-        if isinstance(V, Copower) and V.base is R and V.index.box is not None:
-            return declare_linear(reverse, reverse, V, V, "reverse", True)
-        if not V.plain or self.mapped:
+        batched = _is_vector(V)
+        if not batched and (self.mapped or not V.plain):
             return Id(V)
-        W, seed = self.plain_space(6), self.pick(100)
-        return declare_linear(Matrix(V, W, seed), Matrix(V, W, seed, True), V, W, "matrix", False)
+        return self._matrix(V, Copower(R, Seg(self.pick(4))) if batched else self.plain_space(6), batched)
+
+    def _matrix(self, V: Space, W: Space, batched: bool) -> Term:
+        seed = self.pick(100)
+        there, back = [Multilinear((V, W), leg, seed, batched) for leg in (1, 0)]
+        return declare_linear(there, back, V, W, "matrix", batched)
 
     def _sections(self, V: Space) -> Moves:
         room = self.most // max(V.dim, 1)
@@ -455,19 +453,22 @@ class Builder:
             if V.index.box is not None:
                 found.append(lambda: self._array_section(V, V.index.box or ()))
                 found.append(lambda: self._labelled(V, V.index.box or ()))
-        if V.plain and not self.mapped:
-            found.append(lambda: self.section(self._componentwise(V), self.pick(2)))
+        if _is_vector(V) or (V.plain and not self.mapped):
+            found.append(lambda: self._declared_section(V, self.pick(2)))
         return found
 
     def section(self, bilinear: Bilinear, side: int) -> Section:
         """(u ⋄) or (⋄ v) with a random argument at `side`."""
         return Section(bilinear, side, self.leaves(bilinear.right if side else bilinear.left))
 
-    def _componentwise(self, V: Space) -> Bilinear:
-        if isinstance(V, Copower) and V.base is R and V.index.box is not None:
-            return declare_bilinear(multiply, multiply, multiply, (V, V, V), "multiply", True)
-        times = Componentwise(V)
-        return declare_bilinear(times, times, times, (V, V, V), "componentwise", False)
+    def _declared_section(self, V: Space, side: int) -> Term:
+        U, W = [Copower(R, Seg(self.pick(4))) if _is_vector(V) else self.plain_space(4, 1) for _ in range(2)]
+        return self.section(self._trilinear((V, U, W) if side else (U, V, W)), side)
+
+    def _trilinear(self, spaces: tuple[Space, Space, Space]) -> Bilinear:
+        batched, seed = all([_is_vector(V) for V in spaces]), self.pick(100)
+        u, v, w = [Multilinear(spaces, leg, seed, batched) for leg in range(3)]
+        return declare_bilinear(w, v, u, spaces, "trilinear", batched)
 
     def _array_section(self, V: Space, shape: tuple[int, ...]) -> Term:
         cut, n = self.pick(len(shape) + 1), self.pick(4)
@@ -619,7 +620,7 @@ class Builder:
         if V is W:
             options += [lambda: Id(V), lambda: self.section(ScalarMul(V), 0)]
         if V.plain and W.plain and not self.mapped:
-            options.append(lambda: declare_linear(Matrix(V, W, 1), Matrix(V, W, 1, True), V, W, "matrix", False))
+            options.append(lambda: self._matrix(V, W, False))
         if depth:
             options += self._between_parts(V, W, depth - 1)
         return self.among(options)()
@@ -657,8 +658,9 @@ class Builder:
             lambda: MatVec((n, 2), (m,)),
             lambda: MatMul((n,), (m,), (k,)),
             lambda: Hadamard(array),
-            lambda: self._componentwise(array),
-            *([lambda: self._componentwise(V)] if V.plain and not self.mapped else []),
+            lambda: declare_bilinear(multiply, multiply, multiply, (array, array, array), "multiply", True) if array.index.box else Hadamard(array),
+            lambda: self._trilinear((Copower(R, Seg(n)), Copower(R, Seg(m)), Copower(R, Seg(k)))),
+            *([lambda: self._trilinear((V, self.plain_space(4), self.plain_space(4)))] if V.plain and not self.mapped else []),
         ]
         return self.among(options)()
 
@@ -755,6 +757,11 @@ class Builder:
             return self.function(V, depth)
         finally:
             self.mapped = mapped
+
+
+def _is_vector(V: Space) -> bool:
+    """Whether V is ℝ^n."""
+    return isinstance(V, Copower) and V.base is R and isinstance(V.index, Seg)
 
 
 def _leaf(leaf: Leaf, rng: np.random.Generator, formal: bool) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..interning import children, postorder
 from ..ops import contraction
-from ..relations import triangular
 from ..stackless import quiet
 from ..terms.bilinear import Labelled, Section
 from ..terms.core import Combine, Compose, Id, Term, ZeroMap, require_linear
@@ -68,11 +67,11 @@ def _rule(f: Term, inside: list[Term]) -> Term:
         case Total():
             return Rep(f.index, f.base, f.only)  # Σ_Y* = rep_Y
         case Add():
-            return _copies(f)  # +* = dup, n-fold: (Σ • pack)* = unpack • rep
+            return Dup(f.space)  # +* = dup: (Σ • pack)* = unpack • rep
         case Dup():
-            return Add(f.codomain)  # dup* = +
+            return Add(f.space)  # dup* = +
         case Scan():
-            return Reduce(triangular(f.index).converse, f.base)  # scan* = red_{i ≥ j}, the suffix sum
+            return Scan(f.index, f.base, not f.suffix)  # scan* = red_{≤ᵀ} = red_≥, the suffix sum
         case Labelled():
             return _labelled(f)
         case DeclaredLinear():
@@ -87,14 +86,6 @@ def _rule(f: Term, inside: list[Term]) -> Term:
             return Equip(f.space)
         case _:
             raise AssertionError(f"a linear term without an adjoint rule: {type(f).__name__}")
-
-
-def _copies(f: Add) -> Term:
-    parts = f.space.summands
-    if f.space is Dup(parts[0]).codomain:
-        return Dup(parts[0])
-    copies = Compose(Unpack(parts[0], f.space.index), Rep(f.space.index, parts[0], None))
-    return copies if copies.codomain is f.space else Compose(Regroup(copies.codomain, f.space), copies)
 
 
 def _labelled(f: Labelled) -> Term:

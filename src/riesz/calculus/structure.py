@@ -73,7 +73,7 @@ def _add(t: Add, x: Tree, lead: Shape, D: Any) -> Tree:
 
 
 def _dup(t: Dup, x: Tree, lead: Shape, D: Any) -> Tree:
-    return (x, x)
+    return (x,) * len(t.space.summands)
 
 
 def _map(t: Map, x: Tree, lead: Shape, D: Any) -> Rule:

@@ -8,19 +8,11 @@ from typing import Any
 from ..calculus.derive import Derivative, derive_program, lower, specialise
 from ..calculus.domains import NUMBERS
 from ..calculus.products import metric
-from ..errors import VectorError
 from ..layout import INVERSE, METRIC
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from ..terms.core import Term
-from .linear_map import LinearMap
-
-
-def as_point(args: tuple[Any, ...]) -> Any:
-    """Several arguments are an element of a direct sum."""
-    if not args:
-        raise VectorError("a function needs an argument to be evaluated at")
-    return args[0] if len(args) == 1 else tuple(args)
+from .linear_map import LinearMap, as_element
 
 
 class Family:
@@ -33,8 +25,11 @@ class Family:
         self.codomain = codomain
 
     def __call__(self, *args: Any) -> LinearMap:
-        leaves = self.point.open(as_point(args))
+        leaves = self.point.open(as_element(args, self.point))
         return LinearMap(self.domain, self.codomain, specialise(self.program, leaves))
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.program)
@@ -63,8 +58,11 @@ class Value:
         self.codomain = codomain
 
     def __call__(self, *args: Any) -> Any:
-        leaves = self.domain.open(as_point(args))
+        leaves = self.domain.open(as_element(args, self.domain))
         return self.codomain.wrap(outputs(self.program, NUMBERS, leaves))
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.program)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import lower, reverse_numbers, transpose_program
+from ..calculus.derive import lower, transpose_program
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
 from ..calculus.products import metric
@@ -14,7 +14,7 @@ from ..errors import LinearityError, SpaceError, VectorError
 from ..layout import INVERSE, METRIC
 from ..ops import Combination
 from ..programs.program import Program, outputs, run
-from ..spaces import Space
+from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
 
 
@@ -51,8 +51,7 @@ class LinearMap:
 
     def __call__(self, *vectors: Any) -> Any:
         """L(v); the components of a direct sum may be given one by one."""
-        value = vectors[0] if len(vectors) == 1 else tuple(vectors)
-        return self.codomain.wrap(self.apply(self.domain.open(value)))
+        return self.codomain.wrap(self.apply(self.domain.open(as_element(vectors, self.domain))))
 
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
@@ -90,12 +89,6 @@ class LinearMap:
         """The same as `.H`, in SciPy's spelling."""
         return self.H
 
-    def pull(self, leaves: list[Any]) -> list[Any]:
-        """Lᵀ on leaves without writing the transposed program: for one use."""
-        found = reverse_numbers(self.program, leaves)
-        shapes = [leaf.shape for leaf in self.domain.leaves]
-        return [NUMBERS.zeros(s) if c is None else c for c, s in zip(found, shapes, strict=True)]
-
     # -- algebra -----------------------------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> Any:
@@ -115,9 +108,12 @@ class LinearMap:
         return LinearMap(other.domain, self.codomain, both)
 
     def __rmatmul__(self, other: Any) -> Any:
-        if isinstance(other, Term):
-            return LinearMap.of(other) @ self
+        if isinstance(other, Arrow):
+            return LinearMap.of(other.at(self.codomain)) @ self
         return NotImplemented
+
+    def __radd__(self, other: Any) -> LinearMap:
+        return self if isinstance(other, int) and other == 0 else self._plus(other, 1.0)  # sum([L, M]) begins with 0
 
     def _plus(self, other: Any, k: float) -> LinearMap:
         if isinstance(other, Term):
@@ -173,8 +169,8 @@ class LinearMap:
         return self.codomain.flatten(self(self.domain.unflatten(_real(x).reshape(-1))))
 
     def rmatvec(self, y: Any) -> Any:
-        """The adjoint on flat coordinates."""
-        return self.H.matvec(y)
+        """The transpose on flat coordinates, as SciPy means it; the same as the adjoint where the inner products are Euclidean."""
+        return self.T.matvec(y)
 
     def matmat(self, X: Any) -> Any:
         """L on each column of a matrix of flat coordinates, all at once."""
@@ -184,8 +180,8 @@ class LinearMap:
         return _columns(self, given)
 
     def rmatmat(self, Y: Any) -> Any:
-        """The adjoint on each column of a matrix."""
-        return self.H.matmat(Y)
+        """The transpose on each column of a matrix."""
+        return self.T.matmat(Y)
 
     def to_dense(self) -> Any:
         """The matrix, shape (dim W, dim V): components flattened row-major, in order.
@@ -208,6 +204,9 @@ class LinearMap:
         turned = self.T
         operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
         return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __len__(self) -> int:
         return len(self.program)
@@ -240,6 +239,16 @@ def _real(x: Any) -> Any:
     if given.dtype.kind not in "fiu":
         raise VectorError(f"coordinates are real numbers; got an array of {given.dtype}")
     return given.astype(float, copy=False)
+
+
+def as_element(args: tuple[Any, ...], space: Space) -> Any:
+    """One argument is an element of the space; several are the components of one, in order."""
+    if not args:
+        raise VectorError(f"a function on {space} needs an argument to be evaluated at")
+    if len(args) == 1:
+        return args[0]
+    form = space.form if isinstance(space, DirectSum) and len(space.summands) == len(args) else None
+    return tuple(args) if form is None else form.make(list(args))
 
 
 def _advice(term: Any) -> str:

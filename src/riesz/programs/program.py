@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..errors import SpaceError
 from ..ops import Combination, Contraction, Elementwise, Op, contraction, times
 from ..relations import Relation, pairs
 from ..sets import Seg
@@ -145,6 +146,9 @@ class Program:
 
     # -- reading ---------------------------------------------------------------------------------------
 
+    def __bool__(self) -> bool:
+        return True
+
     def __len__(self) -> int:
         return sum([type(op) is not Constant and op is not INPUT for op in self.ops])
 
@@ -252,7 +256,6 @@ class Symbol:
     """A slot with arithmetic, for writing derivatives of primitives."""
 
     __slots__ = ("program", "slot")
-    __array_ufunc__ = None
 
     def __init__(self, program: Program, slot: int) -> None:
         self.program = program
@@ -291,6 +294,14 @@ class Symbol:
         return self._make(self.program.step(times(len(self.program.shapes[self.slot])), (self.slot, other.slot)))
 
     __rmul__ = __mul__
+
+    def __pow__(self, k: Any) -> Symbol:
+        from ..terms.primitives import power
+
+        return self.apply_primitive(power(k), (self,))
+
+    def __array_ufunc__(self, ufunc: Any, *args: Any, **named: Any) -> Any:
+        raise SpaceError(f"the derivative of a primitive is written with riesz's own functions: rz.{ufunc.__name__}, not np.{ufunc.__name__}")
 
     def __truediv__(self, other: Any) -> Symbol:
         from ..terms.primitives import divide, reciprocal

@@ -191,8 +191,8 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             return "(+)", ATOM
         case Dup():
             return n.name("dup"), ATOM
-        case Scan(index=index):
-            return n.sub(n.name("scan"), _index(n, index)), ATOM
+        case Scan(index=index, suffix=suffix):
+            return n.sub(n.name("scan"), _index(n, index)) + ("*" if suffix else ""), ATOM
         case Section():
             return section(n, _symbol(t.bilinear), n.vector(t.leaves), t.side), ATOM
         case Bilinear():

@@ -19,6 +19,8 @@ class Arrow(Node):
     `g @ f` composes; `+ - * /` and `** number` act pointwise; `f ** X` maps f over an index set; `f(x)` evaluates.
     """
 
+    __array_ufunc__ = None  # array + f comes to f, whole
+
     def __matmul__(self, other: Any) -> Any:
         from .open import compose
 

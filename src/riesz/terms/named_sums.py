@@ -181,6 +181,10 @@ def _add(space: Space) -> Term:
             raise needs("+ (add)", "a direct sum of equal spaces", space)
 
 
+def _dup(space: Space) -> Term:
+    return Dup(direct_sum(space, space))
+
+
 def _scan(space: Space) -> Term:
     if not isinstance(space, Copower) or not isinstance(space.index, Seg):
         raise needs("scan", "a copower V^n over a segment", space)
@@ -213,7 +217,7 @@ id = Combinator("id", Maker("id", identity_at), ())
 zero = Combinator("zero", zero_at, ())
 total = Combinator("total", _summation, (None,))
 add = opened("add", _add)
-dup = Combinator("dup", Maker("dup", Dup), ())
+dup = Combinator("dup", Maker("dup", _dup), ())
 scan = opened("scan", _scan)
 zip = opened("zip", _zip)
 unzip = opened("unzip", _unzip)

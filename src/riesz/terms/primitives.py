@@ -10,41 +10,58 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import SpaceError
-from ..interning import derived
 from ..ops import Elementwise
 from ..spaces import R, direct_sum
 from .core import Term
 
 
-class Rule(NamedTuple):
-    """What is known about a primitive."""
+class Rule:
+    """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive."""
 
-    array: Callable[..., Any]
-    scalar: Callable[..., Any] | None
-    derivative: Callable[..., Any]
-    arity: int
+    __slots__ = ("arity", "array", "derivative", "name", "scalar")
+
+    def __init__(self, name: str, array: Callable[..., Any], scalar: Callable[..., Any] | None, derivative: Callable[..., Any], arity: int) -> None:
+        self.name = name
+        self.array = array
+        self.scalar = scalar
+        self.derivative = derivative
+        self.arity = arity
+
+    def __reduce__(self) -> Any:
+        if RULES.get(self.name) is self:
+            return _own_rule, (self.name,)
+        return Rule, (self.name, self.array, self.scalar, self.derivative, self.arity)
+
+
+def _own_rule(name: str) -> Rule:
+    return RULES[name]
 
 
 RULES: dict[str, Rule] = {}
+"""The rules of riesz's own primitives."""
+
 _NUMBERS = {np.float64, np.float32, np.ndarray}
 
 
 class Primitive(Term):
     """p : ℝ → ℝ (or ℝ × ℝ → ℝ), a named function with a known derivative; called on an array it acts at every index."""
 
-    name: str
-    parameter: float | None
-    rule: Rule = derived()
+    rule: Rule
+    parameter: float | None = None
 
     def check(self) -> None:
-        rule = RULES[self.name]
-        self._set(rule=rule)
-        self._type(R if rule.arity == 1 else direct_sum(*[R] * rule.arity), R, False)
+        arity = self.rule.arity
+        self._type(R if arity == 1 else direct_sum(*[R] * arity), R, False)
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self.rule.name
 
     @cached_property
     def op(self) -> Elementwise:
@@ -54,7 +71,7 @@ class Primitive(Term):
     def run(self, *xs: Any) -> Any:
         """The value on numbers; floats stay floats, and NumPy's rules hold outside the domain."""
         given = xs if self.parameter is None else (*xs, self.parameter)
-        array, scalar, _, _ = self.rule
+        scalar, array = self.rule.scalar, self.rule.array
         if scalar is not None and type(xs[0]) is float and type(xs[-1]) is float:
             try:
                 return scalar(*given)
@@ -66,7 +83,9 @@ class Primitive(Term):
         """The partial derivatives at xs, where the value is y."""
         rule = self.rule
         found = rule.derivative(*xs, y) if self.parameter is None else rule.derivative(*xs, y, self.parameter)
-        return found if rule.arity > 1 else (found,)
+        if rule.arity > 1:
+            return found
+        return (float(found),) if type(found) is int else (found,)
 
     def __call__(self, *args: Any) -> Any:
         if len(args) == 1 and type(args[0]) is float:
@@ -96,23 +115,22 @@ def primitive(name: str, array: Unary, scalar: Unary | None, derivative: Binary)
     >>> rz.grad(cube)(2.0)
     12.0
     """
-    return _declare(name, Rule(array, scalar, derivative, 1))
+    return _declare(Rule(name, array, scalar, derivative, 1))
 
 
-def _declare(name: str, rule: Rule) -> Primitive:
-    if name in _own:
-        raise SpaceError(f"the primitive {name!r} belongs to riesz and cannot be redefined; choose another name")
-    RULES[name] = rule
-    made = Primitive(name, None)
-    made._set(rule=rule)  # pyright: ignore[reportPrivateUsage]
-    return made
+def _declare(rule: Rule) -> Primitive:
+    if rule.name in RULES and _closed:
+        raise SpaceError(f"the primitive {rule.name!r} belongs to riesz and cannot be redefined; choose another name")
+    if not _closed:
+        RULES[rule.name] = rule
+    return Primitive(rule)
+
+
+_closed: list[bool] = []  # set when riesz's own primitives are all there
 
 
 def _binary(name: str, array: Binary, scalar: Binary, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
-    return _declare(name, Rule(array, scalar, derivative, 2))
-
-
-_own: set[str] = set()
+    return _declare(Rule(name, array, scalar, derivative, 2))
 
 
 def power(k: float) -> Primitive:
@@ -124,7 +142,7 @@ def power(k: float) -> Primitive:
     """
     if isinstance(k, bool) or not isinstance(cast(Any, k), (int, float, np.integer, np.floating)):
         raise SpaceError(f"power(k) takes a number; got {k!r}")
-    return Primitive("power", float(k))
+    return Primitive(RULES["power"], float(k))
 
 
 def _power(x: Any, k: float) -> Any:
@@ -143,6 +161,7 @@ def _power_derivative(x: Any, y: Any, k: float) -> Any:
             return k * power(k - 1.0)(x)
 
 
+RULES["power"] = Rule("power", _power, math.pow, _power_derivative, 1)
 sin = primitive("sin", np.sin, math.sin, lambda x, y: cos(x))
 cos = primitive("cos", np.cos, math.cos, lambda x, y: -sin(x))
 tan = primitive("tan", np.tan, math.tan, lambda x, y: 1.0 + y * y)
@@ -160,13 +179,12 @@ tanh = primitive("tanh", np.tanh, math.tanh, lambda x, y: 1.0 - y * y)
 arcsinh = primitive("arcsinh", np.arcsinh, math.asinh, lambda x, y: 1.0 / sqrt(1.0 + x * x))
 arccosh = primitive("arccosh", np.arccosh, math.acosh, lambda x, y: 1.0 / sqrt(x * x - 1.0))
 arctanh = primitive("arctanh", np.arctanh, math.atanh, lambda x, y: 1.0 / (1.0 - x * x))
-sigmoid = primitive("sigmoid", lambda x: 0.5 + 0.5 * np.tanh(0.5 * x), lambda x: 0.5 + 0.5 * math.tanh(0.5 * x), lambda x, y: y * (1.0 - y))
+sigmoid = primitive("sigmoid", lambda x: np.exp(-np.logaddexp(0.0, -x)), None, lambda x, y: y * sigmoid(-x))
 absolute = primitive("absolute", np.abs, abs, lambda x, y: sign(x))
 sign = primitive("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
 relu = primitive("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
 step = primitive("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
-RULES["power"] = Rule(_power, math.pow, _power_derivative, 1)
 log = ln
 reciprocal = power(-1)
-_own.update(RULES)
+_closed.append(True)

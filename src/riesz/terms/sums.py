@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import RelationError, SpaceError
-from ..relations import Relation, full, pairs, triangular
+from ..relations import Relation, Triangular, full, pairs
 from ..sets import Seg, Set
 from ..spaces import Copower, DirectSum, Form, Space
 from .core import Compose, Derived, Term, require_linear
@@ -230,30 +230,33 @@ class Add(Derived):
 
 
 class Dup(Derived):
-    """dup : V ⊸ V × V,  = rep_2."""
+    """dup : V ⊸ V^n,  = rep_n, into a direct sum of n copies of V (two, unless it is the adjoint of a longer +)."""
 
-    base: Space
+    space: DirectSum
 
     def check(self) -> None:
-        self._type(self.base, DirectSum(Seg(2), (self.base, self.base), None), True)
+        self._type(Add(self.space).codomain, self.space, True)
 
     @property
     def definition(self) -> Term:
-        return Compose(Unpack(self.base, Seg(2)), Rep(Seg(2), self.base, None))
+        base, index = self.space.summands[0], self.space.index
+        copies = Compose(Unpack(base, index), Rep(index, base, None))
+        return copies if copies.codomain is self.space else Compose(Regroup(copies.codomain, self.space), copies)
 
 
 class Scan(Derived):
-    """scan_n : V^n ⊸ V^n,  = red_{(i,j) | i ≤ j}: prefix sums."""
+    """scan_n : V^n ⊸ V^n,  = red_{(i,j) | i ≤ j}: prefix sums; `suffix`: its adjoint, red_{(i,j) | i ≥ j}."""
 
     index: Seg
     base: Space
+    suffix: bool = False
 
     def check(self) -> None:
         self._type(Copower(self.base, self.index), Copower(self.base, self.index), True)
 
     @property
     def definition(self) -> Term:
-        return Reduce(triangular(self.index), self.base)
+        return Reduce(Triangular(self.index, self.index, not self.suffix), self.base)
 
 
 class Zip(Term):
