@@ -115,7 +115,7 @@ def test_messages_about_long_terms_stay_short():
     (lambda: (x * y).at(R * R)((1.0, 2.0, 3.0)), VectorError, "ℝ ⊕ ℝ", "tuple of 2", "tuple of 3"),
     (lambda: (x * y).at(R * R)(1.0), VectorError, "ℝ ⊕ ℝ", "tuple of 2", "the float 1.0"),
     (lambda: rz.sin.at(R)(), VectorError, "argument"),
-    (lambda: to_two + np.ones(3), VectorError, "ℝ^2", "shape (3,)"),
+    (lambda: to_two + np.ones(3), SpaceError, "ℝ^2", "ℝ^3"),
     (lambda: to_two([1.0, 2.0, 3.0]), VectorError, "ℝ^3", "a list of 3"),
     (lambda: rz.const(np.ones(2), space=R3), VectorError, "ℝ^3", "shape (2,)"),
     (lambda: rz.left(rz.inner, np.ones(2), space=R3), VectorError, "ℝ^3", "shape (2,)"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
+
 from .calculus.derive import affine_numbers, affine_program, derive_program, lower, reverse_numbers
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
@@ -22,6 +24,7 @@ from .terms.core import Arrow, Term
 from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
+from .vectors import dense
 
 
 def _arrow(f: Any) -> Arrow:
@@ -74,17 +77,19 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, spac
         if term.codomain is not R:
             raise SpaceError(f"a gradient needs a function into ℝ; {term} ends in {term.codomain} (jacobian takes any codomain)")
         values, tape = affine_numbers(term, leaves)
-        found = reverse_numbers(tape, [1.0])
+        found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
         zeros = [NUMBERS.zeros(leaf.shape) for leaf in term.domain.leaves]
         raised = term.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
-        gradient = term.domain.wrap([_owned(c, z) for c, z in zip(raised, zeros, strict=True)])
+        gradient = term.domain.wrap([c if leaf.formal else _owned(c) for c, leaf in zip(raised, term.domain.leaves, strict=True)])
         return term.codomain.wrap(values), _chosen(gradient, argnums, len(args))
 
     return both
 
 
-def _owned(c: Any, zero: Any) -> Any:
-    return c.copy() if c is zero and not isinstance(c, float) else c
+def _owned(c: Any) -> Any:
+    """An array the caller may write to."""
+    c = dense(c)
+    return c.copy() if isinstance(c, np.ndarray) and not cast(Any, c).flags.writeable else c
 
 
 def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) -> Any:

@@ -16,7 +16,7 @@ from .contractions import charge, number, pair, single
 from .errors import RelationError
 from .interning import Node
 from .relations import Relation
-from .vectors import Formal, add_leaves, contract_formal, dense
+from .vectors import Formal, Product, add_leaves, contract_formal, dense, weak
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,10 @@ class Elementwise(Op):
         return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
-        return self.primitive.run(*[x.dense() if type(x) is Formal else x for x in xs])
+        if len(xs) == 1:
+            return self.primitive.run(dense(xs[0]))
+        whole = [weak(x) for x in xs]
+        return self.primitive.run(*whole) if any([np.ndim(x) for x in whole]) else self.primitive.run(*[dense(x) for x in xs])
 
 
 class Contraction(Multilinear):
@@ -140,6 +143,8 @@ class Contraction(Multilinear):
                 return lambda *xs: dense(self._formal(xs))
 
     def _single(self, a: Any) -> Any:
+        if type(a) is float and self.out:  # a number repeated stays a number: it has no type of its own
+            return Formal(self.result(((),)), (Product(a, ()),))
         return single(np.asarray(a), self.labels[0], self.out, self.sizes((np.shape(a),)))
 
     def _pair(self, a: Any, b: Any) -> Any:

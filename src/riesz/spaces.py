@@ -16,7 +16,7 @@ import numpy as np
 
 from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
-from .interning import Node, derived
+from .interning import Node, derived, postorder
 from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
 from .relations import freeze
 from .sets import Product, Seg, Set
@@ -66,7 +66,7 @@ class Space(Node):
 
     def zero(self) -> Any:
         """The zero vector."""
-        return self.wrap([np.zeros(leaf.shape) if leaf.shape else 0.0 for leaf in self.leaves])
+        return self.wrap([_zero(leaf) for leaf in self.leaves])
 
     def random(self, rng: Any = None) -> Any:
         """A vector with independent standard normal coordinates; rng is a NumPy Generator or a seed."""
@@ -148,6 +148,28 @@ class Space(Node):
             at += leaf.size
         return found
 
+    @cached_property
+    def unweighted(self) -> Space:
+        """The same vectors with the Euclidean inner product: every weight inside is dropped."""
+        if self.plain:
+            return self
+        done: dict[Any, Space] = {}
+        for s in postorder(self):
+            match s:
+                case Space(plain=True):
+                    done[s] = s
+                case Weighted():
+                    done[s] = done[s.base]
+                case DirectSum():
+                    done[s] = DirectSum(s.index, tuple([done[p] for p in s.summands]), s.form)
+                case Copower():
+                    done[s] = Copower(done[s.base], s.index)
+                case Tensor():
+                    done[s] = Tensor(done[s.left], done[s.right])
+                case _:
+                    pass
+        return done[self]
+
     # -- layout ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -221,9 +243,33 @@ class Basis(Sequence[Any]):
     def __getitem__(self, j: Any) -> Any:
         if isinstance(j, slice):
             return [self[i] for i in range(*j.indices(len(self)))]
-        coordinates = np.zeros(len(self))
-        coordinates[j] = 1.0
-        return self.space.unflatten(coordinates)
+        at: int = range(len(self))[int(j)]
+        found: list[Any] = []
+        for leaf in self.space.leaves:
+            found.append(_unit(leaf, at) if 0 <= at < leaf.size else _zero(leaf))
+            at -= leaf.size
+        return self.space.wrap(found)
+
+
+def _zero(leaf: Leaf) -> Any:
+    from .vectors import Formal
+
+    return Formal(leaf.shape, ()) if leaf.formal and leaf.shape else np.zeros(leaf.shape) if leaf.shape else 0.0
+
+
+def _unit(leaf: Leaf, at: int) -> Any:
+    """One at one position; e_i ⊗ e_j in a tensor."""
+    from .vectors import Formal, Product
+
+    if not leaf.shape:
+        return 1.0
+    places = np.unravel_index(at, leaf.shape)
+    if leaf.formal:
+        axes = [(np.arange(n) == int(i)).astype(float) for n, i in zip(leaf.shape, places, strict=True)]
+        return Formal(leaf.shape, (Product(1.0, tuple([(a, (k,)) for k, a in enumerate(axes)])),))
+    array = np.zeros(leaf.shape)
+    array[places] = 1.0
+    return array
 
 
 class Zero(Space):

@@ -23,7 +23,7 @@ from . import api
 from .maps.linear_map import LinearMap
 from .relations import Diagonal, Empty, Full, Point, Relation, freeze, function, pairs, triangular
 from .sets import Plus, Product, Seg, Set, unit
-from .spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, Weighted, zero_space
+from .spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, Weighted, direct_sum, zero_space
 from .terms import primitives as prim
 from .terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from .terms.core import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
@@ -216,7 +216,15 @@ def smooth_functions() -> tuple[Term, ...]:
     p = prim
     return (
         *(p.sin, p.cos, p.tanh, p.sigmoid, p.arctan, p.arcsinh, p.exp @ p.sin, p.power(2) @ p.sin, p.power(3) @ p.tanh),
-        *(p.ln @ (p.cos + 2.0), p.sqrt @ (p.sin + 2.0), p.log1p @ p.power(2), p.expm1 @ p.sin, p.tan @ (0.5 * p.sin), p.sinh @ p.sin, p.cosh @ p.cos),
+        *(
+            p.ln @ (p.cos + 2.0),
+            p.sqrt @ (p.sin + 2.0),
+            p.log1p @ p.power(2),
+            p.expm1 @ p.sin,
+            p.tan @ (0.5 * p.sin),
+            p.sinh @ (0.5 * p.cos),
+            p.cosh @ p.cos,
+        ),
         *(p.arcsin @ (0.5 * p.sin), p.arccos @ (0.5 * p.cos), p.arccosh @ (p.sin + 3.0), p.arctanh @ (0.5 * p.tanh), p.reciprocal @ (p.cos + 2.0)),
         *(p.power(1), p.power(0), p.power(-2) @ (p.sin + 3.0), p.power(0.5) @ (p.cos + 2.0), p.sin / (p.cos + 2.0)),
     )
@@ -400,7 +408,7 @@ class Builder:
         return [
             lambda: Id(V),
             lambda: ZeroMap(V, self.space()),
-            lambda: Dup(V),
+            lambda: Dup(self.sum_of([V] * self.among((2, 3, 1)))),
             lambda: self._inject(V),
             lambda: Rep(self.index_set(room), V, None),
             lambda: self._rep_only(V, self.index_set(room)),
@@ -452,7 +460,7 @@ class Builder:
             found.append(lambda: self.section(Hadamard(V), self.pick(2)))
             if V.index.box is not None:
                 found.append(lambda: self._array_section(V, V.index.box or ()))
-                found.append(lambda: self._labelled(V, V.index.box or ()))
+                found += [lambda: self._labelled(V, V.index.box or ())] * 2
         if _is_vector(V) or (V.plain and not self.mapped):
             found.append(lambda: self._declared_section(V, self.pick(2)))
         return found
@@ -528,7 +536,8 @@ class Builder:
     def _on_copower(self, V: Copower) -> Moves:
         X, base = V.index, V.base
         found: Moves = [
-            lambda: Reduce(self.relation(X, self.index_set(self.most // max(base.dim, 1))), base),
+            lambda: Reduce(self.relation(X, X), base),
+            *[lambda: Reduce(self.relation(X, self.index_set(self.most // max(base.dim, 1))), base)] * 2,
             lambda: Total(X, base, None),
             lambda: Total(X, base, self._some(X)),
             lambda: self._regroup(V),
@@ -538,7 +547,7 @@ class Builder:
         if X.size <= 4:
             found.append(lambda: Unpack(base, X))
         if isinstance(X, Seg):
-            found.append(lambda: Scan(X, base))
+            found.append(lambda: Scan(X, base, self.maybe()))
         if isinstance(base, Tensor):
             found.append(lambda: Undistrib(Copower(base.left, X), base.right))
         if isinstance(base, DirectSum) and base.summands:
@@ -700,7 +709,7 @@ class Builder:
             case Weighted():
                 return Compose(Equip(V), Compose(self.smooth(V.base), Forget(V)))
             case Tensor():
-                size = Compose(prim.tanh, Compose(Inner(V), Dup(V)))
+                size = Compose(prim.tanh, Compose(Inner(V), Dup(direct_sum(V, V))))
                 return Compose(ScalarMul(V), Fork((size, Id(V))))
             case _ if V is R:
                 return self.among(smooth_functions())

@@ -87,7 +87,7 @@ class Formal:
 
     def __mul__(self, k: Any) -> Any:
         if np.ndim(k):
-            return self.dense() * k
+            return (weak(self) if np.shape(k) == self.shape else self.dense()) * k
         return Formal(self.shape, tuple([Product(_times(t.scale, k), t.factors) for t in self.terms]))
 
     __rmul__ = __mul__
@@ -121,12 +121,19 @@ def dense(leaf: Any) -> Any:
     return leaf.dense() if type(leaf) is Formal else leaf
 
 
+def weak(leaf: Any) -> Any:
+    """A formal vector with one number in every component as that number, which takes the type of what it meets; anything else dense."""
+    if type(leaf) is Formal and len(leaf.terms) == 1 and not leaf.terms[0].factors:
+        return leaf.terms[0].scale
+    return dense(leaf)
+
+
 def add_leaves(a: Any, b: Any) -> Any:
     """a + b, kept formal while that is smaller than an array."""
     if type(a) is Formal and type(b) is Formal and a.shape == b.shape:
         total = Formal(a.shape, (*a.terms, *b.terms))
         return total if total.worthwhile else total.dense()
-    return dense(a) + dense(b)
+    return weak(a) + weak(b) if np.shape(a) == np.shape(b) else dense(a) + dense(b)
 
 
 def as_factors(leaf: Any, labels: tuple[int, ...]) -> list[tuple[Any, list[Factor]]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from ..programs.program import INPUT, Constant, Program, run
 from ..stackless import quiet
@@ -31,9 +33,30 @@ def lower(term: Term) -> Program:
 def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
     """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients."""
     tape = Program(share=False)
-    domain = Affine(base, tape, tape.const)
+    domain = Affine(base, tape, _owning(tape, leaves))
     pairs = [Pair(v, tape.input(base.shape(v))) for v in leaves]
     return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
+
+
+def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
+    """Coefficients of a tape; arrays that belong to the caller are copied once, so that writing to them later changes nothing."""
+    arrays: list[Any] = [x for x in leaves if isinstance(x, np.ndarray)]
+    given = {id(x) for x in arrays if x.flags.writeable}
+    if not given:
+        return tape.const
+    copies: dict[int, tuple[Any, Any]] = {}  # the original is kept too: its identity is the key
+
+    def lift(value: Any) -> int:
+        root = value
+        while isinstance(root, np.ndarray) and id(cast(Any, root)) not in given:
+            root = cast(Any, root).base
+        if root is None or type(root) is not np.ndarray:
+            return tape.const(value)
+        if id(value) not in copies:
+            copies[id(value)] = (value, value.copy())
+        return tape.const(copies[id(value)][1])
+
+    return lift
 
 
 @quiet

@@ -121,7 +121,9 @@ class Notation:
         return shown[0] if len(shown) == 1 else self.infix(shown, "+", SUM)
 
     def _product(self, scale: Any, factors: list[Text]) -> Text:
-        outer = self.infix(factors, "⊗", POWER) if len(factors) > 1 else factors[0] if factors else ("1", ATOM)
+        if not factors:
+            return self.number(scale), ATOM if float(scale) >= 0 else SUM
+        outer = self.infix(factors, "⊗", POWER) if len(factors) > 1 else factors[0]
         if float(scale) == 1.0:
             return outer
         wrapped = self.parens(outer[0]) if len(factors) > 1 else outer[0]

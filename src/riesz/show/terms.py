@@ -295,10 +295,9 @@ def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
         return n.sup(n.within(inside[0], ATOM), _exponent(n, t.parameters[0])), POWER
     if len(inside) == 1 and t.symbol == "·" and isinstance(t.parameters[0], float):
         return combination(n, (t.parameters[0],), inside)
-    if len(inside) == 1:  # with a constant
-        value = n.vector([t.parameters[1]]) if not isinstance(t.parameters[1], tuple) else ("w", ATOM)
-        constant = t.maker.__name__ == "_constant_with"
-        inside = [value, *inside] if constant else [*inside, value]
+    if len(inside) == 1:  # with a number
+        _, k, first, *_ = t.parameters
+        inside = [n.leaf(k), *inside] if first else [*inside, n.leaf(k)]
     if t.symbol in "+−":
         return combination(n, (1.0, 1.0 if t.symbol == "+" else -1.0), inside)
     if t.symbol == "/":

@@ -255,13 +255,13 @@ class MatMul(Bilinear):
 
 
 class Hadamard(Bilinear):
-    """∗ : ℝ^X × ℝ^X → ℝ^X, the product at every index,  = (·)^X ∘ zip."""
+    """∗ : V × V → V, the product in every coordinate; on ℝ^X it is (·)^X ∘ zip."""
 
     space: Space
 
     def check(self) -> None:
-        if not isinstance(self.space, Copower) or self.space.base is not R:
-            raise SpaceError(f"the Hadamard product multiplies elements of ℝ^X; got {self.space}")
+        if not self.space.plain or any([leaf.formal for leaf in self.space.leaves]):
+            raise SpaceError(f"the Hadamard product multiplies real coordinates; {self.space} has weights or tensors")
         self._bilinear(self.space, self.space, self.space)
 
     def _table(self) -> list[Row]:
@@ -272,7 +272,8 @@ class Hadamard(Bilinear):
 
     @property
     def definition(self) -> Term:
-        assert isinstance(self.space, Copower)
+        if not isinstance(self.space, Copower) or self.space.base is not R:
+            return self
         return Compose(Map(ScalarMul(R), self.space.index), Zip(direct_sum(self.space, self.space)))
 
 

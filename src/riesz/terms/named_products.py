@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import SpaceError
-from ..spaces import Copower, DirectSum, R, Space, Tensor, direct_sum, real_space, space_of
+from ..spaces import Copower, DirectSum, R, Space, Tensor, Weighted, direct_sum, real_space, space_of
 from .bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from .core import Compose, Term
-from .makers import Maker, frozen, needs, opened, past_weight
-from .open import Combinator, fit
+from .makers import Maker, frozen, needs, past_weight
+from .open import Combinator, bridged, fit
 from .sums import Regroup, Unpack
+from .weights import Forget
 
 
 def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
@@ -26,25 +27,35 @@ def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
     raise needs(what, "a direct sum of two spaces", space)
 
 
-def _bilinear(name: str, make: Callable[[Space, Space], Bilinear]) -> Combinator:
+def _bilinear(name: str, make: Callable[[Space, Space], Bilinear], weights: bool = False) -> Combinator:
+    """A bilinear combinator; unless it uses `weights`, its arguments are taken without theirs."""
+
     def maker(space: Space) -> Term:
+        if isinstance(space, Weighted):
+            return Compose(maker(space.base), Forget(space))
         left, right, bridge = two_components(space, name)
-        term = make(left, right)
-        inner = bridge if term.left is left and term.right is right else _bridge(term, left, right, bridge)
-        return term if inner is None else Compose(term, inner)
+        kept = weights and (name != "inner" or left is right)
+        term = make(left, right) if kept else make(left.unweighted, right.unweighted)
+        return _after(term, direct_sum(left, right), bridge)
 
-    return opened(name, maker)
+    return Combinator(name, Maker(name, maker), ())
 
 
-def _bridge(term: Bilinear, left: Space, right: Space, bridge: Term | None) -> Term:
-    regroup = Regroup(direct_sum(left, right), term.domain)
-    return regroup if bridge is None else Compose(regroup, bridge)
+def _after(term: Bilinear, given: Space, bridge: Term | None) -> Term:
+    """term ∘ bridge, forgetting weights and renaming indices on the way."""
+    step = None if term.domain is given else bridged(given, term.domain)
+    inner = bridge if step is None else step if bridge is None else Compose(step, bridge)
+    return term if inner is None else Compose(term, inner)
 
 
 def _contract(left: Space, right: Space) -> Bilinear:
     if isinstance(left, Tensor) and isinstance(right, Tensor) and left.right is right.left:
         return Contract(left.left, left.right, right.right)
     raise SpaceError(f"⊛ (contract) needs (W ⊗ V) ⊕ (V ⊗ U) with one V in the middle; got {left} and {right}")
+
+
+def _outer(left: Space, right: Space) -> Bilinear:
+    return Outer(left, right)
 
 
 def _inner(left: Space, right: Space) -> Bilinear:
@@ -85,9 +96,9 @@ def _matmul(left: Space, right: Space) -> Bilinear:
     return MatMul((a[0],), (a[1],), (b[1],))
 
 
-contract = _bilinear("contract", _contract)
-outer = _bilinear("outer", lambda left, right: Outer(left, right))
-inner = _bilinear("inner", _inner)
+contract = _bilinear("contract", _contract, weights=True)
+outer = _bilinear("outer", _outer, weights=True)
+inner = _bilinear("inner", _inner, weights=True)
 scalar_mul = _bilinear("scalar_mul", _scalar)
 matvec = _bilinear("matvec", _matvec)
 matmul = _bilinear("matmul", _matmul)
@@ -97,16 +108,16 @@ hadamard = _bilinear("hadamard", _hadamard)
 def _section(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
     both = direct_sum(space, own) if side else direct_sum(own, space)
     whole = fit(bilinear, both)
-    core, bridge = (whole.outer, whole.inner) if isinstance(whole, Compose) else (whole, None)
+    core = whole.outer if isinstance(whole, Compose) else whole
     if not isinstance(core, Bilinear):
         raise SpaceError(f"{bilinear} is not bilinear at {both}: only bilinear functions have sections")
     section = Section(core, side, leaves)
-    if bridge is None:
+    if section.domain is space:
         return section
-    return Compose(section, Regroup(space, section.domain))
+    return Compose(section, bridged(space, section.domain))
 
 
-_sections = Maker("section", past_weight(_section))
+_sections = Maker("section", _section)
 
 
 def left(bilinear: Any, u: Any, space: Space | None = None) -> Combinator:

@@ -11,10 +11,10 @@ from typing import Any, cast
 from ..errors import SpaceError
 from ..interning import derived
 from ..sets import Seg, Set
-from ..spaces import Copower, DirectSum, Space, Weighted
+from ..spaces import Copower, DirectSum, R, Space, Weighted, real_space
 from ..stackless import Rule, quiet, solve
 from .core import Arrow, Compose, Const, Id, Term, ZeroMap
-from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Unpack
+from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Regroup, Unpack
 from .weights import Forget
 
 
@@ -122,6 +122,8 @@ def compose(g: Any, f: Any) -> Arrow:
 
 def connect(g: Term, f: Term) -> Term:
     """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates them."""
+    if isinstance(f, Id):
+        return _fit_term(g, f.space)
     if g.domain is not f.codomain:
         bridge = coerce(f.codomain, g.domain)
         if bridge is not None:
@@ -131,15 +133,26 @@ def connect(g: Term, f: Term) -> Term:
 
 def coerce(source: Space, target: Space) -> Term | None:
     """The map that changes nothing but the way a vector is held, if there is one."""
+    if not source.plain and source.unweighted is not source and target.plain:
+        rest = None if source.unweighted is target else coerce(source.unweighted, target)
+        return Forget(source) if source.unweighted is target else None if rest is None else Compose(rest, Forget(source))
     match source, target:
-        case Weighted(), _ if source.base is target:
-            return Forget(source)
         case Copower(), DirectSum() if target is Unpack(source.base, source.index).codomain:
             return Unpack(source.base, source.index)
         case DirectSum(), Copower() if source is Pack(target.base, target.index).domain:
             return Pack(target.base, target.index)
+        case Copower(), Copower() if source.plain and target.plain and source.code == target.code:
+            return Regroup(source, target)  # (ℝ^3)^4 and ℝ^(4×3) are one array
         case _:
             return None
+
+
+def bridged(source: Space, target: Space) -> Term:
+    """The map from a space to another with the same arrays: weights forgotten, indices renamed."""
+    found = coerce(source, target)
+    if found is None:
+        found = Regroup(source.unweighted, target)
+    return found if found.domain is source else Compose(found, Forget(source))
 
 
 @quiet
@@ -185,10 +198,11 @@ def _fit(f: Arrow, space: Space) -> Rule:
             made = _family_term(f.kind, tuple(typed), inside)
             return made if bridge is None else Compose(made, bridge)
         case OpenMap():
-            if not isinstance(space, Copower) or space.index is not f.index:
+            inside = _over(space, f.index)
+            if inside is None:
                 raise SpaceError(f"a function mapped over {f.index} starts at V^{f.index}, but is used at {space}")
-            body = yield f.term, space.base
-            return Map(body, f.index)
+            body = yield f.term, inside.base
+            return connect(Map(body, f.index), Id(space))
         case OpenPointwise():
             members: list[Term] = []
             for t in f.terms:
@@ -196,6 +210,17 @@ def _fit(f: Arrow, space: Space) -> Rule:
             return f.maker(*members, *f.parameters)
         case _:
             raise TypeError(f"not a function: {f!r}")
+
+
+def _over(space: Space, index: Set) -> Copower | None:
+    """V^X as a space over X: itself, or ℝ^(X×Y) regrouped as (ℝ^Y)^X."""
+    if isinstance(space, Copower) and space.index is index:
+        return space
+    plain = space.unweighted
+    if isinstance(plain, Copower) and plain.base is R and plain.index.box is not None and index.box is not None:
+        head, tail = plain.index.box[: len(index.box)], plain.index.box[len(index.box) :]
+        return Copower(real_space(tail), index) if head == index.box and tail else None
+    return None
 
 
 def family(space: Space, count: int, kind: str) -> tuple[DirectSum, Term | None]:
@@ -226,8 +251,6 @@ def _family_term(kind: str, terms: tuple[Term, ...], space: DirectSum) -> Term:
 
 
 def _renamed(t: Term, space: DirectSum) -> Term:
-    from .sums import Regroup
-
     return Compose(t, Regroup(space, t.domain))
 
 

@@ -1,21 +1,27 @@
-"""Pointwise arithmetic of functions: f + g, f − g, k·f, f·g, f/g, f ** k   (the paper's lifting, Appendix B)."""
+"""Pointwise arithmetic of functions: f + g, f − g, k·f, f·g, f/g, f ** k   (the paper's lifting, Appendix B).
+
+A number stands for a constant function that is that number in every component; arrays, tuples and dicts are constant functions too.
+Products and powers act on coordinates, so they forget the weights of an inner product.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ..errors import SpaceError, VectorError
-from ..spaces import Copower, R, Space, direct_sum
+from ..errors import SpaceError
+from ..spaces import Copower, DirectSum, R, Space, direct_sum
+from ..vectors import Formal, Product
 from .bilinear import Hadamard, ScalarMul
-from .core import Arrow, Combine, Compose, Const, Term
-from .makers import frozen
+from .core import Arrow, Combine, Compose, Const, Term, ZeroMap
+from .named_sums import const
 from .open import Combinator, OpenPointwise, connect, zero_at
 from .primitives import Primitive, power
 from .primitives import divide as quotient
-from .sums import Fork, Map, Zip
+from .sums import Fork, Map, Par, Zip
+from .weights import Forget
 
 
 def _number(k: Any) -> bool:
@@ -26,87 +32,45 @@ def _is_zero(f: Any) -> bool:
     return isinstance(f, Combinator) and f.maker is zero_at
 
 
-def _lift(maker: Any, symbol: str, f: Any, g: Any, *parameters: Any) -> Any:
-    """Apply a maker to two functions, either of which may be open, or a constant."""
-    arrows = [x for x in (f, g) if isinstance(x, Arrow)]
-    if len(arrows) < 2:
-        function, value = arrows[0], g if isinstance(f, Arrow) else f
-        if not (_number(value) or isinstance(value, (np.ndarray, tuple, list, dict))):
-            raise SpaceError(f"cannot form f {symbol} g with g = {value!r}: functions combine with functions and constant vectors")
-        swap = not isinstance(f, Arrow)
-        wrap = _with_constant if not swap else _constant_with
-        if isinstance(function, Term):
-            return wrap(function, maker, _freeze(value), *parameters)
-        return OpenPointwise(symbol, wrap, (function,), (maker, _freeze(value), *parameters))
-    if _is_zero(f) or _is_zero(g):
-        return maker(*_typed_zeros(f, g), *parameters) if _one_typed(f, g) else OpenPointwise(symbol, maker, (f, g), parameters)
-    match isinstance(f, Term), isinstance(g, Term):
-        case True, True:
-            return maker(f, g, *parameters)
-        case True, False:
-            return maker(f, g.at(f.domain), *parameters)
-        case False, True:
-            return maker(f.at(g.domain), g, *parameters)
-        case _:
-            return OpenPointwise(symbol, maker, (f, g), parameters)
+def _operand(f: Any, symbol: str) -> Any:
+    if isinstance(f, Arrow) or _number(f):
+        return f
+    if isinstance(f, (np.ndarray, tuple, list, dict)):
+        return const(f)
+    raise SpaceError(f"cannot form f {symbol} g with g = {f!r}: functions combine with functions, numbers and constant vectors")
 
 
-def _one_typed(f: Any, g: Any) -> bool:
-    return isinstance(f, Term) or isinstance(g, Term)
+def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> Any:
+    """Apply a maker to two operands, either of which may be open, or a number."""
+    f, g = _operand(left, symbol), _operand(right, symbol)
+    if _number(f) or _number(g):
+        k, h, first = (float(f), g, True) if _number(f) else (float(g), f, False)
+        if isinstance(h, Term):
+            return with_number(h, maker, k, first, *parameters)
+        return OpenPointwise(symbol, with_number, (h,), (maker, k, first, *parameters))
+    if isinstance(f, Term):
+        return maker(f, ZeroMap(f.domain, f.codomain) if _is_zero(g) else g.at(f.domain), *parameters)
+    if isinstance(g, Term):
+        return maker(ZeroMap(g.domain, g.codomain) if _is_zero(f) else f.at(g.domain), g, *parameters)
+    return OpenPointwise(symbol, maker, (f, g), parameters)
 
 
-def _typed_zeros(f: Any, g: Any) -> tuple[Term, Term]:
-    from .core import ZeroMap
-
-    t = cast(Term, f if isinstance(f, Term) else g)
-    zero = ZeroMap(t.domain, t.codomain)
-    return (zero, t) if _is_zero(f) else (t, zero)
-
-
-def _freeze(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        from ..relations import freeze
-
-        return freeze(cast(Any, value))
-    return (cast(Any, value),) if isinstance(value, (list, dict)) else value
+def with_number(f: Term, maker: Any, k: float, first: bool, *parameters: Any) -> Term:
+    """maker(k, f) or maker(f, k), with k as a constant function into f's codomain."""
+    leaves = tuple([_filled(k, leaf.shape) for leaf in f.codomain.leaves])
+    constant = Const(f.domain, f.codomain, leaves)
+    return maker(constant, f, *parameters) if first else maker(f, constant, *parameters)
 
 
 @lru_cache(maxsize=256)
-def _filled(value: float, shape: tuple[int, ...]) -> Any:
-    """A constant array without memory, the same each time, so that terms with it are the same."""
-    return np.broadcast_to(value, shape) if shape else value
+def _filled(k: float, shape: tuple[int, ...]) -> Any:
+    """k in every component, without memory; the same object each time, so that terms with it are the same."""
+    return Formal(shape, (Product(k, ()),)) if shape else k
 
 
-def _constant(value: Any, domain: Space, codomain: Space) -> Term:
-    """A constant function into the codomain; a number fills every component of it."""
-    if _number(value):
-        leaves = [_filled(float(value), leaf.shape) for leaf in codomain.leaves]
-    else:
-        parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
-        given = cast(Any, parts[0] if len(parts) == 1 and isinstance(parts[0], (list, dict)) else value)
-        leaves = codomain.open(given)
-    return Const(domain, codomain, frozen(leaves))
-
-
-def _with_constant(f: Term, maker: Any, value: Any, *parameters: Any) -> Term:
-    return maker(f, _constant(value, f.domain, _room(f, value)), *parameters)
-
-
-def _constant_with(f: Term, maker: Any, value: Any, *parameters: Any) -> Term:
-    return maker(_constant(value, f.domain, _room(f, value)), f, *parameters)
-
-
-def _room(f: Term, value: Any) -> Space:
-    """Where a constant lives: in f's codomain, or, next to a scalar function, in its own space."""
-    if _number(value) or value is None:
-        return f.codomain
-    from ..spaces import space_of
-
-    try:
-        own = space_of(value)
-    except VectorError:
-        return f.codomain
-    return own if f.codomain is R or own is R else f.codomain
+def unweighted(f: Term) -> Term:
+    """f into its codomain without weights."""
+    return f if f.codomain.plain else Compose(Forget(f.codomain), f)
 
 
 def add(f: Any, g: Any, sign: float) -> Any:
@@ -115,6 +79,8 @@ def add(f: Any, g: Any, sign: float) -> Any:
 
 
 def _sum(f: Term, g: Term, sign: float) -> Term:
+    if f.codomain is not g.codomain:
+        f, g = unweighted(f), unweighted(g)
     return Combine((1.0, sign), (f, g))
 
 
@@ -137,14 +103,20 @@ def multiply(f: Any, g: Any) -> Any:
 
 
 def _product(f: Term, g: Term) -> Term:
+    f, g = unweighted(f), unweighted(g)
     V, W = f.codomain, g.codomain
     if V is R:
         return Compose(ScalarMul(W), Fork((f, g)))
     if W is R:
         return Compose(ScalarMul(V), Fork((g, f)))
-    if V is W and isinstance(V, Copower) and V.base is R:
+    if V is W and _coordinates(V):
         return Compose(Hadamard(V), Fork((f, g)))
-    raise SpaceError(f"cannot multiply f · g: f ends in {V}, g ends in {W}; one of them must be ℝ, or both the same ℝ^X")
+    raise SpaceError(f"cannot multiply f · g: f ends in {V}, g ends in {W}; one of them must be ℝ, or both the same space of arrays")
+
+
+def _coordinates(space: Space) -> bool:
+    """Whether a space is made of real coordinates alone, tensors apart."""
+    return not any([leaf.formal for leaf in space.leaves])
 
 
 def divide(f: Any, g: Any) -> Any:
@@ -155,14 +127,15 @@ def divide(f: Any, g: Any) -> Any:
 
 
 def _quotient(f: Term, g: Term) -> Term:
+    f, g = unweighted(f), unweighted(g)
     V, W = f.codomain, g.codomain
     if V is R and W is R:
         return Compose(quotient, Fork((f, g)))
-    if W is R:
-        return Compose(ScalarMul(V), Fork((Compose(power(-1), g), f)))
     if V is W and isinstance(V, Copower) and V.base is R:
         return Compose(Compose(Map(quotient, V.index), Zip(direct_sum(V, V))), Fork((f, g)))
-    raise SpaceError(f"cannot divide f / g: f ends in {V}, g ends in {W}; g must end in ℝ, or both in the same ℝ^X")
+    if W is R or (V is W and _coordinates(V)):
+        return _product(Compose(everywhere(power(-1), W), g), f)
+    raise SpaceError(f"cannot divide f / g: f ends in {V}, g ends in {W}; g must end in ℝ, or both in the same space of arrays")
 
 
 def raised(f: Arrow, k: Any) -> Any:
@@ -174,7 +147,18 @@ def raised(f: Arrow, k: Any) -> Any:
 
 
 def _raised(f: Term, p: Primitive) -> Term:
-    V = f.codomain
-    if isinstance(V, Copower) and V.base is R:
-        return connect(Map(p, V.index), f)
-    return connect(p, f)
+    f = unweighted(f)
+    return connect(everywhere(p, f.codomain), f)
+
+
+def everywhere(p: Term, space: Space) -> Term:
+    """A function ℝ → ℝ in every coordinate of a space."""
+    match space:
+        case Copower(base=base, index=index):
+            return Map(everywhere(p, base), index)
+        case DirectSum(summands=parts):
+            return Par(tuple([everywhere(p, s) for s in parts]), space.index, space.form)
+        case _ if space is R:
+            return p
+        case _:
+            raise SpaceError(f"{p} acts on real coordinates; {space} is not made of them alone")

@@ -1,15 +1,9 @@
-"""Between a space and the same space with a weighted inner product, whose Riesz map is M: two adjoint pairs."""
+"""Between a space V_w with weighted inner products, anywhere inside, and the same space V without: M is the Riesz map of V_w. Two adjoint pairs."""
 
 from __future__ import annotations
 
-from ..spaces import Space, Weighted
+from ..spaces import Space
 from .core import Term
-
-
-def base(space: Space) -> Space:
-    """V for a weighted V."""
-    assert isinstance(space, Weighted)
-    return space.base
 
 
 class Forget(Term):
@@ -18,7 +12,7 @@ class Forget(Term):
     space: Space
 
     def check(self) -> None:
-        self._type(self.space, base(self.space), True)
+        self._type(self.space, self.space.unweighted, True)
 
 
 class Represent(Term):
@@ -27,7 +21,7 @@ class Represent(Term):
     space: Space
 
     def check(self) -> None:
-        self._type(base(self.space), self.space, True)
+        self._type(self.space.unweighted, self.space, True)
 
 
 class Equip(Term):
@@ -36,7 +30,7 @@ class Equip(Term):
     space: Space
 
     def check(self) -> None:
-        self._type(base(self.space), self.space, True)
+        self._type(self.space.unweighted, self.space, True)
 
 
 class Weigh(Term):
@@ -45,4 +39,4 @@ class Weigh(Term):
     space: Space
 
     def check(self) -> None:
-        self._type(self.space, base(self.space), True)
+        self._type(self.space, self.space.unweighted, True)
