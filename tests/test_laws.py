@@ -196,11 +196,10 @@ def test_columns_together_are_columns_one_by_one(t: Term, seed: int) -> None:
 @given(linear_terms(), seeds)
 def test_flat_coordinates_are_the_matrix(t: Term, seed: int) -> None:
     L = LinearMap.of(t)
-    A, B, rng = L.to_dense(), L.H.to_dense(), np.random.default_rng(seed)
+    A, rng = L.to_dense(), np.random.default_rng(seed)
     X, Y = rng.standard_normal((A.shape[1], 3)), rng.standard_normal((A.shape[0], 3))
-    assert close(L.matvec(X[:, 0]), A @ X[:, 0]) and close(L.rmatvec(Y[:, 0]), B @ Y[:, 0])
-    assert close(L.matmat(X), A @ X) and close(L.rmatmat(Y), B @ Y)
-    assert close(t.domain.flatten(t.domain.wrap(L.pull(t.codomain.cut(Y[:, 0])))), A.T @ Y[:, 0])
+    assert close(L.matvec(X[:, 0]), A @ X[:, 0]) and close(L.rmatvec(Y[:, 0]), A.T @ Y[:, 0])
+    assert close(L.matmat(X), A @ X) and close(L.rmatmat(Y), A.T @ Y)
     if A.size:
         operator = L.as_operator()
         assert close(operator @ X, A @ X) and close(operator.T @ Y, A.T @ Y)
@@ -734,6 +733,27 @@ def test_nothing_changes_its_arguments(f: Term, seed: int) -> None:
     L(x), L.H(w), rz.vjp(f, x)[1](w), rz.derive(f).adjoint(x)(w), f(x)
     assert np.array_equal(f.domain.flatten(x), before) and np.array_equal(f.codomain.flatten(w), after)
     assert np.array_equal(f.codomain.flatten(y), first)
+
+
+def scribbled(space: Space, value: Any) -> None:
+    """Overwrite every array of a vector that lets itself be overwritten."""
+    for leaf in space.open(value):
+        for array in [f for t in leaf.terms for f, _ in t.factors] if isinstance(leaf, Formal) else [leaf]:
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array[...] = 99.0
+
+
+@given(functions(), seeds)
+def test_what_is_done_to_a_result_does_not_change_the_function(f: Term, seed: int) -> None:
+    V, W = f.domain, f.codomain
+    x, w = [lambda s=s, k=k: s.random(seed + k) for k, s in enumerate((V, W))]
+    y, L = rz.linearize(f, x())
+    dy, dx = L(x()), L.H(w())
+    expected = [W.flatten(y).copy(), W.flatten(dy).copy(), V.flatten(dx).copy()]
+    for space, value in ((W, dy), (V, dx), (W, f(x())), (V, rz.vjp(f, x())[1](w())), (V, rz.derive(f).adjoint(x())(w()))):
+        scribbled(space, value)
+    found = [W.flatten(f(x())), W.flatten(L(x())), V.flatten(L.H(w()))]
+    assert all([np.array_equal(a, b) for a, b in zip(expected, found, strict=True)])
 
 
 def holds_arrays(t: Term) -> bool:

@@ -24,7 +24,6 @@ from .terms.core import Arrow, Term
 from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
-from .vectors import dense
 
 
 def _arrow(f: Any) -> Arrow:
@@ -80,16 +79,10 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, spac
         found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
         zeros = [NUMBERS.zeros(leaf.shape) for leaf in term.domain.leaves]
         raised = term.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
-        gradient = term.domain.wrap([c if leaf.formal else _owned(c) for c, leaf in zip(raised, term.domain.leaves, strict=True)])
+        gradient = term.domain.wrap(raised)
         return term.codomain.wrap(values), _chosen(gradient, argnums, len(args))
 
     return both
-
-
-def _owned(c: Any) -> Any:
-    """An array the caller may write to."""
-    c = dense(c)
-    return c.copy() if isinstance(c, np.ndarray) and not cast(Any, c).flags.writeable else c
 
 
 def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) -> Any:

@@ -143,7 +143,7 @@ class Contraction(Multilinear):
                 return lambda *xs: dense(self._formal(xs))
 
     def _single(self, a: Any) -> Any:
-        if type(a) is float and self.out:  # a number repeated stays a number: it has no type of its own
+        if type(a) is float and len(set(self.out)) == len(self.out) > 0:  # a number repeated stays a number: it has no type of its own
             return Formal(self.result(((),)), (Product(a, ()),))
         return single(np.asarray(a), self.labels[0], self.out, self.sizes((np.shape(a),)))
 
@@ -293,10 +293,10 @@ class Declared(Op):
         return tuple([i for i in range(len(self.form.legs)) if i != self.target])
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
-        lead = self._lead(shapes)
+        lead = self.lead(shapes)
         return tuple([(*lead, *leaf.shape) for leaf in self.form.legs[self.target].leaves])
 
-    def _lead(self, shapes: tuple[Shape, ...]) -> Shape:
+    def lead(self, shapes: tuple[Shape, ...]) -> Shape:
         """The leading axes of the arguments."""
         leaves = [leaf for leg in self.sources for leaf in self.form.legs[leg].leaves]
         return shapes[0][: len(shapes[0]) - len(leaves[0].shape)] if shapes else ()
@@ -317,7 +317,7 @@ class Declared(Op):
             raise TypeError(f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections")
         flat = [dense(x) for x in xs]
         given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
-        lead = self._lead(tuple([np.shape(x) for x in flat]))
+        lead = self.lead(tuple([np.shape(x) for x in flat]))
         target = self.form.legs[self.target]
         space = target if not lead else _lifted(target, lead)
         return tuple(space.open(solve(*given)))

@@ -199,7 +199,7 @@ class Space(Node):
         """Leaves → a user's value."""
         from .vectors import dense
 
-        shown = [x if leaf.formal else dense(x) if leaf.shape else number(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        shown = [x if leaf.formal else _owned(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
         return build(self.code, shown, lambda branch, parts: branch.make(parts))
 
     def tree(self, leaves: list[Any]) -> Any:
@@ -249,6 +249,13 @@ class Basis(Sequence[Any]):
             found.append(_unit(leaf, at) if 0 <= at < leaf.size else _zero(leaf))
             at -= leaf.size
         return self.space.wrap(found)
+
+
+def _owned(x: Any) -> Any:
+    """A float, or an array the caller may write to."""
+    if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
+        return array if array.flags.writeable else array.copy()
+    return number(x)
 
 
 def _zero(leaf: Leaf) -> Any:
@@ -452,7 +459,7 @@ def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> Dire
         if not isinstance(cast(Any, s), Space):
             raise SpaceError(f"direct_sum takes spaces; got {s!r}")
     parts = (*spaces, *named.values())
-    return DirectSum(index or Seg(len(parts)), parts, Form(dict, tuple(named)) if named else None)
+    return DirectSum(Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named)) if named else None)
 
 
 def _weighted(space: Space, weight: Any) -> Weighted:
@@ -464,7 +471,7 @@ def _weighted(space: Space, weight: Any) -> Weighted:
     n = space.dim
     matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
     if not matrix or space.leaves[0].shape == (n, n):
-        return _positive(space, space.open(weight))
+        return _positive(space, _scales(space, weight))
     if np.asarray(weight).dtype.kind != "f":
         raise SpaceError(f"the weight of {space} must be a matrix of floats; got {describe(weight)}")
     given = _canonical(np.asarray(weight, float))
@@ -475,6 +482,20 @@ def _weighted(space: Space, weight: Any) -> Weighted:
     except np.linalg.LinAlgError:
         raise SpaceError(f"the weight of {space} must be positive definite: the matrix given is not") from None
     return Weighted(space, (given,), True)
+
+
+def _scales(space: Space, weight: Any) -> list[Any]:
+    """A weight per leaf; a number stands for a whole component."""
+    stack: list[Any] = [weight]
+    found: list[Any] = []
+    for step in reversed(space.code):
+        w = stack.pop()
+        number_given = isinstance(w, (int, float)) and not isinstance(w, bool)
+        if isinstance(step, Leaf):
+            found.append(np.full(step.shape, float(w)) if number_given else check_leaf(w, step.shape, space))
+        else:
+            stack.extend([w] * step.arity if number_given else [part for _, part in step.take(w, space, ())])
+    return found[::-1]
 
 
 def _positive(space: Space, weights: list[Any]) -> Weighted:

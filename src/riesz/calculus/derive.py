@@ -48,9 +48,9 @@ def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
 
     def lift(value: Any) -> int:
         root = value
-        while isinstance(root, np.ndarray) and id(cast(Any, root)) not in given:
+        while isinstance(root, np.ndarray) and id(cast(object, root)) not in given:
             root = cast(Any, root).base
-        if root is None or type(root) is not np.ndarray:
+        if not isinstance(root, np.ndarray):
             return tape.const(value)
         if id(value) not in copies:
             copies[id(value)] = (value, value.copy())

@@ -98,7 +98,7 @@ def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term
 
 def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Space) -> Term:
     legs = op.form.legs
-    lead = shapes[0][: len(shapes[0]) - len(legs[op.sources[0]].leaves[0].shape)] if shapes else ()
+    lead = op.lead(tuple(shapes))
     function: Term = DeclaredLinear(op.form, op.target) if len(legs) == 2 else DeclaredBilinear(op.form, op.target)
     arguments: list[Term] = []
     for leg, where in op.leg_slices():

@@ -35,7 +35,10 @@ class Writer:
         self.lets: list[tuple[str, str]] = []
         self.constants: list[tuple[str, tuple[int, ...]]] = []
         self.text: list[Text] = [IDENTITY] * len(program.ops)
-        self.counts = {"y": 0, "d": 0}
+        taken = {text for text, _ in inputs}
+        self.letters = [next(c for c in letters if c not in taken) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
+        self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
+        self.counts = dict.fromkeys(self.letters, 0)
         self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
         self.width = 180 if n.latex else 60
         uses = [0] * len(program.ops)
@@ -57,7 +60,7 @@ class Writer:
         if simple or (uses < 2 and len(text[0]) <= width):
             return text
         self.positive.pop(slot, None)
-        letter = "d" if self.flags[slot] else "y"
+        letter = self.letters[1 if self.flags[slot] else 0]
         name = self.n.sub(letter, self.counts[letter])
         self.counts[letter] += 1
         self.lets.append((name, text[0]))
@@ -79,9 +82,8 @@ class Writer:
             return self.n.leaf(array.flat[0]) if array.size else ("0", ATOM)
         if isinstance(value, np.ndarray) and array.size <= 4 and array.ndim == 1:
             return self.n.leaf(array)
-        letters = "abcghkmnpqrstuvw"
         at = len(self.constants)
-        name = letters[at] if at < len(letters) else self.n.sub("a", at)
+        name = self.spare[at] if at < len(self.spare) else self.n.sub("A", at)
         self.constants.append((name, array.shape))
         return name, ATOM
 
@@ -125,7 +127,7 @@ class Writer:
         pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
         if pattern is None:
             return n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", args, ")")[0], ATOM
-        if pattern.symbol in "·∗" and args[0] == args[1] and op.labels[0] == op.labels[1]:
+        if pattern.symbol in "·∗" and given[0] == given[1]:
             return n.sup(n.within(args[0], ATOM), "2"), POWER
         shown = [(n.within(a, ATOM) + n["ᵀ"], POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
         constants = [type(self.program.ops[a]) is Constant for a in given]
@@ -137,9 +139,9 @@ class Writer:
         n = self.n
         match r:
             case Point(at=at):
-                return n.sub(n["π"], at)
+                return n.sub(n["π"], str(r.source.element(at)).replace(" ", ""))
             case Place(at=at):
-                return n.sub(n["ι"], at)
+                return n.sub(n["ι"], str(r.target.element(at)).replace(" ", ""))
             case _:
                 inside = relation_text(n, r)[0]
                 return n.sub(n.name("red"), inside if n.latex else f"{{{inside}}}")
@@ -271,15 +273,34 @@ def wires(n: Notation, space: Space) -> list[Text]:
     return [(n.sub(n["π"], i), ATOM) for i in labels]
 
 
+def folded(text: str, indent: int, width: int = 110) -> str:
+    """A long line broken before + and −, after • and commas, where no parenthesis is open (or one, if there is no other place)."""
+    if len(text) + indent <= width:
+        return text
+    for depth in (0, 1):
+        lines: list[str] = []
+        start, level, last = 0, 0, -1
+        for i, c in enumerate(text):
+            level += (c in "(⟨[") - (c in ")⟩]")
+            if (level <= depth and text[i : i + 3] in (" + ", " − ")) or (level <= depth and text[i : i + 2] in ("• ", ", ")):
+                last = i if c == " " else i + 1
+            if i - start + indent > width and last > start:
+                lines.append(text[start:last].strip())
+                start = last
+        if lines:
+            return ("\n" + " " * (indent + 2)).join([*lines, text[start:].strip()])
+    return text
+
+
 def _where(writer: Writer, body: str) -> str:
     lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
-    return "\n".join([writer.tidy(body), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]])
+    return "\n".join([folded(writer.tidy(body), 0), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]])
 
 
 def _let(writer: Writer, body: list[str]) -> str:
     lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
     shown = [("  let " if i == 0 else "      ") + line for i, line in enumerate(lines)]
-    inner = [writer.tidy(b) for b in body]
+    inner = [folded(writer.tidy(b), 7 if lines else 3) for b in body]
     lead = "  in  (" if lines else "  ("
     shown.append(lead + (",\n" + " " * len(lead)).join(inner) + ")")
     return "\n".join(shown)

@@ -91,7 +91,6 @@ def space_text(n: Notation, space: Space) -> Text:
                 exponent = set_text(n, index)
                 text = n.exponent(n.within(done[base], ATOM), exponent[0], exponent[1] == ATOM), POWER
             case Tensor(left=left, right=right):
-                text = n.infix([done[left], done[right]], "⊗", PRODUCT)
                 text = (f"{n.within(done[left], POWER)} {n['⊗']} {n.within(done[right], POWER)}", PRODUCT)
             case Weighted(base=base):
                 text = n.sub(n.within(done[base], ATOM), "w"), POWER
@@ -132,6 +131,11 @@ def _index(n: Notation, index: Set) -> str:
     return set_text(n, index)[0]
 
 
+def _places(n: Notation, only: tuple[Any, ...]) -> str:
+    inside = ",".join([str(p) for p in only[:6]]) + (",…" if len(only) > 6 else "")
+    return f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"
+
+
 def _component(n: Notation, letter: str, space: Space, position: int) -> str:
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     if names:
@@ -165,7 +169,7 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
         case Combine():
             return combination(n, t.coefficients, inside)
         case Primitive():
-            return primitive_text(n, t), ATOM
+            return primitive_text(n, t), ATOM if t.parameter is None else POWER
         case Project():
             return _component(n, "π", t.space, t.position), ATOM
         case Inject():
@@ -183,10 +187,10 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
         case Reduce(relation=r):
             return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
-        case Rep(index=index):
-            return n.sub(n.name("rep"), _index(n, index)), ATOM
-        case Total(index=index):
-            return n.sub(n["Σ"], _index(n, index)), ATOM
+        case Rep(index=index, only=only):
+            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
+        case Total(index=index, only=only):
+            return n.sub(n["Σ"], _index(n, index) if only is None else _places(n, only)), ATOM
         case Add():
             return "(+)", ATOM
         case Dup():
@@ -328,10 +332,12 @@ def _combinator(n: Notation, t: Combinator) -> Text:
             return n.sub(n["ι"], str(which).replace(" ", "")), ATOM
         case "red", (r,):
             return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
-        case "rep", (index, *_):
-            return n.sub(n.name("rep"), _index(n, index)), ATOM
+        case "rep", (index, only):
+            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
+        case "total", (only,) if only is not None:
+            return n.sub(n["Σ"], _places(n, only)), ATOM
         case "section", (b, side, _, leaves):
-            symbol = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else _symbol(b)
+            symbol = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else _symbol(b) if isinstance(b, Bilinear) else str(b)
             return section(n, symbol, n.vector(leaves), side), ATOM
         case (("contract_left" | "contract_right"), (side, _, leaves)):
             return section(n, "⊛", n.vector(leaves), side), ATOM

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import SpaceError
 from ..spaces import Copower, DirectSum, R, Space, Tensor, Weighted, direct_sum, real_space, space_of
 from .bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
-from .core import Compose, Term
+from .core import Arrow, Compose, Term
 from .makers import Maker, frozen, needs, past_weight
 from .open import Combinator, bridged, fit
 from .sums import Regroup, Unpack
@@ -120,7 +120,7 @@ def _section(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[A
 _sections = Maker("section", _section)
 
 
-def left(bilinear: Any, u: Any, space: Space | None = None) -> Combinator:
+def left(bilinear: Any, u: Any, space: Space | None = None) -> Arrow:
     """(u ⋄) : V ⊸ W, a bilinear function with its first argument fixed (an element of `space`, by default of the space of u).
 
     >>> import riesz as rz, numpy as np
@@ -130,14 +130,29 @@ def left(bilinear: Any, u: Any, space: Space | None = None) -> Combinator:
     return _fixed(bilinear, 0, u, space)
 
 
-def right(bilinear: Any, v: Any, space: Space | None = None) -> Combinator:
+def right(bilinear: Any, v: Any, space: Space | None = None) -> Arrow:
     """(⋄ v) : U ⊸ W, a bilinear function with its second argument fixed."""
     return _fixed(bilinear, 1, v, space)
 
 
-def _fixed(bilinear: Any, side: int, value: Any, space: Space | None) -> Combinator:
+def _fixed(bilinear: Any, side: int, value: Any, space: Space | None) -> Arrow:
+    if isinstance(bilinear, Term) and not isinstance(bilinear, Bilinear):
+        raise SpaceError(f"only bilinear functions have sections; {bilinear} is not bilinear")
     own = space_of(value) if space is None else space
-    return Combinator("section", _sections, (bilinear, side, own, frozen(own.open(value))))
+    section = Combinator("section", _sections, (bilinear, side, own, frozen(own.open(value))))
+    free = _certain(bilinear, side, own)
+    return section if free is None else section.at(free)
+
+
+def _certain(bilinear: Any, side: int, own: Space) -> Space | None:
+    """The space of the free argument, where the fixed one leaves no doubt about it."""
+    if isinstance(bilinear, Bilinear):
+        return bilinear.left if side else bilinear.right
+    if bilinear in (inner, hadamard) and (own is R or isinstance(own, Copower)):
+        return own
+    if bilinear is matvec and side == 0 and len(own.leaves) == 1 and len(own.leaves[0].shape) == 2:
+        return real_space(own.leaves[0].shape[1:])
+    return None
 
 
 def _contract_side(space: Space, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:

@@ -42,6 +42,8 @@ def proj(which: Any) -> Combinator:
     >>> rz.proj(1)((2.0, 3.0))
     3.0
     """
+    if isinstance(which, (list, dict, set, np.ndarray)):
+        raise SpaceError(f"proj takes a position, a name or an element of an index set (a tuple for X×Y); got {which!r}")
     return Combinator(f"proj({which!r})", _projection, (which,))
 
 
@@ -73,7 +75,13 @@ def inj(which: Any, into: Any) -> Combinator:
     >>> rz.inj(1, 3)(5.0)
     (0.0, 5.0, 0.0)
     """
-    return Combinator(f"inj({which!r})", _injection, (which, int(cast(Any, into)) if isinstance(into, np.integer) else into))
+    target = int(cast(Any, into)) if isinstance(into, np.integer) else into
+    count = target if isinstance(target, int) else None
+    if count is not None and isinstance(which, int) and not -count <= which < count:
+        raise SpaceError(f"there is no component {which} among {count}: they are 0 to {count - 1}")
+    if isinstance(target, Set):
+        target.position(which)
+    return Combinator(f"inj({which!r})", _injection, (which, target))
 
 
 def par(*terms: Any) -> Arrow:

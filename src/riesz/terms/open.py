@@ -13,7 +13,7 @@ from ..interning import derived
 from ..sets import Seg, Set
 from ..spaces import Copower, DirectSum, R, Space, Weighted, real_space
 from ..stackless import Rule, quiet, solve
-from .core import Arrow, Compose, Const, Id, Term, ZeroMap
+from .core import Arrow, Compose, Const, Id, Term, ZeroMap, require_linear
 from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Regroup, Unpack
 from .weights import Forget
 
@@ -257,6 +257,9 @@ def _renamed(t: Term, space: DirectSum) -> Term:
 def make_family(kind: str, terms: tuple[Any, ...]) -> Arrow:
     """Π, ⟨⟩, [] or Δ of functions: a term where all are typed, open otherwise."""
     arrows = tuple([_arrow(t, kind) for t in terms])
+    for t in arrows:
+        if kind in ("Δ", "[]") and isinstance(t, Term):
+            require_linear(t, "Δ (block_diag)" if kind == "Δ" else "a join []")
     if not all([isinstance(t, Term) for t in arrows]):
         return OpenFamily(kind, arrows)
     typed = cast("tuple[Term, ...]", arrows)
