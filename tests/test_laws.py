@@ -19,6 +19,7 @@ from riesz.interning import postorder
 from riesz.maps.linear_map import LinearMap
 from riesz.programs.program import INPUT, Constant, Program, outputs, run
 from riesz.programs.terms import to_term
+from riesz.relations import Place, Relation
 from riesz.sets import Set
 from riesz.spaces import Copower, R, Space, Tensor, direct_sum
 from riesz.terms.bilinear import Bilinear, Contract, Inner, Outer, Section
@@ -76,6 +77,28 @@ def combined(space: Space, k: float, u: Any, v: Any) -> Any:
 def subterms(t: Term) -> list[Term]:
     """Every term inside a term."""
     return [s for s in postorder(t) if isinstance(s, Term)]
+
+
+# -- the generators themselves -------------------------------------------------------------------------------------------
+
+
+def concrete(kind: type) -> set[type]:
+    """The classes below a class that have none below them."""
+    below = kind.__subclasses__()
+    return set().union(*[concrete(k) for k in below]) if below else {kind}
+
+
+def test_random_terms_reach_every_class_of_term_space_set_and_relation() -> None:
+    missing = set().union(*[concrete(kind) for kind in (Term, Space, Set, Relation)]) - {Place}  # ι's own relation, inside programs
+    missing = {kind for kind in missing if kind.__module__.startswith("riesz.")}
+    for seed in range(4000):
+        numbers = np.random.default_rng(seed).integers
+        b = Builder(lambda n, numbers=numbers: int(numbers(n)))
+        for t in (b.linear(b.space()), b.function(b.space()), b.relation(b.index_set(), b.index_set())):
+            missing -= {type(node) for node in postorder(t)}
+        if not missing:
+            break
+    assert not missing
 
 
 # -- sets, relations, spaces (§2) ---------------------------------------------------------------------------------------
@@ -754,6 +777,18 @@ def test_what_is_done_to_a_result_does_not_change_the_function(f: Term, seed: in
         scribbled(space, value)
     found = [W.flatten(f(x())), W.flatten(L(x())), V.flatten(L.H(w()))]
     assert all([np.array_equal(a, b) for a, b in zip(expected, found, strict=True)])
+
+
+@given(spaces(most=6), spaces(most=6), seeds)
+def test_what_is_done_to_a_vector_does_not_change_the_terms_made_of_it(A: Space, B: Space, seed: int) -> None:
+    u, v = A.random(seed), B.random(seed)
+    t, T = Outer(A, B)((u, v)), Tensor(A, B)
+    terms = [rz.const(t, T).at(R), rz.left(rz.inner, t, T).at(T), rz.const(u, A).at(R), rz.right(rz.inner, v, B).at(B)]
+    points = [f.domain.random(seed + 1) for f in terms]
+    expected = [f.codomain.flatten(f(x)).copy() for f, x in zip(terms, points, strict=True)]
+    for space, value in ((A, u), (B, v), (T, t)):
+        scribbled(space, value)
+    assert all([np.array_equal(f.codomain.flatten(f(x)), y) for f, x, y in zip(terms, points, expected, strict=True)])
 
 
 def holds_arrays(t: Term) -> bool:

@@ -196,10 +196,10 @@ class Space(Node):
         return found
 
     def wrap(self, leaves: list[Any]) -> Any:
-        """Leaves → a user's value."""
-        from .vectors import dense
+        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to changes."""
+        from .vectors import dense, freeze_leaf
 
-        shown = [x if leaf.formal else _owned(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
         return build(self.code, shown, lambda branch, parts: branch.make(parts))
 
     def tree(self, leaves: list[Any]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .contractions import Factor, charge, network, pair, single
 from .errors import VectorError
+from .relations import freeze
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,6 +120,13 @@ def multiply_out(factors: tuple[Factor, ...], out: tuple[int, ...], sizes: dict[
 def dense(leaf: Any) -> Any:
     """A leaf as a float or an array."""
     return leaf.dense() if type(leaf) is Formal else leaf
+
+
+def freeze_leaf(leaf: Any) -> Any:
+    """A leaf that nobody can change any more: arrays are copied unless they are read-only."""
+    if type(leaf) is Formal:
+        return Formal(leaf.shape, tuple([Product(t.scale, tuple([(freeze(f), axes) for f, axes in t.factors])) for t in leaf.terms]))
+    return freeze(cast("Array", leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def weak(leaf: Any) -> Any:

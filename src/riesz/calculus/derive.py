@@ -8,13 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..programs.program import INPUT, Constant, Program, run
+from ..layout import INVERSE, METRIC
+from ..programs.program import INPUT, Constant, Program, outputs, run
+from ..spaces import Space
 from ..stackless import quiet
 from ..terms.core import Term
 from .affine import Affine, Pair
 from .domains import NUMBERS
 from .interpret import interpret
-from .linear import constant
+from .products import metric
 from .reverse import pullback
 from .trees import leaves_of
 
@@ -93,16 +95,6 @@ def linear_slots(tape: Program) -> bytearray:
     return bytearray([type(op) is not Constant for op in tape.ops])
 
 
-@quiet
-def transpose_program(tape: Program) -> Program:
-    """The adjoint of a linear program as a program."""
-    back = Program()
-    seeds = [back.input(tape.shapes[s]) for s in tape.outputs]
-    found = pullback(tape, linear_slots(tape), seeds, back, tape_value(tape, back))
-    back.outputs = [back.zeros(tape.shapes[s]) if c is None else c for s, c in zip(tape.inputs, found, strict=True)]
-    return back.prune(seeds, back.outputs)
-
-
 class Derivative:
     """f^[1] and f^[1r] as programs: `affine` from (x, dx) to (y, dy), `reverse` from (x, dy) to (y, x̄).
 
@@ -146,7 +138,8 @@ def derive_program(program: Program) -> Derivative:
     return Derivative(affine, transpose_linear(affine, len(xs), len(ys)), len(xs), len(ys))
 
 
-def transpose_linear(program: Program, inputs: int, values: int = 0) -> Program:
+@quiet
+def transpose_linear(program: Program, inputs: int = 0, values: int = 0) -> Program:
     """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay."""
     flags = program.dependent(program.inputs[inputs:])
     back = Program()
@@ -170,24 +163,10 @@ def transpose_linear(program: Program, inputs: int, values: int = 0) -> Program:
     return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])
 
 
-@quiet
-def specialise(program: Program, xs: Sequence[Any]) -> Program:
-    """A program that is linear in its last inputs, at numbers for the first ones: its linear steps with numbers for coefficients."""
-    count = len(xs)
-    flags = program.dependent(program.inputs[count:])
-    values: dict[int, Any] = dict(zip(program.inputs[:count], xs, strict=True))
-    tape = Program(share=False)
-    place: dict[int, int] = {s: tape.input(program.shapes[s]) for s in program.inputs[count:]}
-    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        if op is INPUT:
-            continue
-        if not flags[slot]:
-            values[slot] = constant(op, [values[a] for a in args])
-            continue
-        for a in args:
-            if a not in place:
-                place[a] = tape.const(values[a])
-        given = [place[a] for a in args]
-        place[slot] = tape.scale(op, given[0]) if type(op) is float else tape.step(op, given)
-    tape.outputs = [place[s] if s in place else tape.const(values[s]) for s in program.outputs]
-    return tape
+def weighted_adjoint(transpose: Program, fixed: int, V: Space, W: Space) -> Program:
+    """M_V⁻¹ · Lᵀ · M_W from Lᵀ, whose first `fixed` inputs are the point that L depends on."""
+    whole = Program()
+    slots = [whole.input(transpose.shapes[s]) for s in transpose.inputs]
+    weighed = metric(slots[fixed:], W, METRIC, whole)
+    result = outputs(transpose, whole, [*slots[:fixed], *weighed])
+    return whole.prune(slots, metric(result, V, INVERSE, whole))

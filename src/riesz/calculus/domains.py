@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contractions import metered
 from ..ops import Elementwise, Op
-from ..vectors import Formal, add_leaves, dense
+from ..vectors import Formal, dense
 
 
 class Numbers:
@@ -26,10 +26,6 @@ class Numbers:
     def scale(self, k: float, value: Any) -> Any:
         """k · value."""
         return k * value
-
-    def add(self, a: Any, b: Any) -> Any:
-        """a + b."""
-        return add_leaves(a, b)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
         """Zeros, without memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def linear_program(program: Program) -> Program:
             _check(op, args, moving, live)
             clean = clean and (live == len(args) or not isinstance(op, (Combination, Reduction)))
     clean = clean and all([moving[s] for s in program.outputs])
-    return program if clean else _cleared(program, moving)
+    return program if clean else specialised(program, ())
 
 
 def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None:
@@ -44,16 +45,19 @@ def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None
             raise LinearityError(f"not a linear map: {op.form.name} of two arguments that depend on the input")
 
 
-def _cleared(program: Program, moving: bytearray) -> Program:
-    """Constant steps carried out, zero summands dropped."""
+@quiet
+def specialised(program: Program, xs: Sequence[Any]) -> Program:
+    """A program at numbers for its first inputs, linear in the others: what is known is carried out, zero summands are dropped."""
+    values: dict[int, Any] = dict(zip(program.inputs[: len(xs)], xs, strict=True))
+    free = program.inputs[len(xs) :]
+    moving = program.dependent(free)
     tape = Program(share=False)
-    place: dict[int, int] = {s: tape.input(program.shapes[s]) for s in program.inputs}
-    values: dict[int, Any] = {}
+    place: dict[int, int] = {s: tape.input(program.shapes[s]) for s in free}
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
         if op is INPUT:
             continue
         if not moving[slot]:
-            values[slot] = constant(op, [values[a] for a in args])
+            values[slot] = _constant(op, [values[a] for a in args])
             continue
         live = tuple([i for i, a in enumerate(args) if moving[a]])
         if isinstance(op, Linear) and len(live) < len(args):
@@ -73,7 +77,7 @@ def _cleared(program: Program, moving: bytearray) -> Program:
     return tape
 
 
-def constant(op: Any, values: list[Any]) -> Any:
+def _constant(op: Any, values: list[Any]) -> Any:
     """A step on numbers."""
     if type(op) is Constant:
         return op.value

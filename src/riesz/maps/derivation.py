@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ..calculus.derive import Derivative, derive_program, lower, specialise
+from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.domains import NUMBERS
-from ..calculus.products import metric
-from ..layout import INVERSE, METRIC
+from ..calculus.linear import specialised
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from ..terms.core import Term
+from ..terms.makers import frozen
 from .linear_map import LinearMap, as_element
 
 
@@ -26,7 +26,7 @@ class Family:
 
     def __call__(self, *args: Any) -> LinearMap:
         leaves = self.point.open(as_element(args, self.point))
-        return LinearMap(self.domain, self.codomain, specialise(self.program, leaves))
+        return LinearMap(self.domain, self.codomain, specialised(self.program, frozen(leaves)))
 
     def __bool__(self) -> bool:
         return True
@@ -99,7 +99,7 @@ class Derivation:
         """x ↦ f'(x)*."""
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
-        return Family(transpose if V.plain and W.plain else _weighted(transpose, V, W), V, W, V)
+        return Family(transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W), V, W, V)
 
     @property
     def size(self) -> int:
@@ -122,12 +122,3 @@ class Derivation:
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
-
-
-def _weighted(adjoint: Program, V: Space, W: Space) -> Program:
-    """M_V⁻¹ · f'(x)ᵀ · M_W."""
-    whole = Program()
-    xs = [whole.input(leaf.shape) for leaf in V.leaves]
-    seeds = [whole.input(leaf.shape) for leaf in W.leaves]
-    slots = outputs(adjoint, whole, [*xs, *metric(seeds, W, METRIC, whole)])
-    return whole.prune([*xs, *seeds], metric(slots, V, INVERSE, whole))

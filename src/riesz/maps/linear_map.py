@@ -6,14 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import lower, transpose_program
+from ..calculus.derive import lower, transpose_linear, weighted_adjoint
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
-from ..calculus.products import metric
 from ..errors import LinearityError, SpaceError, VectorError
-from ..layout import INVERSE, METRIC
 from ..ops import Combination
-from ..programs.program import Program, outputs, run
+from ..programs.program import Program, outputs
 from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
 
@@ -62,7 +60,7 @@ class LinearMap:
         """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
         if self._transpose is None:
             plain = self.domain.plain and self.codomain.plain and self._adjoint is not None
-            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_program(self.program))
+            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_linear(self.program))
             assert turned is not None
             self._transpose, turned._transpose = turned, self
         return self._transpose
@@ -72,18 +70,9 @@ class LinearMap:
         """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
         if self._adjoint is None:
             plain = self.domain.plain and self.codomain.plain
-            turned = self.T if plain else LinearMap(self.codomain, self.domain, self._weighted_adjoint())
+            turned = self.T if plain else LinearMap(self.codomain, self.domain, weighted_adjoint(self.T.program, 0, self.domain, self.codomain))
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
-
-    def _weighted_adjoint(self) -> Program:
-        """M_V⁻¹ · Lᵀ · M_W."""
-        back = Program()
-        seeds = [back.input(leaf.shape) for leaf in self.codomain.leaves]
-        weighed = metric(seeds, self.codomain, METRIC, back)
-        slots = run(self.T.program, back, weighed)
-        back.outputs = metric([slots[s] for s in self.T.program.outputs], self.domain, INVERSE, back)
-        return back
 
     def adjoint(self) -> LinearMap:
         """The same as `.H`, in SciPy's spelling."""

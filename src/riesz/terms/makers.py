@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from ..errors import SpaceError
-from ..relations import freeze
 from ..spaces import Space, Weighted
+from ..vectors import freeze_leaf
 from .core import Compose, Term
 from .open import Combinator
 from .weights import Forget
@@ -19,7 +17,7 @@ MakerT = Callable[..., Term]
 
 def frozen(leaves: Iterable[Any]) -> tuple[Any, ...]:
     """Leaves that nobody can change any more."""
-    return tuple([freeze(cast(Any, x)) if isinstance(x, np.ndarray) else x for x in leaves])
+    return tuple([freeze_leaf(x) for x in leaves])
 
 
 def past_weight(maker: MakerT) -> MakerT:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..relations import Diagonal, Empty, Full, Point, Relation, freeze, function, pairs, triangular
+from ..relations import Beside, Diagonal, Empty, Full, Point, Relation, freeze, function, pairs, triangular
 from ..sets import Plus, Product, Seg, Set, unit
 from ..spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, zero_space
 from ..terms.core import Term
@@ -99,6 +99,8 @@ class SpaceBuilder:
         if depth:
             options.append(lambda: self.relation(target, source, depth - 1).converse)
             options.append(lambda: self._then(source, self.index_set(4), target))
+        if isinstance(source, Plus) and depth:
+            options += [lambda: Beside(source, target, tuple([self.relation(s, target, 0) for s in source.summands]), False)] * 2
         return self.among(options)()
 
     def _then(self, source: Set, middle: Set, target: Set) -> Relation:
@@ -190,5 +192,6 @@ def _leaf(leaf: Leaf, rng: np.random.Generator, formal: bool) -> Any:
     if not (formal and leaf.formal and len(shape) > 1):
         return freeze(rng.standard_normal(shape))
     rest = tuple(range(1, len(shape)))
-    products = [((rng.standard_normal(shape[0]), (0,)), (rng.standard_normal(shape[1:]), rest)) for _ in range(1 + rng.integers(2))]
+    numbers = [(freeze(rng.standard_normal(shape[0])), freeze(rng.standard_normal(shape[1:]))) for _ in range(1 + rng.integers(2))]
+    products = [((a, (0,)), (b, rest)) for a, b in numbers]
     return Formal(shape, tuple([FormalProduct(float(rng.standard_normal()), p) for p in products]))
