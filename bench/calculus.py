@@ -1,4 +1,4 @@
-"""The calculus at size: long chains, sharing, deep networks, Griewank. Peers where they are installed (pip install riesz[bench]).
+"""The calculus at size: long chains, sharing, deep networks, Griewank. PyTorch and autograd where they are installed.
 
 Each row: medians of several runs, every contestant on the same input in the same process, results compared. Run: make bench
 """

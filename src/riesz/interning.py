@@ -26,6 +26,9 @@ def _atom(value: Any) -> Any:
     return value
 
 
+_assign = object.__setattr__
+
+
 def derived(*, init: Literal[False] = False) -> Any:
     """Marks an attribute that `check` computes from the fields."""
     return derived
@@ -76,7 +79,8 @@ class Interned(type):
         if found is not None:
             return found
         node: Any = cast(Any, cls).__new__(cls)
-        node.__dict__.update(zip(cls.fields, args, strict=True))
+        for field, value in zip(cls.fields, args, strict=True):
+            _assign(node, field, value)  # attribute by attribute: Python then stores a node without a dict, at half the size
         node.check()
         with Interned._lock:  # two threads may have built the same node: the first one counts
             entry = Interned._table.get(key)
@@ -109,7 +113,8 @@ class Node(metaclass=Interned):
         """Called once, when the node has become the one of its kind."""
 
     def _set(self, **derived: Any) -> None:
-        cast(Any, self.__dict__).update(derived)
+        for name, value in derived.items():
+            _assign(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}; build a new one instead")
@@ -128,7 +133,7 @@ class Node(metaclass=Interned):
 
     def parts(self) -> tuple[Any, ...]:
         """The values of the fields, in order."""
-        return tuple([self.__dict__[f] for f in self.fields])
+        return tuple([getattr(self, f) for f in self.fields])
 
 
 class _Ref:
