@@ -478,7 +478,7 @@ def point(index: Set, at: int) -> Relation:
 
 def blocks(relation: Relation) -> list[list[Relation]]:
     """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
-    if isinstance(relation, Beside) and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+    if isinstance(relation, Beside) and relation.members and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
         return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
     sources, targets = boxes(relation.source), boxes(relation.target)
     if isinstance(relation, Diagonal) and relation.source is relation.target:
