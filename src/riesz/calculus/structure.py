@@ -94,52 +94,32 @@ def _map(t: Map, x: Tree, lead: Shape, D: Any) -> Rule:
             raise TypeError(f"not an index set: {t.index!r}")
 
 
-def _transposed(rows: tuple[Tree, ...], index: Set) -> Tree:
-    """A tuple of trees over X → the tree over X of tuples."""
-    if index.box is not None:
-        return rows
-    if isinstance(index, Plus):
-        return tuple([_transposed(tuple([r[i] for r in rows]), s) for i, s in enumerate(index.summands)])
-    first, *rest = cast(Product, index).factors
-    if first.box is not None:
-        return _transposed(rows, Product(tuple(rest)))
-    after = Product(tuple(rest))
-    match first:
-        case Plus(summands=parts):
-            return tuple([_transposed(tuple([r[i] for r in rows]), Product((s, after))) for i, s in enumerate(parts)])
-        case _:
-            return _transposed(rows, Product((*cast(Product, first).factors, *rest)))
-
-
-def _untransposed(tree: Tree, index: Set, count: int) -> tuple[Tree, ...]:
-    """The inverse of `_transposed`."""
-    if index.box is not None:
-        return tree
-    if isinstance(index, Plus):
-        columns = [_untransposed(x, s, count) for x, s in zip(tree, index.summands, strict=True)]
-        return tuple([tuple([c[i] for c in columns]) for i in range(count)])
-    first, *rest = cast(Product, index).factors
-    if first.box is not None:
-        return _untransposed(tree, Product(tuple(rest)), count)
-    after = Product(tuple(rest))
-    match first:
-        case Plus(summands=parts):
-            columns = [_untransposed(x, Product((s, after)), count) for x, s in zip(tree, parts, strict=True)]
-            return tuple([tuple([c[i] for c in columns]) for i in range(count)])
-        case _:
-            return _untransposed(tree, Product((*cast(Product, first).factors, *rest)), count)
-
-
 def _zip(t: Zip, x: Tree, lead: Shape, D: Any) -> Tree:
+    """Component by component, each over X → over X, each a row of components: a permutation of leaves."""
     first = t.space.summands[0]
-    return _transposed(x, first.index) if isinstance(first, Copower) else tuple(zip(*x, strict=True))
+    if not isinstance(first, Copower):
+        return tuple(zip(*x, strict=True))
+    given, order = leaves_of(x), _zipped_order(t.space, first.index)
+    return t.codomain.tree([given[i] for i in order])
 
 
 def _unzip(t: Unzip, x: Tree, lead: Shape, D: Any) -> Tree:
     first, count = t.space.summands[0], len(t.space.summands)
-    if isinstance(first, Copower):
-        return _untransposed(x, first.index, count)
-    return tuple(zip(*x, strict=True)) if x else ((),) * count
+    if not isinstance(first, Copower):
+        return tuple(zip(*x, strict=True)) if x else ((),) * count
+    order = _zipped_order(t.space, first.index)
+    back: list[Any] = [None] * len(order)
+    for i, leaf in zip(order, leaves_of(x), strict=True):
+        back[i] = leaf
+    return t.codomain.tree(back)
+
+
+def _zipped_order(space: DirectSum, index: Set) -> list[int]:
+    """Where each leaf of the zipped value comes from: box by box instead of component by component."""
+    widths = [len(cast(Copower, s).base.leaves) for s in space.summands]
+    parts = len(boxes(index))
+    starts = [parts * sum(widths[:i]) for i in range(len(widths))]
+    return [starts[i] + box * w + j for box in range(parts) for i, w in enumerate(widths) for j in range(w)]
 
 
 def _project(t: Project, x: Tree, lead: Shape, D: Any) -> Tree:
