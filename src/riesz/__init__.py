@@ -6,8 +6,8 @@
 """
 
 from . import relations
-from .api import derive, dual, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
-from .errors import IndexSetError, LinearityError, RelationError, RieszError, SpaceError, VectorError
+from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
+from .errors import DomainError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
@@ -70,6 +70,7 @@ from .terms.primitives import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "DomainError",
     "IndexSetError",
     "LinearMap",
     "LinearityError",
@@ -80,6 +81,7 @@ __all__ = [
     "Set",
     "Space",
     "SpaceError",
+    "TraceError",
     "VectorError",
     "Zero",
     "absolute",
@@ -110,6 +112,7 @@ __all__ = [
     "explain",
     "expm1",
     "fork",
+    "function",
     "grad",
     "hadamard",
     "hessian",

@@ -1,4 +1,4 @@
-"""What people call: evaluate, linearize, derive, grad, jvp, vjp, jacobian, hessian, hvp."""
+"""What people call: function, evaluate, linearize, derive, grad, jvp, vjp, jacobian, hessian, hvp. Combinators and Python functions alike."""
 
 from __future__ import annotations
 
@@ -7,23 +7,60 @@ from typing import Any, cast
 
 import numpy as np
 
-from .calculus.derive import affine_numbers, affine_program, derive_program, lower, reverse_numbers
+from .calculus.derive import affine_program, reverse_numbers
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
 from .calculus.interpret import interpret
-from .calculus.products import metric
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
-from .layout import INVERSE
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
-from .programs.program import Program, outputs
 from .spaces import R, Space, direct_sum, space_of
+from .syntax.functions import Aval, Function, as_function, numbers_of
+from .syntax.points import Point, TermPoint, point
+from .syntax.symbolic import SymbolicMap, present, traced_element
+from .syntax.text import parse
+from .syntax.traced import FLOAT, Traced, slot_of
+from .syntax.trees import flatten
 from .terms.bilinear import Inner, Section
 from .terms.core import Arrow, Term
 from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
+
+
+def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """A function riesz can look into: from a Python function (NumPy code inside), a combinator, or a text. Also a decorator.
+
+    It runs once per kind of arguments on arrays that are not known yet; results are computed from the program that leaves behind.
+    Arguments named static, and those that are neither floats nor arrays, are part of the kind.
+
+    >>> import numpy as np, riesz as rz
+    >>> @rz.function
+    ... def f(x):
+    ...     return np.sum(np.sin(x) ** 2)
+    >>> rz.grad(f)(np.array([0.0, np.pi / 4]))
+    array([0., 1.])
+    >>> rz.function("x, y -> x * sin(y)")(2.0, 0.0)
+    0.0
+    """
+    if f is None:
+        return lambda g: function(g, static_argnums=static_argnums, static_argnames=static_argnames)
+    if isinstance(f, Function) and not static_argnums and not static_argnames:
+        return f
+    if isinstance(f, str):
+        return Function(parse(f), name=f)
+    if isinstance(f, Arrow):
+        return Function(f, name=str(f))
+    return Function(_callable(f), static_argnums, static_argnames)
+
+
+def _callable(f: Any) -> Any:
+    if isinstance(f, str):
+        return function(f)
+    if not callable(f):
+        raise SpaceError(f"expected a function: a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x -> sin(x)'; got {f!r}")
+    return f
 
 
 def _arrow(f: Any) -> Arrow:
@@ -32,55 +69,94 @@ def _arrow(f: Any) -> Arrow:
     raise SpaceError(f"expected a function in combinatory form, such as rz.sin @ rz.proj(0); got {f!r}")
 
 
-def _typed(f: Any, args: tuple[Any, ...], space: Space | None = None) -> tuple[Term, list[Any]]:
-    """A function at the space of its arguments, and the leaves of the arguments."""
-    arrow = _arrow(f)
-    if space is None:
-        space = arrow.domain if isinstance(arrow, Term) else space_of(args[0] if len(args) == 1 else tuple(args))
-    term = fit(arrow, space)
-    return term, term.domain.open(as_element(args, term.domain))
-
-
 def evaluate(f: Any, *args: Any) -> Any:
     """f(x)."""
-    term, leaves = _typed(f, args)
-    result = interpret(term, term.domain.tree(leaves), NUMBERS)
-    return term.codomain.wrap(leaves_of(result))
+    if not isinstance(f, Arrow):
+        return as_function(_callable(f))(*args)
+    if any([isinstance(x, Traced) for x in flatten(args)[0]]):
+        return _written_term(f, args)
+    at = TermPoint(f, args, None)
+    result = interpret(at.term, at.domain.tree(at.leaves), NUMBERS)
+    return at.codomain.wrap(leaves_of(result))
 
 
-def linearize(f: Any, *args: Any, space: Space | None = None) -> tuple[Any, LinearMap]:
+def _written_term(f: Arrow, args: tuple[Any, ...]) -> Any:
+    """A combinator applied to traced arrays: its steps are written into the trace."""
+    tree, space, home = traced_element(args)
+    term = fit(f, f.domain if isinstance(f, Term) and not space.leaves else space)
+    return present(term.codomain, [Traced(home, s) for s in leaves_of(interpret(term, tree, home))])
+
+
+def _point(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, space: Space | None, has_aux: bool, what: str) -> TermPoint | Point:
+    return point(f if isinstance(f, Arrow) else _callable(f), args, kwargs, argnums, space, has_aux, what)
+
+
+def linearize(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
     """f^[1](x): the value f(x) and the derivative f'(x) as a LinearMap, by affine interpretation (Figure 1).
+
+    Several arguments are a point of their direct sum; those without floats are parameters.
 
     >>> import riesz as rz
     >>> y, L = rz.linearize(rz.ln @ rz.sin, 1.0)
     >>> L.H(1.0) == rz.grad(rz.ln @ rz.sin)(1.0)
     True
     """
-    term, leaves = _typed(f, args, space)
-    values, tape = affine_numbers(term, leaves)
-    return term.codomain.wrap(values), LinearMap(term.domain, term.codomain, tape)
+    return _linearized(_point(f, args, kwargs, None, space, False, "a derivative"))
 
 
-def linearize_adjoint(f: Any, *args: Any, space: Space | None = None) -> tuple[Any, LinearMap]:
+def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
+    """The value and the derivative there."""
+    if at.home is not None:
+        assert isinstance(at, Point)
+        slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
+        return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots)
+    values, tape = at.affine()
+    return at.wrap(_owned(at, values)), LinearMap(at.domain, at.codomain, tape)
+
+
+def _owned(at: TermPoint | Point, values: list[Any]) -> list[Any]:
+    return values if isinstance(at, TermPoint) else [own(v, a) for v, a in zip(values, at.record.outputs, strict=True)]
+
+
+def own(x: Any, aval: Aval) -> Any:
+    """A result in its type, which the caller may write to."""
+    from .vectors import dense
+
+    value = dense(x)
+    if not aval.shape:
+        scalar = np.asarray(value, aval.dtype)[()]
+        return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
+    array = np.asarray(value, aval.dtype)
+    return array if array.flags.writeable and array.base is None else array.copy()
+
+
+def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
     """f^[1r](x): the value f(x) and the adjoint derivative f'(x)* : W ⊸ V (Figure 2): the linear steps f^[1] writes, read from the end."""
-    y, L = linearize(f, *args, space=space)
+    y, L = linearize(f, *args, space=space, **kwargs)
     return y, L.H
 
 
-def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, space: Space | None = None) -> Callable[..., Any]:
-    """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`."""
-    arrow = _arrow(f)
+def value_and_grad(
+    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None
+) -> Callable[..., Any]:
+    """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component."""
+    f = f if isinstance(f, Arrow) else _callable(f)
 
-    def both(*args: Any) -> tuple[Any, Any]:
-        term, leaves = _typed(arrow, args, space)
-        if term.codomain is not R:
-            raise SpaceError(f"a gradient needs a function into ℝ; {term} ends in {term.codomain} (jacobian takes any codomain)")
-        values, tape = affine_numbers(term, leaves)
+    def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
+        if at.codomain is not R:
+            raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
+        if at.home is not None:
+            assert isinstance(at, Point)
+            found = at.write(at.gradient(), at.avals)
+            return at.wrap(at.value()), at.presented(found)
+        values, tape = at.affine()
         found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
-        zeros = [NUMBERS.zeros(leaf.shape) for leaf in term.domain.leaves]
-        raised = term.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
-        gradient = term.domain.wrap(raised)
-        return term.codomain.wrap(values), _chosen(gradient, argnums, len(args))
+        zeros = [NUMBERS.zeros(leaf.shape) for leaf in at.domain.leaves]
+        raised = at.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
+        if isinstance(at, TermPoint):
+            return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
+        return at.wrap(_owned(at, values)), at.presented([own(c, a) for c, a in zip(raised, at.avals, strict=True)])
 
     return both
 
@@ -100,24 +176,31 @@ def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) ->
         raise SpaceError(f"argnums={argnums!r}, but there are {count} arguments") from None
 
 
-def grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, space: Space | None = None) -> Callable[..., Any]:
+def grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
     """∇f, the gradient of a function into ℝ: the Riesz representative of f'(x) in the inner product of f's domain.
 
     With several arguments, the gradient in the first (or those in `argnums`); with one, the gradient in all of it.
-    `space` gives the domain another inner product.
+    `space` gives the domain another inner product. With `has_aux`, f gives (value, aux) and ∇f (gradient, aux).
 
-    >>> import riesz as rz
+    >>> import numpy as np, riesz as rz
+    >>> rz.grad(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
     >>> x, y = rz.proj(0), rz.proj(1)
     >>> f = rz.ln @ x + x * y - rz.sin @ y
     >>> rz.grad(f)((2.0, 5.0))[0]
     5.5
     """
-    both = value_and_grad(f, argnums, space=space)
-    return lambda *args: both(*args)[1]
+    both = value_and_grad(f, argnums, has_aux=has_aux, space=space)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """f(x) and f'(x)(dx), by dual numbers.
+    """f(x) and f'(x)(dx).
 
     >>> import riesz as rz
     >>> rz.jvp(rz.power(2), (3.0,), (1.0,))
@@ -125,21 +208,38 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     """
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple):
         raise VectorError("jvp takes a tuple of arguments and a tuple of differentials: jvp(f, (x,), (dx,))")
-    term, leaves = _typed(f, primals)
-    moves = term.domain.open(as_element(tangents, term.domain))
-    duals = [DualNumber(v, d) for v, d in zip(leaves, moves, strict=True)]
-    result = leaves_of(interpret(term, term.domain.tree(duals), Dual()))
-    return term.codomain.wrap([r.value for r in result]), term.codomain.wrap([r.differential for r in result])
+    if isinstance(f, Arrow) and not any([isinstance(x, Traced) for x in flatten((primals, tangents))[0]]):
+        return _dual(f, primals, tangents)
+    if len(primals) != len(tangents):
+        raise VectorError(f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due")
+    y, L = _linearized(_point(f, primals, {}, tuple(range(len(primals))), None, False, "a derivative"))
+    return y, L(tuple(tangents))
 
 
-def vjp(f: Any, *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """f(x) and the function w ↦ f'(x)*(w)."""
-    y, L = linearize(f, *primals)
-    return y, lambda w: L.H(w)
+def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Forward mode of a combinator, by dual numbers."""
+    at = TermPoint(f, primals, None)
+    moves = at.domain.open(as_element(tangents, at.domain))
+    duals = [DualNumber(v, d) for v, d in zip(at.leaves, moves, strict=True)]
+    result = leaves_of(interpret(at.term, at.domain.tree(duals), Dual()))
+    return at.codomain.wrap([r.value for r in result]), at.codomain.wrap([r.differential for r in result])
 
 
-def jacobian(f: Any, argnums: int | None = None, *, space: Space | None = None) -> Callable[..., LinearMap]:
-    """f', the derivative as a function that gives LinearMaps; with several arguments, in the one at argnums (None: all together).
+def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """f(x) and the function w ↦ f'(x)*(w); of a Python function it gives one cotangent per argument, as a tuple, as in JAX."""
+    if isinstance(f, Arrow):
+        y, L = linearize(f, *primals)
+        return y, lambda w: L.H(w)
+    at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
+    y, L = _linearized(at)
+    back = lambda w: L.H(w)  # noqa: E731
+    return (y[0], back, y[1]) if has_aux else (y, back)
+
+
+def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
+    """f', the derivative as a function that gives LinearMaps.
+
+    Of a Python function of several arguments, the derivative in the first, or those in `argnums`, as in JAX; of a combinator in all together.
 
     >>> import riesz as rz, numpy as np
     >>> x = rz.proj
@@ -148,17 +248,24 @@ def jacobian(f: Any, argnums: int | None = None, *, space: Space | None = None) 
     array([[ 1.,  1.,  0.],
            [-2.,  0.,  4.]])
     """
-    arrow = _arrow(f)
+    f = f if isinstance(f, Arrow) else _callable(f)
 
-    def at(*args: Any) -> LinearMap:
-        _, L = linearize(arrow, *args, space=space)
-        if argnums is None or len(args) == 1:
-            return L
-        if isinstance(cast(Any, argnums), tuple) or not -len(args) <= argnums < len(args):
-            raise SpaceError(f"argnums={argnums!r}: jacobian takes the number of one of {len(args)} arguments, or None for all")
-        return L @ Inject(L.domain, int(argnums) % len(args))
+    def at(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(f, Arrow):
+            return _term_jacobian(f, args, argnums, space)
+        y, L = _linearized(_point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative"))
+        return (L, y[1]) if has_aux else L
 
     return at
+
+
+def _term_jacobian(f: Arrow, args: tuple[Any, ...], argnums: Any, space: Space | None) -> Any:
+    _, L = linearize(f, *args, space=space)
+    if argnums is None or len(args) == 1:
+        return L
+    if isinstance(argnums, tuple) or not -len(args) <= argnums < len(args):
+        raise SpaceError(f"argnums={argnums!r}: jacobian takes the number of one of {len(args)} arguments, or None for all")
+    return L @ Inject(L.domain, int(argnums) % len(args))
 
 
 def dual(v: Any, space: Space | None = None) -> LinearMap:
@@ -185,39 +292,49 @@ def undual(covector: LinearMap | Term) -> Any:
     return f.H(1.0)
 
 
-def gradient_program(term: Term) -> Program:
-    """∇f as a program, for a function into ℝ with a Euclidean domain: the adjoint program at dy = 1."""
-    if term.codomain is not R:
-        raise SpaceError(f"a gradient needs a function into ℝ; {term} ends in {term.codomain}")
-    parts = derive_program(lower(term))
-    fixed = Program()
-    xs = [fixed.input(leaf.shape) for leaf in term.domain.leaves]
-    slots = outputs(parts.adjoint, fixed, [*xs, fixed.const(1.0)])
-    slots = metric(slots, term.domain, INVERSE, fixed)
-    return fixed.prune(xs, slots)
-
-
-def hessian(f: Any, *, space: Space | None = None) -> Callable[..., LinearMap]:
-    """∇²f, the derivative of the gradient, as a function that gives LinearMaps V ⊸ V.
+def hessian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
+    """∇²f, the derivative of the gradient, as a function that gives LinearMaps V ⊸ V; `argnums` as for `jacobian`.
 
     >>> import riesz as rz
     >>> rz.hessian(rz.proj(0) * rz.proj(1))((2.0, 3.0)).to_dense()
     array([[0., 1.],
            [1., 0.]])
     """
-    arrow = _arrow(f)
+    f = f if isinstance(f, Arrow) else _callable(f)
 
-    def at(*args: Any) -> LinearMap:
-        term, leaves = _typed(arrow, args, space)
-        _, tape = affine_program(gradient_program(term), leaves)
-        return LinearMap(term.domain, term.domain, tape)
+    def at(*args: Any, **kwargs: Any) -> Any:
+        here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a Hessian")
+        L = _second(here)
+        return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
     return at
 
 
+def _second(at: TermPoint | Point) -> Any:
+    """The derivative of the gradient."""
+    gradient = at.gradient()
+    if at.home is not None:
+        assert isinstance(at, Point)
+        from .calculus.derive import derive_program
+
+        key = ("∇²", tuple(at.moving), at.domain, at.main)
+        if key not in at.record.derived:
+            at.record.derived[key] = derive_program(gradient, at.moving).derivative
+        slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
+        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots)
+    leaves = at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves)
+    _, tape = affine_program(gradient, leaves, at.moving)
+    return LinearMap(at.domain, at.domain, tape)
+
+
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """∇²f(x)(dx)."""
-    return hessian(f)(*primals)(*tangents)
+    """∇²f(x)(dx); with several arguments, that of f on their direct sum, as a tuple."""
+    if isinstance(f, Arrow):
+        return hessian(f)(*primals)(*tangents)
+    if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple) or len(primals) != len(tangents):
+        raise VectorError("hvp takes a tuple of arguments and a tuple of as many differentials: hvp(f, (x,), (dx,))")
+    argnums: Any = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return hessian(f, argnums)(*primals)(*tangents)
 
 
 def derive(f: Any, *spaces: Space) -> Derivation:
@@ -234,13 +351,31 @@ def derive(f: Any, *spaces: Space) -> Derivation:
 
 
 def typed(f: Any, *spaces: Space) -> Term:
-    """A function as a term with the given domain."""
-    arrow = _arrow(f)
+    """A function as a term with the given domain; a Python function is traced there."""
     for s in spaces:
         if not isinstance(cast(Any, s), Space):
             raise SpaceError(f"expected a space, such as rz.R ** rz.seg(3); got {s!r} (rz.space_of(value) is the space of a value)")
+    if not isinstance(f, Arrow):
+        return _term_of(as_function(_callable(f)), spaces)
     if not spaces:
-        if not isinstance(arrow, Term):
-            raise SpaceError(f"{arrow} fits many spaces: say which, as in derive(f, rz.R ** rz.seg(3))")
-        return arrow
-    return fit(arrow, spaces[0] if len(spaces) == 1 else direct_sum(*spaces))
+        if not isinstance(f, Term):
+            raise SpaceError(f"{f} fits many spaces: say which, as in derive(f, rz.R ** rz.seg(3))")
+        return f
+    return fit(f, spaces[0] if len(spaces) == 1 else direct_sum(*spaces))
+
+
+def _term_of(f: Function, spaces: tuple[Space, ...]) -> Term:
+    """A Python function in combinatory form."""
+    from .programs.terms import to_term
+    from .syntax.functions import result_space
+    from .terms.open import bridged
+
+    if not spaces:
+        raise SpaceError(f"{f.name} is a Python function: say at which spaces, as in derive(f, rz.R ** rz.seg(3))")
+    record, _ = f.record_at(spaces)
+    codomain = result_space(record, "a derivative")
+    term = to_term(record.program)
+    domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
+    inner = term if term.domain is domain else bridged(domain, term.domain)
+    whole = term if inner is term else term @ inner
+    return whole if whole.codomain is codomain else bridged(whole.codomain, codomain) @ whole

@@ -96,7 +96,7 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
         charge(math.prod(sizes.values()))
     summed = [label for label in la if label in in_b and label not in kept]
     if not summed:
-        return _spread(a, la, out) * _spread(b, lb, out)
+        return spread(a, la, out) * spread(b, lb, out)
     batch = [label for label in out if label in in_a and label in in_b]
     if not batch:
         axes = ([la.index(s) for s in summed], [lb.index(s) for s in summed])
@@ -117,7 +117,7 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
     return product if have == out else product.transpose([have.index(label) for label in out])
 
 
-def _spread(a: Array, labels: Labels, out: Labels) -> Array:
+def spread(a: Array, labels: Labels, out: Labels) -> Array:
     """Axes in the order of out, size 1 where a label is missing: ready for NumPy's broadcasting."""
     if labels == out:
         return a

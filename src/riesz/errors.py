@@ -21,5 +21,13 @@ class RelationError(RieszError, ValueError):
     """A relation mentions something outside the sets it is a relation on."""
 
 
+class TraceError(RieszError, TypeError):
+    """NumPy code does something with a traced array that has no derivative, or that riesz does not know."""
+
+
+class DomainError(RieszError, ValueError):
+    """A primitive was evaluated outside its domain, inside `check_domain()`."""
+
+
 class IndexSetError(RieszError, ValueError):
     """An index is not an element of the index set it was given for."""

@@ -1,18 +1,19 @@
 """The operations a program's steps are made of. Each knows its result's shape, how it runs, and its transpose.
 
 What an op means for differentiation is its kind: a `Linear` op is linear in all its arguments together, a `Multilinear` one
-in each of them apart, an `Elementwise` one is a named primitive p^X. Nothing else is ever needed.
+in each of them apart, an `Elementwise` one is a named primitive p^X. Ops that hide a function of somebody else are in opaque.py.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .contractions import charge, number, pair, single
+from .contractions import spread as _spread
 from .errors import RelationError
 from .interning import Node
 from .relations import Relation
@@ -53,6 +54,21 @@ class Linear(Op):
         raise NotImplementedError
 
 
+class Single(Linear):
+    """Linear in one argument, with an adjoint that is an op again."""
+
+    def turned(self, shape: Shape) -> Op:
+        """The adjoint, into arrays of the given shape."""
+        raise NotImplementedError
+
+    def only(self, which: tuple[int, ...]) -> Op:
+        return self
+
+    def lifted(self, n: int) -> Op:
+        """The same op under one more leading axis of length n."""
+        raise NotImplementedError
+
+
 class Multilinear(Op):
     """Linear in each argument while the others stay fixed."""
 
@@ -76,13 +92,17 @@ class Elementwise(Op):
         return self.primitive.run(*whole) if any([np.ndim(x) for x in whole]) else self.primitive.run(*[dense(x) for x in xs])
 
 
+# Note [Strong]: a selection (where, max, clip) is a product with zeros that annihilate whatever they meet, nan and inf included. `strong`
+# lists the arguments with such zeros: where one of them is 0 the product is 0. A cotangent that came through a selection is strong too
+# (calculus/reverse.py), so what a branch not taken does to its coefficients is never seen. Numbers are inspected only if some are not finite.
 class Contraction(Multilinear):
-    """Σ over labels of a product: one tuple of labels per argument, the labels of the result, and the sizes of
-    labels that occur in the result only (axes of ones)."""
+    """Σ over labels of a product: one tuple of labels per argument, the labels of the result, the sizes of labels that occur in the
+    result only (axes of ones), and the arguments whose zeros are strong."""
 
     labels: tuple[Labels, ...]
     out: Labels
     extra: tuple[tuple[int, int], ...] = ()
+    strong: tuple[int, ...] = ()
 
     def check(self) -> None:
         lost = [label for label, _ in self.extra if label not in self.out or any([label in ls for ls in self.labels])]
@@ -113,7 +133,11 @@ class Contraction(Multilinear):
         labels = (*self.labels[:k], self.out, *self.labels[k + 1 :])
         out = self.labels[k]
         extra = {label: sizes[label] for label in out if not any(label in ls for ls in labels)}
-        return contraction(labels, out, extra)
+        return contraction(labels, out, extra, tuple([i for i in self.strong if i != k]))
+
+    def strongly(self, k: int) -> Contraction:
+        """The same with strong zeros in argument k."""
+        return self if k in self.strong or len(self.labels) == 1 else contraction(self.labels, self.out, dict(self.extra), (*self.strong, k))
 
     @cached_property
     def trivial(self) -> bool:
@@ -123,7 +147,7 @@ class Contraction(Multilinear):
     @cached_property
     def swapped(self) -> Contraction:
         """The same product with its two arguments exchanged."""
-        return contraction(self.labels[::-1], self.out, dict(self.extra))
+        return contraction(self.labels[::-1], self.out, dict(self.extra), tuple([1 - i for i in self.strong]))
 
     @cached_property
     def _kernel(self) -> Callable[..., Any]:
@@ -151,6 +175,8 @@ class Contraction(Multilinear):
         return pair(a, self.labels[0], b, self.labels[1], self.out)
 
     def run(self, *xs: Any) -> Any:
+        if self.strong:
+            return self._selected([dense(x) for x in xs])
         for x in xs:
             if type(x) is Formal:
                 return self._formal(xs)
@@ -160,6 +186,37 @@ class Contraction(Multilinear):
             if math.prod(self.result(tuple(shapes))) >= total and total:
                 return self._formal(xs)
         return self._kernel(*xs) if self.out else number(self._kernel(*xs))
+
+    def _selected(self, xs: list[Any]) -> Any:
+        """With strong zeros: masks select; other factors are multiplied plainly where everything is finite."""
+        labels, strong = list(self.labels), list(self.strong)
+        for i in self.strong:
+            if np.asarray(xs[i]).dtype.kind != "b":
+                continue
+            strong.remove(i)
+            at = next((j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None)
+            if at is None:
+                kind = np.result_type(*[x for j, x in enumerate(xs) if j != i])
+                xs[i], strong = np.asarray(xs[i], kind), [*strong, i]
+            else:
+                xs[at] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[at]), xs[at], 0)
+                labels[i], xs[i] = (), 1.0
+        kept = [i for i, x in enumerate(xs) if not (type(x) is float and x == 1.0 and not labels[i])] or [0]
+        plain = contraction(tuple([labels[i] for i in kept]), self.out, dict(self.extra))
+        if not strong or all([bool(np.isfinite(x).all()) for x in xs]):
+            result = plain.run(*[xs[i] for i in kept])
+            return number(result) if not self.out else result
+        every = tuple(dict.fromkeys([label for ls in labels for label in ls]))
+        sizes = {**dict(self.extra), **{label: n for ls, x in zip(labels, xs, strict=True) for label, n in zip(ls, np.shape(x), strict=True)}}
+        distinct = [tuple([label for label in every if label in ls]) for ls in labels]
+        shown = [_spread(single(np.asarray(x), ls, ds, sizes), ds, every) for x, ls, ds in zip(xs, labels, distinct, strict=True)]
+        dead = np.logical_or.reduce(np.broadcast_arrays(*[shown[i] == 0 for i in strong]))
+        with np.errstate(invalid="ignore"):
+            product = shown[0]
+            for x in shown[1:]:
+                product = product * x
+        total = single(np.where(dead, 0, product), every, self.out, sizes)
+        return total if self.out else number(total)
 
     @cached_property
     def _expands(self) -> bool:
@@ -185,25 +242,44 @@ def _product(a: Any, b: Any) -> Any:
     return a * b
 
 
-def contraction(labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None) -> Contraction:
+def contraction(labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None, strong: tuple[int, ...] = ()) -> Contraction:
     """A contraction with its labels renamed in order of appearance."""
-    return _contraction(labels, out, tuple(extra.items()) if extra else ())
+    return _contraction(labels, out, tuple(extra.items()) if extra else (), strong)
 
 
 @lru_cache(maxsize=4096)
-def _contraction(labels: tuple[Labels, ...], out: Labels, extra: tuple[tuple[int, int], ...]) -> Contraction:
+def _contraction(labels: tuple[Labels, ...], out: Labels, extra: tuple[tuple[int, int], ...], strong: tuple[int, ...]) -> Contraction:
     names: dict[int, int] = {}
     renamed = tuple([tuple([names.setdefault(label, len(names)) for label in ls]) for ls in labels])
     result = tuple([names.setdefault(label, len(names)) for label in out])
     rest = tuple(sorted([(names.setdefault(label, len(names)), n) for label, n in extra]))
-    return Contraction(renamed, result, rest)
+    return Contraction(renamed, result, rest, tuple(sorted(set(strong))))
 
 
-@cache
-def times(ndim: int) -> Contraction:
-    """The pointwise product of two arrays of one shape."""
-    axes = tuple(range(ndim))
-    return Contraction((axes, axes), axes, ())
+@lru_cache(maxsize=4096)
+def product(left: Shape, right: Shape, strong: tuple[int, ...] = ()) -> Contraction:
+    """The pointwise product of two arrays, broadcast as in NumPy: an axis of size 1 against a longer one has a label of its own."""
+    shape = np.broadcast_shapes(left, right)
+    labels = (_aligned(left, shape, len(shape)), _aligned(right, shape, 2 * len(shape)))
+    used = {label for ls in labels for label in ls}
+    return contraction(labels, tuple(range(len(shape))), {i: n for i, n in enumerate(shape) if i not in used}, strong)
+
+
+def _aligned(small: Shape, big: Shape, fresh: int) -> Labels:
+    shift = len(big) - len(small)
+    return tuple([i + shift if n == big[i + shift] else fresh + i for i, n in enumerate(small)])
+
+
+def broadcast(small: Shape, big: Shape) -> Contraction:
+    """The contraction that broadcasts an array as NumPy does."""
+    labels = _aligned(small, big, len(big))
+    return contraction((labels,), tuple(range(len(big))), {i: n for i, n in enumerate(big) if i not in labels})
+
+
+def unbroadcast(big: Shape, small: Shape) -> Contraction:
+    """The adjoint of broadcasting: sum over what was repeated."""
+    labels = _aligned(small, big, len(big))
+    return contraction((tuple(range(len(big))),), labels, {label: 1 for label in labels if label >= len(big)})
 
 
 class Combination(Linear):
@@ -269,79 +345,39 @@ class Reduction(Linear):
         return first.reshape(shape) if shape else number(first.reshape(()))
 
 
-class Form(Node):
-    """A user's linear or bilinear function by its form: ⟨f(v), w⟩, or ⟨u ⋄ v, w⟩. `solve[i]` computes leg i from the others.
+class Reshape(Single):
+    """The same numbers in row-major order under another shape: a regrouping of indices, unitary."""
 
-    The legs of a bilinear function are u, v, w; those of a linear one v, w. All transposes are other legs of the same form.
-    """
+    shape: Shape
 
-    name: str
-    legs: tuple[Any, ...]  # one space per leg
-    solve: tuple[Any, ...]  # one Python function per leg (None: cannot be computed)
-    batched: bool  # whether the functions accept leading axes
-
-
-class Declared(Op):
-    """Leg `target` of a declared form as a function of the others; its leaves are fetched with `Get`."""
-
-    form: Form
-    target: int
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """The legs given as arguments."""
-        return tuple([i for i in range(len(self.form.legs)) if i != self.target])
-
-    def result(self, shapes: tuple[Shape, ...]) -> Any:
-        lead = self.lead(shapes)
-        return tuple([(*lead, *leaf.shape) for leaf in self.form.legs[self.target].leaves])
-
-    def lead(self, shapes: tuple[Shape, ...]) -> Shape:
-        """The leading axes of the arguments."""
-        leaves = [leaf for leg in self.sources for leaf in self.form.legs[leg].leaves]
-        return shapes[0][: len(shapes[0]) - len(leaves[0].shape)] if shapes else ()
-
-    def leg_slices(self) -> list[tuple[int, slice]]:
-        """Which of the flat arguments belong to which leg."""
-        found: list[tuple[int, slice]] = []
-        at = 0
-        for leg in self.sources:
-            n = len(self.form.legs[leg].leaves)
-            found.append((leg, slice(at, at + n)))
-            at += n
-        return found
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return self.shape
 
     def run(self, *xs: Any) -> Any:
-        solve = self.form.solve[self.target]
-        if solve is None:
-            raise TypeError(f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections")
-        flat = [dense(x) for x in xs]
-        given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
-        lead = self.lead(tuple([np.shape(x) for x in flat]))
-        target = self.form.legs[self.target]
-        space = target if not lead else _lifted(target, lead)
-        return tuple(space.open(solve(*given)))
+        return np.reshape(dense(xs[0]), self.shape) if self.shape else number(np.reshape(dense(xs[0]), ()))
+
+    def turned(self, shape: Shape) -> Op:
+        return Reshape(shape)
+
+    def lifted(self, n: int) -> Op:
+        return Reshape((n, *self.shape))
 
 
-def _shape_free(space: Any, leaves: list[Any]) -> Any:
-    from .layout import build
+class Cast(Single):
+    """The same numbers in another floating-point type, and back."""
 
-    return build(space.code, leaves, lambda branch, parts: branch.make(parts))
+    source: Any  # dtypes
+    target: Any
 
-
-def _lifted(space: Any, lead: Shape) -> Any:
-    from .spaces import Copower, real_index
-
-    return Copower(space, real_index(lead))
-
-
-class Get(Op):
-    """One leaf of a declared function's result."""
-
-    at: int
-
-    def result(self, shapes: tuple[Any, ...]) -> Shape:
-        return shapes[0][self.at]
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return shapes[0]
 
     def run(self, *xs: Any) -> Any:
-        return xs[0][self.at]
+        x = dense(xs[0])
+        return x.astype(self.target, copy=False) if isinstance(x, np.ndarray) and cast(Any, x).ndim else number(self.target.type(x))
+
+    def turned(self, shape: Shape) -> Op:
+        return Cast(self.target, self.source)
+
+    def lifted(self, n: int) -> Op:
+        return self

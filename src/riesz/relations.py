@@ -257,6 +257,45 @@ class Place(Relation):
         return one * 0, one * self.at, one
 
 
+class Range(Relation):
+    """{(start + step·k, k)}: red takes a slice, a view; `turned`, {(k, start + step·k)}: red puts one into zeros."""
+
+    start: int
+    step: int
+    turned: bool = False
+
+    def check(self) -> None:
+        long, short = (self.target, self.source) if self.turned else (self.source, self.target)
+        ends = np.array([self.start, self.start + self.step * (short.size - 1)]) if short.size else np.zeros(0, np.intp)
+        _within(ends, long, "the slice")
+
+    @property
+    def converse(self) -> Relation:
+        return Range(self.target, self.source, self.start, self.step, not self.turned)
+
+    def _slice(self, count: int) -> slice:
+        end = self.start + self.step * count
+        return slice(self.start, None if end < 0 else end, self.step) if count else slice(0, 0)
+
+    def reduce(self, v: Array) -> Array:
+        if not self.turned:
+            return v[:, self._slice(self.target.size)]
+        total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
+        self.reduce_into(total, v)
+        return total
+
+    def reduce_into(self, total: Array, v: Array) -> None:
+        if self.turned:
+            total[:, self._slice(self.source.size)] += v
+        else:
+            total += self.reduce(v)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        short = np.arange(self.source.size if self.turned else self.target.size)
+        long = self.start + self.step * short
+        return (short, long, np.ones_like(short)) if self.turned else (long, short, np.ones_like(short))
+
+
 class Triangular(Relation):
     """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false: prefix and suffix sums. No pair is stored."""
 

@@ -389,7 +389,7 @@ def space_of(value: Any) -> Space:
             parts = tuple(done[len(done) - v.arity :])
             del done[len(done) - v.arity :]
             done.append(DirectSum(Seg(v.arity), parts, v.form) if parts or v.form else zero_space)
-        elif (form_parts := _container(v)) is not None:
+        elif (form_parts := container(v)) is not None:
             form, parts = form_parts
             stack.append(_Close(len(parts), form))
             stack.extend(reversed(parts))
@@ -403,7 +403,8 @@ class _Close(NamedTuple):
     form: Form | None
 
 
-def _container(v: Any) -> tuple[Form | None, list[Any]] | None:
+def container(v: Any) -> tuple[Form | None, list[Any]] | None:
+    """The form and the parts of a tuple, list, dict, named tuple or dataclass; None for anything else."""
     if isinstance(v, tuple):
         names = getattr(cast(Any, v), "_fields", None)
         parts = list(cast("tuple[Any, ...]", v))

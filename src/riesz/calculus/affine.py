@@ -3,15 +3,25 @@
 A leaf of this domain is a pair of a value and a wire. A wire is a linear map from the domain of f, given by the step of the linear
 program that ends in it; `None` is the zero map. The chain rule and the parallel rule are the interpreter; the other rules are here.
 Over numbers the linear program has numbers for coefficients; over symbols its coefficients are slots of the same program.
+A step with several results has a dict of wires, one per result that moves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from ..ops import Combination, Declared, Elementwise, Get, Linear, Multilinear, Op, times
-from ..programs.program import Program, broadcast
+import numpy as np
+
+from ..errors import TraceError
+from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Take
+from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
+from ..programs.blocks import Block
+from ..programs.program import INPUT, Constant, Program
+from ..relations import Gather, freeze
+from ..sets import Seg
+from ..spaces import real_index
+from ..terms.primitives import UNKNOWN
 
 
 class Pair:
@@ -53,28 +63,41 @@ class Affine:
         if type(op) is Elementwise:
             return self._primitive(op, args)
         values = [a.value for a in args]
-        y = self.base.step(op, values)
         live = tuple([i for i, a in enumerate(args) if a.wire is not None])
-        if not live:
-            return Pair(y, None)  # a constant function of x
+        if not live or type(op) is Discrete:
+            return Pair(self.base.step(op, values), None)  # a constant function of x, or one that is constant between jumps
+        if isinstance(op, Block):
+            from .blocks import affine_block
+
+            return affine_block(self, op, args, live)
+        y = self.base.step(op, values)
         if isinstance(op, Linear):
             return Pair(y, self._linear(op, y, args, live))
+        if type(op) is Ruled:
+            return Pair(y, self._ruled(op, y, values, args, live))
         if isinstance(op, Multilinear):
             return Pair(y, self._multilinear(op, values, args, live))
         if isinstance(op, Get):
-            return Pair(y, self._sum([self.tape.step(op, (wire,)) for wire in args[0].wire]))
+            return Pair(y, args[0].wire.get(op.at))
+        if isinstance(op, Select):
+            return Pair(y, self._select(y, values, args))
         assert isinstance(op, Declared)
         return Pair(y, self._declared(op, values, args))
 
     def _linear(self, op: Linear, y: Any, args: Sequence[Pair], live: tuple[int, ...]) -> int:
         """h^[1](x) = (h(x), h)."""
         small = op if len(live) == len(args) else op.only(live)
-        wire = self.tape.step(small, [args[i].wire for i in live])
+        return self._wide(self.tape.step(small, [args[i].wire for i in live]), y)
+
+    def _wide(self, wire: int, y: Any) -> int:
+        """A wire in the shape of the value, where broadcasting made that larger."""
         shape = self.base.shape(y)
         return wire if self.tape.shape(wire) == shape else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
 
     def _multilinear(self, op: Multilinear, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> int:
         """⋄^[1](u, v) = (u ⋄ v, (u⋄) • π₁ + (⋄v) • π₀), for any number of arguments."""
+        if type(op) is Take and not op.batch and isinstance(values[1], (np.ndarray, np.integer)):
+            return self.tape.step(_gather(op, values[1], self.base.shape(values[0])), (args[0].wire,))
         wires: list[int] = []
         for i in live:
             wires.append(self.tape.step(op, [args[i].wire if j == i else self.lift(v) for j, v in enumerate(values)]))
@@ -84,18 +107,70 @@ class Affine:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
         if len(args) == 1:
             x = args[0]
+            if x.wire is None:
+                return Pair(self.base.step(op, (x.value,)), None)
             y, (slope,) = self.base.linearized(op, (x.value,))
-            return Pair(y, None if x.wire is None or slope is None else self._times(slope, x.wire))
+            return Pair(y, None if slope is None else self._times(slope, x.wire, ()))
+        if all([a.wire is None for a in args]):
+            return Pair(self.base.step(op, [a.value for a in args]), None)
         y, partials = self.base.linearized(op, [a.value for a in args])
-        wires = [self._times(d, a.wire) for d, a in zip(partials, args, strict=True) if a.wire is not None and d is not None]
-        return Pair(y, self._sum(wires))
+        strong = (0,) if op.primitive.rule.selects else ()
+        wires: list[int] = []
+        for i, (d, a) in enumerate(zip(partials, args, strict=True)):
+            if d is UNKNOWN and a.wire is not None:
+                raise TraceError(f"the derivative of {op.primitive.name} in its argument {i} is not known; keep that argument fixed")
+            if a.wire is not None and d is not None:
+                wires.append(self._times(d, a.wire, strong))
+        return Pair(y, None if not wires else self._wide(self._sum(wires), y))
 
-    def _times(self, partial: Any, wire: int) -> int:
+    def _times(self, partial: Any, wire: int, strong: tuple[int, ...]) -> int:
         if type(partial) is float:
             return self.tape.scale(partial, wire)
-        return self.tape.step(times(len(self.tape.shape(wire))), (self.lift(partial), wire))
+        return self.tape.step(product(self.base.shape(partial), self.tape.shape(wire), strong), (self.lift(partial), wire))
 
-    def _declared(self, op: Declared, values: list[Any], args: Sequence[Pair]) -> tuple[int, ...]:
+    def _select(self, y: Any, values: list[Any], args: Sequence[Pair]) -> int:
+        """where(c, a, b)^[1] = (where(c, a, b), (c ⊛) • da + (¬c ⊛) • db): selections, not products."""
+        wires: list[int] = []
+        for condition, branch in ((values[0], args[1]), (None, args[2])):
+            if branch.wire is not None:
+                chosen = self.base.step(NOT, (values[0],)) if condition is None else condition
+                wires.append(self._times(chosen, branch.wire, (0,)))
+        return self._wide(self._sum(wires), y)
+
+    def _ruled(self, op: Ruled, y: Any, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> Any:
+        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): the rule's program in two halves, coefficients here, linear steps on the tape."""
+        from ..syntax.ruled import rule_program
+
+        shapes = tuple([self.base.shape(v) for v in values])
+        several = type(op.shape_of(shapes)) is tuple and bool(op.shape_of(shapes)) and type(op.shape_of(shapes)[0]) is tuple
+        ys = [self.base.step(Get(i), (y,)) for i in range(len(op.shape_of(shapes)))] if several else [y]
+        program, results = rule_program(op, shapes, live)
+        wires = self.inline(program, [*values, *ys], [args[i].wire for i in live])
+        found = [None if r is None else wires[r] for r in results]
+        return {i: w for i, w in enumerate(found) if w is not None} or None if several else found[0]
+
+    def inline(self, program: Program, values: Sequence[Any], wires: Sequence[int]) -> list[int]:
+        """A program linear in its last inputs, written on the tape: what depends on the wires as linear steps, the rest in the base domain."""
+        base: dict[int, Any] = dict(zip(program.inputs[: len(values)], values, strict=True))
+        place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
+        moving = program.dependent(program.inputs[len(values) :])
+        lifted: dict[int, int] = {}
+        for slot, (op, given) in enumerate(zip(program.ops, program.args, strict=True)):
+            if op is INPUT:
+                continue
+            if not moving[slot]:
+                inside = [base[a] for a in given]
+                kind = cast(Any, type(op))
+                base[slot] = self.base.const(op.value) if kind is Constant else self.base.scale(op, *inside) if kind is float else self.base.step(op, inside)
+                continue
+            for a in given:
+                if not moving[a] and a not in lifted:
+                    lifted[a] = self.lift(base[a])
+            slots = [place[a] if moving[a] else lifted[a] for a in given]
+            place[slot] = self.tape.scale(op, slots[0]) if type(op) is float else self.tape.step(op, slots)
+        return [place[s] for s in program.outputs]
+
+    def _declared(self, op: Declared, values: list[Any], args: Sequence[Pair]) -> dict[int, Any]:
         """A declared function is linear in each of its arguments: one summand per argument that moves."""
         wires: list[int] = []
         for _, where in op.leg_slices():
@@ -105,9 +180,17 @@ class Affine:
             mixed = [self.lift(v) for v in values] if len(op.sources) > 1 else [0] * len(values)
             mixed[where] = [self.tape.zeros(self.base.shape(a.value)) if a.wire is None else a.wire for a in moving]
             wires.append(self.tape.step(op, mixed))
-        return tuple(wires)
+        count = len(op.form.legs[op.target].leaves)
+        return {i: self._sum([self.tape.step(Get(i), (wire,)) for wire in wires]) for i in range(count)}
 
     def _sum(self, wires: list[int]) -> Any:
         if len(wires) < 2:
             return wires[0] if wires else None
         return self.tape.step(Combination((1.0,) * len(wires)), wires)
+
+
+def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:
+    """A gather at positions that are known by now is a relation."""
+    n = shape[op.axis]
+    at = np.asarray(index, np.intp)
+    return Reduction((Gather(Seg(n), real_index(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)

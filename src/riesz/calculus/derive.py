@@ -62,11 +62,12 @@ def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
 
 
 @quiet
-def affine_program(program: Program, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
-    """The same for a function given as a program."""
+def affine_program(program: Program, leaves: Sequence[Any], moving: Sequence[bool] | None = None, base: Any = NUMBERS) -> tuple[list[Any], Program]:
+    """The same for a function given as a program; `moving` says which inputs the derivative is taken in."""
     tape = Program(share=False)
-    domain = Affine(base, tape, tape.const)
-    slots = run(program, domain, [Pair(v, tape.input(base.shape(v))) for v in leaves])
+    domain = Affine(base, tape, _owning(tape, leaves))
+    flags = [True] * len(leaves) if moving is None else moving
+    slots = run(program, domain, [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)])
     return _close([slots[s] for s in program.outputs], tape, base)
 
 
@@ -124,23 +125,30 @@ class Derivative:
 
 
 @quiet
-def derive_program(program: Program) -> Derivative:
-    """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps."""
+def derive_program(program: Program, moving: Sequence[bool] | None = None) -> Derivative:
+    """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps.
+
+    `moving` says which inputs the derivative is taken in; the others are parameters.
+    """
     joint = Program()
+    flags = [True] * len(program.inputs) if moving is None else moving
     xs = [joint.input(program.shapes[s]) for s in program.inputs]
-    dxs = [joint.input(program.shapes[s]) for s in program.inputs]
+    dxs = [joint.input(program.shapes[s]) if f else None for s, f in zip(program.inputs, flags, strict=True)]
     domain = Affine(joint, joint, lambda slot: slot)
     slots = run(program, domain, [Pair(x, dx) for x, dx in zip(xs, dxs, strict=True)])
     results = [slots[s] for s in program.outputs]
     ys = [r.value for r in results]
     dys = [joint.zeros(joint.shapes[r.value]) if r.wire is None else r.wire for r in results]
-    affine = joint.prune([*xs, *dxs], [*ys, *dys])
+    affine = joint.prune([*xs, *[dx for dx in dxs if dx is not None]], [*ys, *dys])
     return Derivative(affine, transpose_linear(affine, len(xs), len(ys)), len(xs), len(ys))
 
 
 @quiet
-def transpose_linear(program: Program, inputs: int = 0, values: int = 0) -> Program:
-    """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay."""
+def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong: bool = False) -> Program:
+    """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay.
+
+    `strong`: what it is applied to has strong zeros.
+    """
     flags = program.dependent(program.inputs[inputs:])
     back = Program()
     place: dict[int, int] = {}
@@ -157,7 +165,7 @@ def transpose_linear(program: Program, inputs: int = 0, values: int = 0) -> Prog
             place[slot] = back.step(op, [place[a] for a in program.args[slot]])
     fixed = list(back.inputs)
     seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
-    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__)[inputs:]
+    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__, strong)[inputs:]
     shapes = [program.shapes[s] for s in program.inputs[inputs:]]
     outs = [back.zeros(shape) if c is None else c for shape, c in zip(shapes, found, strict=True)]
     return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])

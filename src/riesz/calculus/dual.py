@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops import Combination, Declared, Elementwise, Get, Linear, Op
+from ..opaque import Declared, Get
+from ..ops import Combination, Elementwise, Linear, Op
 from ..vectors import dense
 from .domains import NUMBERS
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinearityError
-from ..ops import Combination, Contraction, Declared, Elementwise, Linear, Reduction
+from ..opaque import Declared, Discrete, Ruled, Select
+from ..ops import Combination, Contraction, Elementwise, Linear, Reduction
 from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
 from ..vectors import dense
@@ -39,6 +40,8 @@ def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None
         raise LinearityError(f"not a linear map: {op.primitive} is not linear")
     if isinstance(op, Contraction) and live > 1:
         raise LinearityError(f"not a linear map: a product of {live} factors that depend on the input")
+    if isinstance(op, (Discrete, Select)) or (isinstance(op, Ruled) and (op.smooth.transpose is None or live > 1)):
+        raise LinearityError(f"not a linear map: {op} of an argument that depends on the input")
     if isinstance(op, Declared):
         legs = [where for _, where in op.leg_slices() if any([moving[a] for a in args[where]])]
         if len(legs) > 1:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import SpaceError
 from ..layout import INVERSE, METRIC, Weight
-from ..ops import Combination, Declared, Get, contraction
+from ..opaque import Declared, Get
+from ..ops import Combination, contraction
 from ..spaces import Space
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear

@@ -2,6 +2,7 @@
 
 (s_n • … • s_1)* = s_1* • … • s_n*, and red_R* = red_{Rᵀ} for the wiring: the cotangents of a slot read twice are added up.
 Over numbers this computes; over symbols (a Program) it writes the adjoint program.
+A cotangent that came through a selection has strong zeros from there on (Note [Strong] in ops.py).
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ..ops import Combination, Contraction, Declared, Get, Reduction
-from ..programs.program import Program, unbroadcast
+from ..opaque import Declared, Get
+from ..ops import Combination, Contraction, Multilinear, Reduction, Single, unbroadcast
+from ..programs.blocks import Block
+from ..programs.program import Program
 
 
-def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domain: Any, value: Callable[[int], Any]) -> list[Any]:
-    """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients."""
+def pullback(
+    program: Program, flags: Sequence[int], seeds: Sequence[Any], domain: Any, value: Callable[[int], Any], strongly: bool = False
+) -> list[Any]:
+    """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients.
+
+    `strongly`: the seeds have strong zeros.
+    """
     ops, args, shapes = program.ops, program.args, program.shapes
+    strong = bytearray(len(ops))
     whole: list[Any] = [None] * len(ops)  # a cotangent, or a list of cotangents to be added
     pieces: dict[int, dict[Any, list[Any]]] = {}  # cotangents of parts of a slot
 
@@ -43,15 +52,23 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
     for slot, seed in zip(program.outputs, seeds, strict=True):
         if flags[slot] and seed is not None:
             give(slot, seed)
+            strong[slot] = strongly
     for slot in range(len(ops) - 1, -1, -1):
         if not flags[slot] or not args[slot]:
             continue
         op, given = ops[slot], args[slot]
         kind = cast(Any, type(op))
-        if kind is Declared:
+        if strong[slot]:
+            for a in given:
+                strong[a] = 1
+        if kind is Declared or isinstance(op, Block):
             parts = pieces.pop(slot, None)
             if parts is not None:
-                _declared(op, given, parts, flags, shapes, slot, domain, value, give)
+                cotangents = _gathered(parts, shapes[slot], domain)
+                if kind is Declared:
+                    _declared(op, given, cotangents, flags, domain, value, give)
+                else:
+                    _block(op, given, cotangents, flags, domain, value, give, bool(strong[slot]))
             continue
         c = whole[slot] if slot not in pieces and type(whole[slot]) is not list else collect(slot)
         if c is None:
@@ -67,12 +84,22 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
         elif kind is Contraction:  # linear in exactly one argument
             k = next(i for i, a in enumerate(given) if flags[a])
             turned = op.transpose(k, tuple([shapes[a] for a in given]))
+            if turned.strong:
+                strong[given[k]] = 1
+            if strong[slot]:
+                turned = turned.strongly(k)
             give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
         elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
             for r, a in zip(op.relations, given, strict=True):
                 if flags[a]:
                     back = r.converse
                     pieces.setdefault(a, {}).setdefault((op.axis, back.target), []).append((back, c))
+        elif isinstance(op, Single):  # a map with an adjoint of its own
+            give(given[0], domain.step(op.turned(shapes[given[0]]), (c,)))
+        elif isinstance(op, Multilinear):
+            k = next(i for i, a in enumerate(given) if flags[a])
+            turned = op.transpose(k, tuple([shapes[a] for a in given]))
+            give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
         elif kind is Get:
             pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
         else:
@@ -80,22 +107,48 @@ def pullback(program: Program, flags: Sequence[int], seeds: Sequence[Any], domai
     return [collect(slot) for slot in program.inputs]
 
 
+def _gathered(parts: dict[Any, list[Any]], shapes: Any, domain: Any) -> list[Any]:
+    """The cotangents of the results of a step with several, zeros included."""
+    found: list[Any] = []
+    for i, shape in enumerate(shapes):
+        held = parts.get(i, [])
+        found.append(domain.zeros(shape) if not held else held[0] if len(held) == 1 else domain.step(Combination((1.0,) * len(held)), held))
+    return found
+
+
+def _block(
+    op: Block,
+    given: tuple[int, ...],
+    cotangents: list[Any],
+    flags: Sequence[int],
+    domain: Any,
+    value: Callable[[int], Any],
+    give: Callable[[int, Any], None],
+    strong: bool,
+) -> None:
+    """The transpose of a block is a block."""
+    from .blocks import transpose_block
+
+    turned = transpose_block(op, tuple([bool(flags[a]) for a in given]), strong)
+    carries = getattr(op, "carries", 0)
+    zeros = [domain.zeros(shape) for shape in turned.zeros]
+    fixed, rest = [value(given[i]) for i in turned.fixed], [value(given[i]) for i in turned.rest]
+    result = domain.step(turned.op, [*fixed, *cotangents[:carries], *zeros, *rest, *cotangents[carries:]])
+    for j, i in enumerate(turned.targets):
+        if flags[given[i]]:
+            give(given[i], domain.step(Get(j), (result,)))
+
+
 def _declared(
     op: Declared,
     given: tuple[int, ...],
-    parts: dict[Any, list[Any]],
+    cotangents: list[Any],
     flags: Sequence[int],
-    shapes: list[Any],
-    slot: int,
     domain: Any,
     value: Callable[[int], Any],
     give: Callable[[int, Any], None],
 ) -> None:
     """The transpose of a declared function is another leg of its form."""
-    cotangents: list[Any] = []
-    for i, shape in enumerate(shapes[slot]):
-        held = parts.get(i, [])
-        cotangents.append(domain.zeros(shape) if not held else held[0] if len(held) == 1 else domain.step(Combination((1.0,) * len(held)), held))
     leg, where = next((leg, where) for leg, where in op.leg_slices() if any([flags[a] for a in given[where]]))
     turned = Declared(op.form, leg)
     arguments: list[Any] = []

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import SpaceError
-from ..ops import Combination, Contraction, Elementwise, Op, contraction, times
+from ..ops import Combination, Contraction, Elementwise, Op, product
 from ..relations import Relation, pairs
 from ..sets import Seg
 from ..stackless import quiet
@@ -291,7 +291,7 @@ class Symbol:
     def __mul__(self, other: Any) -> Symbol:
         if not isinstance(other, Symbol):
             return self._make(self.program.scale(float(other), self.slot))
-        return self._make(self.program.step(times(len(self.program.shapes[self.slot])), (self.slot, other.slot)))
+        return self._make(self.program.step(product(self.program.shapes[self.slot], self.program.shapes[other.slot]), (self.slot, other.slot)))
 
     __rmul__ = __mul__
 
@@ -317,22 +317,3 @@ class Symbol:
 
         return other * self.apply_primitive(reciprocal, (self,))
 
-
-def broadcast(small: Shape, big: Shape) -> Contraction:
-    """The contraction that broadcasts an array as NumPy does."""
-    labels, out, extra = _aligned(small, big)
-    return contraction((labels,), out, extra)
-
-
-def unbroadcast(big: Shape, small: Shape) -> Contraction:
-    """The adjoint of broadcasting: sum over what was repeated."""
-    labels, out, _ = _aligned(small, big)
-    ones = {label: 1 for label in labels if label not in out}
-    return contraction((out,), labels, ones)
-
-
-def _aligned(small: Shape, big: Shape) -> tuple[tuple[int, ...], tuple[int, ...], dict[int, int]]:
-    out = tuple(range(len(big)))
-    shift = len(big) - len(small)
-    labels = tuple([i + shift if n == big[i + shift] else len(big) + i for i, n in enumerate(small)])
-    return labels, out, {i: n for i, n in enumerate(big) if i not in labels}

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
+from ..opaque import Declared, Get
+from ..ops import Combination, Contraction, Elementwise, Reduction, broadcast
 from ..relations import Beside
 from ..sets import Plus
 from ..spaces import Copower, Space, direct_sum, real_index, real_space, zero_space
@@ -15,7 +16,7 @@ from ..terms.bilinear import Labelled
 from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
-from .program import INPUT, Constant, Program, broadcast
+from .program import INPUT, Constant, Program
 
 Shape = tuple[int, ...]
 

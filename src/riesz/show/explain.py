@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..interning import children, postorder
-from ..ops import Combination, Contraction, Declared, Get, Reduction
+from ..opaque import Declared, Get
+from ..ops import Combination, Contraction, Reduction
 from ..programs.program import Program
 from ..terms.bilinear import Bilinear
 from ..terms.core import Combine, Compose, Const, Term

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..calculus.derive import linear_slots
 from ..maps.linear_map import LinearMap
-from ..ops import Combination, Contraction, Declared, Elementwise, Get, Reduction
+from ..opaque import Declared, Get
+from ..ops import Combination, Contraction, Elementwise, Reduction
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Place, Point, Relation
 from ..spaces import DirectSum, Space, real_space

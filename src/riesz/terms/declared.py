@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import SpaceError
-from ..ops import Form
+from ..opaque import Form
 from ..spaces import Space
 from .bilinear import Bilinear, Row
 from .core import Term

@@ -23,25 +23,47 @@ from .core import Term
 class Rule:
     """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive."""
 
-    __slots__ = ("arity", "array", "derivative", "name", "scalar")
+    __slots__ = ("arity", "array", "derivative", "domain", "name", "scalar", "selects")
 
-    def __init__(self, name: str, array: Callable[..., Any], scalar: Callable[..., Any] | None, derivative: Callable[..., Any], arity: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        array: Callable[..., Any],
+        scalar: Callable[..., Any] | None,
+        derivative: Callable[..., Any],
+        arity: int,
+        selects: bool = False,
+        domain: str = "",
+    ) -> None:
         self.name = name
         self.array = array
         self.scalar = scalar
         self.derivative = derivative
         self.arity = arity
+        self.selects = selects  # its partial derivatives choose between the arguments: their zeros are strong
+        self.domain = domain  # where it is defined, in words; empty: everywhere
 
     def __reduce__(self) -> Any:
         if RULES.get(self.name) is self:
             return _own_rule, (self.name,)
-        return Rule, (self.name, self.array, self.scalar, self.derivative, self.arity)
+        return Rule, (self.name, self.array, self.scalar, self.derivative, self.arity, self.selects, self.domain)
 
 
 def _own_rule(name: str) -> Rule:
     return RULES[name]
 
 
+class _Unknown:
+    """The partial derivative in an argument that nobody knows a derivative in."""
+
+    def __repr__(self) -> str:
+        return "unknown"
+
+    def __reduce__(self) -> Any:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
 RULES: dict[str, Rule] = {}
 """The rules of riesz's own primitives."""
 
@@ -129,8 +151,61 @@ def _declare(rule: Rule) -> Primitive:
 _closed: list[bool] = []  # set when riesz's own primitives are all there
 
 
-def _binary(name: str, array: Binary, scalar: Binary, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
+def _binary(name: str, array: Binary, scalar: Binary | None, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
     return _declare(Rule(name, array, scalar, derivative, 2))
+
+
+def _choice(name: str, array: Binary, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
+    return _declare(Rule(name, array, None, derivative, 2, selects=True))
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return np.where(a == b, 0.5, np.where(a > b, 1.0, 0.0)).astype(np.result_type(a, b))[()]
+
+
+def _inverse(x: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        return np.where(x == 0, 0, 1 / np.where(x == 0, 1, x))[()]
+
+
+def _log0(x: Any) -> Any:
+    return np.log(np.where(x == 0, 1, x))[()]
+
+
+def _power_slope(a: Any, b: Any) -> Any:
+    return np.where(b == 0, 0, b * np.power(np.where(b == 0, 1, a), b - 1))[()]
+
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+
+
+def _sinc1(x: Any) -> Any:
+    """The derivative of sinc, as a primitive with derivatives of its own."""
+    return sinc_derivative(1)(x)
+
+
+def _sinc_derivative(x: Any, n: float) -> Any:
+    """sinc⁽ⁿ⁾(x): from the integral ∫₀¹ of cos(πxt) differentiated n times, by its Taylor series near 0 and by recurrence elsewhere."""
+    z = np.asarray(np.pi * np.asarray(x, float))
+    order = int(n)
+    small = np.abs(z) < 1.0 + order
+    series = np.zeros_like(z)
+    for k in range((order + 1) // 2, 30 + order):  # sinc(z/π) = Σ (−1)^k z^2k / (2k+1)!
+        j = 2 * k - order
+        if j >= 0:
+            series = series + (-1.0) ** k * z**j / (math.factorial(j) * (2 * k + 1)) if 2 * k + 1 < 170 else series
+    far = np.where(small, 1.0, z)
+    value = np.sin(far) / far
+    for m in range(1, order + 1):  # z·s⁽ᵐ⁾ + m·s⁽ᵐ⁻¹⁾ = sin⁽ᵐ⁾
+        value = (np.sin(far + m * np.pi / 2) - m * value) / far
+    result = np.where(small, series, value) * np.pi**order
+    return result.astype(np.result_type(x))[()]
+
+
+def sinc_derivative(n: int) -> Primitive:
+    """The n-th derivative of sinc."""
+    return Primitive(RULES["sinc_derivative"], float(n))
+
 
 
 def power(k: float) -> Primitive:
@@ -162,6 +237,7 @@ def _power_derivative(x: Any, y: Any, k: float) -> Any:
 
 
 RULES["power"] = Rule("power", _power, math.pow, _power_derivative, 1)
+RULES["sinc_derivative"] = Rule("sinc_derivative", _sinc_derivative, None, lambda x, y, n: sinc_derivative(int(n) + 1)(x), 1)
 sin = primitive("sin", np.sin, math.sin, lambda x, y: cos(x))
 cos = primitive("cos", np.cos, math.cos, lambda x, y: -sin(x))
 tan = primitive("tan", np.tan, math.tan, lambda x, y: 1.0 + y * y)
@@ -184,7 +260,44 @@ absolute = primitive("absolute", np.abs, abs, lambda x, y: sign(x))
 sign = primitive("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
 relu = primitive("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
 step = primitive("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
+exp2 = primitive("exp2", np.exp2, None, lambda x, y: _LN2 * y)
+log2 = primitive("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(x))
+log10 = primitive("log10", np.log10, math.log10, lambda x, y: (1.0 / _LN10) * power(-1)(x))
+cbrt = primitive("cbrt", np.cbrt, None, lambda x, y: (1.0 / 3.0) / (y * y))
+sinc = primitive("sinc", np.sinc, None, lambda x, y: _sinc1(x))
+root = primitive("root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y))  # √ of a sum of squares: a norm, with derivative 0 at 0
+inverse = primitive("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 at 0
+log0 = primitive("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
+pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
+power_slope = _binary("power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, b - 1.0), pow(a, b - 1.0) + y * log0(a)))
+arctan2 = _binary("arctan2", np.arctan2, math.atan2, lambda a, b, y: (b * inverse(a * a + b * b), -a * inverse(a * a + b * b)))
+hypot = _binary("hypot", np.hypot, math.hypot, lambda a, b, y: (a * inverse(y), b * inverse(y)))
+logaddexp = _binary("logaddexp", np.logaddexp, None, lambda a, b, y: (sigmoid(a - b), sigmoid(b - a)))
+logaddexp2 = _binary("logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a))))
+remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -floor(a / b)))
+fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -trunc(a / b)))
+floor = primitive("floor", np.floor, None, lambda x, y: None)
+trunc = primitive("trunc", np.trunc, None, lambda x, y: None)
+larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
+maximum = _choice("maximum", np.maximum, lambda a, b, y: (larger(a, b), larger(b, a)))
+minimum = _choice("minimum", np.minimum, lambda a, b, y: (larger(b, a), larger(a, b)))
+fmax = _choice("fmax", np.fmax, lambda a, b, y: (larger(a, b), larger(b, a)))
+fmin = _choice("fmin", np.fmin, lambda a, b, y: (larger(b, a), larger(a, b)))
 log = ln
 reciprocal = power(-1)
 _closed.append(True)
+for _name, _where in {
+    **dict.fromkeys(("ln", "log2", "log10"), "x > 0"),
+    "log1p": "x > −1",
+    "sqrt": "x ≥ 0",
+    **dict.fromkeys(("arcsin", "arccos"), "−1 ≤ x ≤ 1"),
+    "arccosh": "x ≥ 1",
+    "arctanh": "−1 < x < 1",
+    "divide": "y ≠ 0",
+    "remainder": "y ≠ 0",
+    "fmod": "y ≠ 0",
+    "power": "x ≥ 0, or k a whole number; x ≠ 0 where k < 0",
+    "pow": "x ≥ 0, or y a whole number; x ≠ 0 where y < 0",
+}.items():
+    RULES[_name].domain = _where

@@ -1,0 +1,203 @@
+"""f^X as a value domain: a leaf is a base leaf, with or without one leading axis of length n. This is vmap, and how matrices of linear maps are made.
+
+Each op says what it is under a leading axis; arguments that have none are shared, which is the paper's replication of free variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import SpaceError
+from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Take
+from ..ops import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
+from ..programs.blocks import Call, Loop
+from ..programs.program import Program, outputs, run
+from ..vectors import dense
+
+Shape = tuple[int, ...]
+
+
+class Lane:
+    """A leaf; `moving` says whether it has the leading axis."""
+
+    __slots__ = ("moving", "value")
+
+    def __init__(self, value: Any, moving: bool) -> None:
+        self.value = value
+        self.moving = moving
+
+
+class Mapped:
+    """The domain of leaves with a leading axis of length n, over a base domain."""
+
+    def __init__(self, base: Any, n: int) -> None:
+        self.base = base
+        self.n = n
+
+    def const(self, value: Any) -> Lane:
+        """The same vector at every index."""
+        return Lane(self.base.const(value), False)
+
+    def zeros(self, shape: Shape) -> Lane:
+        """Zeros."""
+        return Lane(self.base.zeros(shape), False)
+
+    def shape(self, lane: Lane) -> Any:
+        """The shape at one index."""
+        shape = self.base.shape(lane.value)
+        return shape[1:] if lane.moving else shape
+
+    def scale(self, k: float, lane: Lane) -> Lane:
+        """k · x."""
+        return Lane(self.base.scale(k, lane.value), lane.moving)
+
+    def spread(self, lane: Lane) -> Any:
+        """The value with the leading axis, repeated where it had none."""
+        if lane.moving:
+            return lane.value
+        shape = self.base.shape(lane.value)
+        labels = tuple(range(1, len(shape) + 1))
+        return self.base.step(contraction((labels,), (0, *labels), {0: self.n}), (lane.value,))
+
+    def step(self, op: Op, args: Sequence[Lane]) -> Lane:
+        """One operation at every index."""
+        base, values = self.base, [a.value for a in args]
+        if not any([a.moving for a in args]):
+            return Lane(base.step(op, values), False)
+        match op:
+            case Contraction():
+                labels = tuple([(-1, *ls) if a.moving else ls for ls, a in zip(op.labels, args, strict=True)])
+                return Lane(base.step(contraction(labels, (-1, *op.out), dict(op.extra), op.strong), values), True)
+            case Elementwise() | Combination() | Select() | Discrete(shaped=None):
+                return Lane(base.step(op, self._aligned(args)), True)
+            case Reduction():
+                return Lane(base.step(Reduction(op.relations, op.axis + 1), [self.spread(a) for a in args]), True)
+            case Single():
+                return Lane(base.step(op.lifted(self.n), values), True)
+            case Take() | Put():
+                return Lane(self._taken(op, args), True)
+            case Get():
+                return Lane(base.step(op, values), True)
+            case Declared():
+                return self._declared(op, args)
+            case Discrete() | Ruled():
+                given = [self.spread(a) for a in args]
+                return Lane(base.step(op, given), True)
+            case Call():
+                return self._call(op, args)
+            case Loop():
+                return self._loop(op, args)
+            case _:
+                return Lane(base.step(op, [self.spread(a) for a in args]), True)  # ops that take leading axes as they come
+
+    def _aligned(self, args: Sequence[Lane]) -> list[Any]:
+        """Axes put where broadcasting expects them: behind the leading one."""
+        rank = max([len(self.shape(a)) for a in args])
+        found: list[Any] = []
+        for a in args:
+            shape = self.shape(a)
+            if a.moving and len(shape) < rank:
+                found.append(self.base.step(Reshape((self.n, *(1,) * (rank - len(shape)), *shape)), (a.value,)))
+            else:
+                found.append(a.value)
+        return found
+
+    def _taken(self, op: Take | Put, args: Sequence[Lane]) -> Any:
+        x, index = args
+        together = index.moving or op.batch > 0
+        held = [self.spread(x), self.spread(index) if together else index.value]
+        if isinstance(op, Take):
+            return self.base.step(Take(op.batch + together, op.axis + 1), held)
+        return self.base.step(Put(op.batch + together, op.axis + 1, op.rank, op.size), held)
+
+    def _declared(self, op: Declared, args: Sequence[Lane]) -> Lane:
+        if op.form.batched:
+            return Lane(self.base.step(op, [self.spread(a) for a in args]), True)
+        if not isinstance(self.base, Program):
+            return Lane(self._one_by_one(op, args), True)
+        raise SpaceError(
+            f"{op.form.name} is mapped over an index set, but was declared for single vectors; "
+            "if its functions accept leading axes, declare it with batched=True"
+        )
+
+    def _one_by_one(self, op: Declared, args: Sequence[Lane]) -> Any:
+        if self.n == 0:
+            shapes = op.result(tuple([self.shape(a) for a in args]))
+            return tuple([np.zeros((0, *s)) for s in shapes])
+        columns = [op.run(*[_column(a.value, j) if a.moving else a.value for a in args]) for j in range(self.n)]
+        return tuple([np.stack([np.asarray(dense(v)) for v in part]) for part in zip(*columns, strict=True)])
+
+    def _call(self, op: Call, args: Sequence[Lane]) -> Lane:
+        """A branch chosen alike everywhere is a call of mapped programs; chosen index by index, both are computed and selected from."""
+        inside = args[op.fixed :]
+        if op.fixed and args[0].moving:
+            return self._selected(op, args)
+        branches = tuple([lifted(b, [a.moving for a in inside], [True] * len(b.outputs), self.n) for b in op.branches])
+        return Lane(self.base.step(Call(branches), [a.value for a in args]), True)
+
+    def _selected(self, op: Call, args: Sequence[Lane]) -> Lane:
+        programs = [lifted(b, [a.moving for a in args[1:]], [True] * len(b.outputs), self.n) for b in op.branches]
+        whole = Program()
+        chosen = whole.input((self.n,))
+        slots = [whole.input(programs[0].shapes[s]) for s in programs[0].inputs]
+        found = [outputs(p, whole, slots) for p in programs]
+        result = found[-1]
+        for which in range(len(found) - 2, -1, -1):
+            at = whole.step(Discrete(np.equal), (chosen, whole.const(which)))
+            result = [whole.step(Select(), (self._beside(whole, at, a), a, b)) for a, b in zip(found[which], result, strict=True)]
+        whole.outputs = result
+        return Lane(self.base.step(Call((whole,)), [a.value for a in args]), True)
+
+    def _beside(self, program: Program, mask: int, slot: int) -> int:
+        return program.step(Reshape((self.n, *(1,) * (len(program.shapes[slot]) - 1))), (mask,))
+
+    def _loop(self, op: Loop, args: Sequence[Lane]) -> Lane:
+        """The loop of the mapped body: carries and outputs have the leading axis, per-round inputs it behind the axis of rounds."""
+        c, m = op.consts, op.carries
+        flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
+        body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
+        given: list[Any] = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
+        given += [self._behind(a.value) if a.moving else a.value for a in args[c + m :]]
+        result = self.base.step(Loop(body, c, m, op.length, op.reverse, op.keep), given)
+        whole = Program()
+        shapes = Loop(body, c, m, op.length, op.reverse, op.keep).result(())
+        slots = [whole.input(s) for s in shapes]
+        whole.outputs = [*slots[:m], *[whole.step(_swap(len(shapes[i])), (slots[i],)) for i in range(m, len(slots))]]
+        return Lane(self.base.step(Call((whole,)), [self.base.step(Get(i), (result,)) for i in range(len(shapes))]), True)
+
+    def _behind(self, value: Any) -> Any:
+        return self.base.step(_swap(len(self.base.shape(value))), (value,))
+
+
+def _swap(rank: int) -> Contraction:
+    """The first two axes exchanged."""
+    rest = tuple(range(2, rank))
+    return contraction(((0, 1, *rest),), (1, 0, *rest))
+
+
+def _column(x: Any, j: int) -> Any:
+    part = dense(x)[j]
+    return float(part) if np.ndim(part) == 0 and np.asarray(part).dtype == float else part
+
+
+def lifted(program: Program, moving: Sequence[bool], wanted: Sequence[bool], n: int) -> Program:
+    """The program mapped over a leading axis of some of its inputs; `wanted` outputs have the axis in any case."""
+    whole = Program()
+    domain = Mapped(whole, n)
+    shapes = [program.shapes[s] for s in program.inputs]
+    lanes = [Lane(whole.input((n, *s) if f else s), f) for s, f in zip(shapes, moving, strict=True)]
+    slots = run(program, domain, lanes)
+    whole.outputs = [domain.spread(slots[s]) if w else slots[s].value for s, w in zip(program.outputs, wanted, strict=True)]
+    return whole
+
+
+def mapped(program: Program, base: Any, inputs: Sequence[Any], moving: Sequence[bool], n: int) -> list[Any]:
+    """The outputs of a program at every index of a leading axis, over any value domain; all outputs have the axis."""
+    domain = Mapped(base, n)
+    slots = run(program, domain, [Lane(v, f) for v, f in zip(inputs, moving, strict=True)])
+    return [domain.spread(slots[s]) for s in program.outputs]
+
+

@@ -1,0 +1,235 @@
+"""Ops with a function of somebody else inside: declared (bi)linear functions, functions with a differential, functions without a derivative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from .contractions import number
+from .interning import Node
+from .ops import Multilinear, Op, Shape
+from .vectors import dense
+
+
+class Form(Node):
+    """A user's linear or bilinear function by its form: ⟨f(v), w⟩, or ⟨u ⋄ v, w⟩. `solve[i]` computes leg i from the others.
+
+    The legs of a bilinear function are u, v, w; those of a linear one v, w. All transposes are other legs of the same form.
+    """
+
+    name: str
+    legs: tuple[Any, ...]  # one space per leg
+    solve: tuple[Any, ...]  # one Python function per leg (None: cannot be computed)
+    batched: bool  # whether the functions accept leading axes
+
+
+class Declared(Op):
+    """Leg `target` of a declared form as a function of the others; its leaves are fetched with `Get`."""
+
+    form: Form
+    target: int
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The legs given as arguments."""
+        return tuple([i for i in range(len(self.form.legs)) if i != self.target])
+
+    def result(self, shapes: tuple[Shape, ...]) -> Any:
+        lead = self.lead(shapes)
+        return tuple([(*lead, *leaf.shape) for leaf in self.form.legs[self.target].leaves])
+
+    def lead(self, shapes: tuple[Shape, ...]) -> Shape:
+        """The leading axes of the arguments."""
+        leaves = [leaf for leg in self.sources for leaf in self.form.legs[leg].leaves]
+        return shapes[0][: len(shapes[0]) - len(leaves[0].shape)] if shapes else ()
+
+    def leg_slices(self) -> list[tuple[int, slice]]:
+        """Which of the flat arguments belong to which leg."""
+        found: list[tuple[int, slice]] = []
+        at = 0
+        for leg in self.sources:
+            n = len(self.form.legs[leg].leaves)
+            found.append((leg, slice(at, at + n)))
+            at += n
+        return found
+
+    def run(self, *xs: Any) -> Any:
+        solve = self.form.solve[self.target]
+        if solve is None:
+            raise TypeError(f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections")
+        flat = [dense(x) for x in xs]
+        given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
+        lead = self.lead(tuple([np.shape(x) for x in flat]))
+        target = self.form.legs[self.target]
+        space = target if not lead else _lifted(target, lead)
+        return tuple(space.open(solve(*given)))
+
+
+def _shape_free(space: Any, leaves: list[Any]) -> Any:
+    from .layout import build
+
+    return build(space.code, leaves, lambda branch, parts: branch.make(parts))
+
+
+def _lifted(space: Any, lead: Shape) -> Any:
+    from .spaces import Copower, real_index
+
+    return Copower(space, real_index(lead))
+
+
+class Get(Op):
+    """One leaf of a declared function's result."""
+
+    at: int
+
+    def result(self, shapes: tuple[Any, ...]) -> Shape:
+        return shapes[0][self.at]
+
+    def run(self, *xs: Any) -> Any:
+        return xs[0][self.at]
+
+
+class Select(Op):
+    """where(c, a, b), broadcast as in NumPy; linear in a and b, and what was not chosen leaves no trace."""
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return np.broadcast_shapes(*shapes)
+
+    def run(self, *xs: Any) -> Any:
+        chosen = np.where(*[dense(x) for x in xs])
+        return chosen if chosen.ndim else number(chosen)
+
+
+class Discrete(Op):
+    """A function without a derivative (comparisons, argmax, rounding, integer arithmetic): what it computes does not move."""
+
+    function: Any
+    parameters: tuple[tuple[str, Any], ...] = ()
+    shaped: Any = None  # shapes → shape; None: elementwise
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return np.broadcast_shapes(*shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
+
+    def run(self, *xs: Any) -> Any:
+        found = self.function(*[dense(x) for x in xs], **dict(self.parameters))
+        return found if np.ndim(found) else number(found)
+
+
+NOT = Discrete(np.logical_not)
+
+
+class Take(Multilinear):
+    """x gathered along one axis at computed positions. The first `batch` axes of x and of the index array run together.
+
+    x : B × P × (n) × Q and index : B × I give B × P × I × Q. Linear in x; static positions are relations, not this.
+    """
+
+    batch: int
+    axis: int
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        x, index = shapes
+        return (*x[: self.axis], *index[self.batch :], *x[self.axis + 1 :])
+
+    def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
+        return Put(self.batch, self.axis, len(shapes[1]) - self.batch, shapes[0][self.axis])
+
+    def run(self, *xs: Any) -> Any:
+        x, index = np.asarray(dense(xs[0])), np.asarray(xs[1])
+        if not self.batch:
+            taken = np.take(x, index, axis=self.axis)
+            return taken if taken.ndim else number(taken)
+        parts = _parts(x.shape, self.batch, self.axis)
+        flat = x.reshape(parts)
+        at = index.reshape(parts[0], -1)
+        taken = flat[np.arange(parts[0])[:, None], :, at].transpose(0, 2, 1, 3)
+        result = taken.reshape(self.result((x.shape, index.shape)))
+        return result if result.ndim else number(result)
+
+
+class Put(Multilinear):
+    """The transpose of `Take`: numbers added up at computed positions of an axis of zeros; `rank` is the number of index axes that go."""
+
+    batch: int
+    axis: int
+    rank: int
+    size: int
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return (*shapes[0][: self.axis], self.size, *shapes[0][self.axis + self.rank :])
+
+    def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
+        return Take(self.batch, self.axis)
+
+    def run(self, *xs: Any) -> Any:
+        y, index = np.asarray(dense(xs[0])), np.asarray(xs[1])
+        shape = self.result((y.shape, index.shape))
+        outer, before, _, after = _parts(shape, self.batch, self.axis)
+        at = index.reshape(outer, -1)
+        total = np.zeros((outer, self.size, before, after), y.dtype)
+        np.add.at(total, (np.arange(outer)[:, None], at), y.reshape(outer, before, at.shape[1], after).transpose(0, 2, 1, 3))
+        return total.transpose(0, 2, 1, 3).reshape(shape)
+
+
+def _parts(shape: Shape, batch: int, axis: int) -> tuple[int, int, int, int]:
+    return math.prod(shape[:batch]), math.prod(shape[batch:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+class Smooth:
+    """What is known about a function with a differential: its name, its array code, the shapes it gives, dy from dx, and transposes.
+
+    `differential(dxs, y, *xs, **parameters)` is NumPy code, linear in the dxs (None: does not move); y is a tuple where there are several results.
+    `transpose(k, **parameters)`, for functions linear in argument k, gives the transpose in it as an op on the same arguments.
+    """
+
+    __slots__ = ("array", "batched", "differential", "name", "shapes", "transpose")
+
+    def __init__(
+        self,
+        name: str,
+        array: Callable[..., Any],
+        shapes: Callable[..., Any],
+        differential: Callable[..., Any],
+        transpose: Callable[..., Op] | None = None,
+        batched: bool = True,
+    ) -> None:
+        self.name = name
+        self.array = array
+        self.shapes = shapes
+        self.differential = differential
+        self.transpose = transpose
+        self.batched = batched  # whether the array code accepts leading axes
+
+
+class Ruled(Multilinear):
+    """A function that is neither elementwise nor multilinear, with its differential: linear algebra, extrema, users' own."""
+
+    smooth: Smooth
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def result(self, shapes: tuple[Shape, ...]) -> Any:
+        return self.smooth.shapes(*shapes, **dict(self.parameters))
+
+    def run(self, *xs: Any) -> Any:
+        found = self.smooth.array(*[dense(x) for x in xs], **dict(self.parameters))
+        if type(found) is tuple:
+            return tuple([_leaf(f) for f in cast("tuple[Any, ...]", found)])
+        return _leaf(found)
+
+    def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
+        if self.smooth.transpose is None:
+            raise AssertionError(f"{self.smooth.name} is not linear in an argument")
+        return self.smooth.transpose(k, **dict(self.parameters))
+
+    @cached_property
+    def rules(self) -> dict[Any, Any]:
+        """The differential as programs, by shapes and by which arguments move."""
+        return {}
+
+
+def _leaf(x: Any) -> Any:
+    return number(np.asarray(x)) if not np.ndim(x) else x

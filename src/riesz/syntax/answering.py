@@ -1,0 +1,94 @@
+"""While a function is traced, a few functions that convert their arguments to plain arrays answer for traced ones.
+
+np.array([x[0], x[1]]), np.asarray(x) and functions of SciPy written in Python do not ask their arguments first. For the time of a trace the names
+the traced code sees (in the modules, and in the function's own globals) stand for versions that do; given anything else they are the originals.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import wraps
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from .traced import convert, holds_traced, tidy
+
+_lock = RLock()
+_depth = 0
+_changed: list[tuple[dict[str, Any], str, Any]] = []
+_versions: dict[Any, Any] = {}
+
+
+def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def version(*args: Any, **named: Any) -> Any:
+        if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
+            return own(*args, **named)
+        return original(*args, **named)
+
+    return version
+
+
+def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
+    x = tidy(a)
+    x = x if dtype is None else convert(x, np.dtype(dtype))
+    return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
+
+
+def _table() -> dict[Any, Any]:
+    """original → version, for what is loaded by now."""
+    if not _versions:
+        for original in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
+            _versions[original] = _asking(original, _array)
+    if "scipy" in sys.modules:
+        from .scipy_names import counterparts
+
+        for original, own in counterparts().items():
+            if original not in _versions:
+                _versions[original] = _asking(original, own)
+    return _versions
+
+
+def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
+    """Where traced code looks these functions up: the modules, and the globals of the function."""
+    found: list[tuple[dict[str, Any], str, Any]] = []
+    for original in table:
+        for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg")):
+            if module is not None and vars(module).get(original.__name__) is original:
+                found.append((vars(module), original.__name__, original))
+    inner = getattr(function, "__func__", function)
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    if isinstance(inner, types.FunctionType):
+        for name, value in inner.__globals__.items():
+            if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type) and value in table:
+                found.append((inner.__globals__, name, value))
+    return found
+
+
+@contextmanager
+def answering(function: Any) -> Generator[None]:
+    """For the time of a trace."""
+    global _depth
+    with _lock:
+        _depth += 1
+        table = _table()
+        for names, name, value in _places(function, table):
+            _changed.append((names, name, value))
+            names[name] = table[value]
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if not _depth:
+                while _changed:
+                    names, name, value = _changed.pop()
+                    names[name] = value
+
+

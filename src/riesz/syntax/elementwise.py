@@ -1,0 +1,393 @@
+"""Ufuncs: arithmetic is combinations and products, functions of numbers are primitives, comparisons and rounding have no derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..opaque import Discrete, Select
+from ..ops import Combination, product
+from ..terms import primitives as p
+from .traced import BOOL, FUNCTIONS, UFUNCS, Traced, answers, convert, holds_traced, lifted, operands, primitive_step, refuse, result_dtype, several, tidy
+
+
+def _is_discrete(x: Any) -> bool:
+    if type(x) is Traced:
+        return x.dtype.kind != "f"
+    return isinstance(x, (bool, int)) or getattr(x, "dtype", None) is not None and x.dtype.kind in "iub"
+
+
+def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
+    """A ufunc without a derivative."""
+    given = [tidy(x) for x in xs]
+    if dtype is None:
+        kinds = [x.dtype if type(x) is Traced else type(x) if isinstance(x, (bool, int, float)) else x.dtype for x in given]
+        dtype = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
+    return several(Discrete(ufunc), dtype, *[x if type(x) is Traced else _plain(x) for x in given])
+
+
+def _plain(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, (bool, int)) else x
+
+
+def _sum_rule(ufunc: Any, sign: float) -> None:
+    @answers(ufunc, what="combination x ± y", rule="dx ± dy")
+    def rule(a: Any, b: Any) -> Traced:
+        if _is_discrete(a) and _is_discrete(b):
+            return discrete(ufunc, a, b)
+        trace, slots, dtype, weak = operands(a, b)
+        return Traced(trace, trace.step(Combination((1.0, sign)), slots), dtype, weak)
+
+
+_sum_rule(np.add, 1.0)
+_sum_rule(np.subtract, -1.0)
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) is float or type(x) is int
+
+
+def scaled(k: float, x: Traced) -> Traced:
+    """k · x for a Python number."""
+    trace, slots, dtype, weak = operands(x)
+    return Traced(trace, trace.scale(float(k), slots[0]), dtype, weak)
+
+
+@answers(np.multiply, what="product ∗, a contraction", rule="y · dx + x · dy")
+def multiply(a: Any, b: Any) -> Any:
+    """a · b."""
+    if _is_discrete(a) and _is_discrete(b):
+        return discrete(np.multiply, a, b)
+    if _is_number(a):
+        return scaled(a, b)
+    if _is_number(b):
+        return scaled(b, a)
+    trace, slots, dtype, weak = operands(a, b)
+    return Traced(trace, trace.step(product(trace.shapes[slots[0]], trace.shapes[slots[1]]), slots), dtype, weak)
+
+
+@answers(np.divide, what="primitive x / y", rule="dx / y − (x / y²) · dy")
+def divide(a: Any, b: Any) -> Any:
+    """a / b."""
+    if _is_number(b) and b != 0 and type(a) is Traced and a.dtype.kind == "f":
+        return scaled(1.0 / b, a)
+    trace, slots, dtype, weak = operands(a, b)
+    return Traced(trace, trace.step(p.divide.op, slots), dtype, weak)
+
+
+@answers(np.power, np.float_power, what="primitive xᵏ, or x^y", rule="k·xᵏ⁻¹ · dx; for traced y also x^y · ln x · dy (0 where x = 0)")
+def power(a: Any, b: Any) -> Any:
+    """a ** b."""
+    if _is_discrete(a) and _is_discrete(b) and (type(a) is Traced or type(b) is Traced):
+        return discrete(np.power, a, b)
+    if isinstance(b, (int, float)) and not isinstance(b, (bool, np.generic)):
+        trace, slots, dtype, weak = operands(a)
+        if b == 2:
+            shape = trace.shapes[slots[0]]
+            return Traced(trace, trace.step(product(shape, shape), (slots[0], slots[0])), dtype, weak)
+        return Traced(trace, trace.step(p.power(float(b)).op, slots), dtype, weak)
+    return primitive_step(p.pow, a, b)
+
+
+@answers(np.square, what="product x ∗ x", rule="2x · dx")
+def square(x: Any) -> Any:
+    """x²."""
+    return multiply(x, x)
+
+
+@answers(np.negative, what="scaling (−1 ·)", rule="−dx")
+def negative(x: Any) -> Any:
+    """−x."""
+    return discrete(np.negative, x) if _is_discrete(x) else scaled(-1.0, x)
+
+
+@answers(np.positive, np.conjugate, what="identity", rule="dx")
+def positive(x: Any) -> Any:
+    """x."""
+    return x
+
+
+def _unary(ufunc: Any, primitive: Any, rule: str) -> None:
+    @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
+    def code(x: Any) -> Any:
+        return primitive_step(primitive, x)
+
+
+for _u, _q, _r in (
+    (np.sin, p.sin, "cos x · dx"),
+    (np.cos, p.cos, "−sin x · dx"),
+    (np.tan, p.tan, "(1 + tan² x) · dx"),
+    (np.arcsin, p.arcsin, "dx / √(1 − x²)"),
+    (np.arccos, p.arccos, "−dx / √(1 − x²)"),
+    (np.arctan, p.arctan, "dx / (1 + x²)"),
+    (np.sinh, p.sinh, "cosh x · dx"),
+    (np.cosh, p.cosh, "sinh x · dx"),
+    (np.tanh, p.tanh, "(1 − tanh² x) · dx"),
+    (np.arcsinh, p.arcsinh, "dx / √(1 + x²)"),
+    (np.arccosh, p.arccosh, "dx / √(x² − 1)"),
+    (np.arctanh, p.arctanh, "dx / (1 − x²)"),
+    (np.exp, p.exp, "exp x · dx"),
+    (np.exp2, p.exp2, "ln 2 · 2ˣ · dx"),
+    (np.expm1, p.expm1, "exp x · dx"),
+    (np.log, p.ln, "dx / x"),
+    (np.log2, p.log2, "dx / (x · ln 2)"),
+    (np.log10, p.log10, "dx / (x · ln 10)"),
+    (np.log1p, p.log1p, "dx / (1 + x)"),
+    (np.sqrt, p.sqrt, "dx / (2 √x)"),
+    (np.cbrt, p.cbrt, "dx / (3 ∛x²)"),
+    (np.reciprocal, p.reciprocal, "−dx / x²"),
+    (np.absolute, p.absolute, "sign x · dx (0 at 0)"),
+    (np.fabs, p.absolute, "sign x · dx (0 at 0)"),
+    (np.sign, p.sign, "0"),
+):
+    _unary(_u, _q, _r)
+
+
+def _factor(ufunc: Any, k: float) -> None:
+    @answers(ufunc, what="scaling", rule="the same scaling of dx")
+    def code(x: Any) -> Any:
+        return scaled(k, lifted(x))
+
+
+_factor(np.deg2rad, np.pi / 180.0)
+_factor(np.radians, np.pi / 180.0)
+_factor(np.rad2deg, 180.0 / np.pi)
+_factor(np.degrees, 180.0 / np.pi)
+
+
+def _binary(ufunc: Any, primitive: Any, rule: str) -> None:
+    @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
+    def code(a: Any, b: Any) -> Any:
+        if _is_discrete(a) and _is_discrete(b) and ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
+            return discrete(ufunc, a, b)
+        return primitive_step(primitive, a, b)
+
+
+for _u, _q, _r in (
+    (np.arctan2, p.arctan2, "(x · dy − y · dx) / (x² + y²)"),
+    (np.hypot, p.hypot, "(x · dx + y · dy) / hypot(x, y) (0 at 0)"),
+    (np.logaddexp, p.logaddexp, "softmax of (x, y) on (dx, dy)"),
+    (np.logaddexp2, p.logaddexp2, "softmax in base 2 of (x, y) on (dx, dy)"),
+    (np.maximum, p.maximum, "of the larger; ties: ½ each"),
+    (np.minimum, p.minimum, "of the smaller; ties: ½ each"),
+    (np.fmax, p.fmax, "of the larger; ties: ½ each"),
+    (np.fmin, p.fmin, "of the smaller; ties: ½ each"),
+):
+    _binary(_u, _q, _r)
+
+
+def _flat(ufunc: Any) -> None:
+    @answers(ufunc, what="discrete", rule="0: constant between jumps")
+    def code(*xs: Any) -> Any:
+        return discrete(ufunc, *xs)
+
+
+for _u in (
+    *(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.heaviside, np.less, np.less_equal, np.greater, np.greater_equal, np.equal),
+    *(np.not_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.isnan, np.isfinite, np.isinf, np.signbit),
+    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm),
+):
+    _flat(_u)
+
+
+@answers(np.remainder, what="x − y·⌊x / y⌋", rule="dx − ⌊x / y⌋ · dy")
+def remainder(a: Any, b: Any) -> Any:
+    """a % b."""
+    return discrete(np.remainder, a, b) if _is_discrete(a) and _is_discrete(b) else primitive_step(p.remainder, a, b)
+
+
+@answers(np.fmod, what="x − y·trunc(x / y)", rule="dx − trunc(x / y) · dy")
+def fmod(a: Any, b: Any) -> Any:
+    """The remainder with the sign of a."""
+    return discrete(np.fmod, a, b) if _is_discrete(a) and _is_discrete(b) else primitive_step(p.fmod, a, b)
+
+
+@answers(np.copysign, what="|x| · sign y", rule="sign x · sign y · dx")
+def copysign(a: Any, b: Any) -> Any:
+    """|a| with the sign of b."""
+    return np.absolute(a) * discrete(np.copysign, np.ones_like(b) if type(b) is not Traced else lifted(b) * 0.0 + 1.0, b)
+
+
+@answers(np.modf, what="x − trunc x, trunc x", rule="dx, 0")
+def modf(x: Any) -> Any:
+    """Fractional and integral part."""
+    whole = discrete(np.trunc, x)
+    return x - whole, whole
+
+
+@answers(np.divmod, what="⌊x / y⌋ and x − y·⌊x / y⌋", rule="0, dx − ⌊x / y⌋ · dy")
+def divmod_(a: Any, b: Any) -> Any:
+    """a // b and a % b."""
+    return discrete(np.floor_divide, a, b), remainder(a, b)
+
+
+# -- functions that choose --------------------------------------------------------------------------------
+
+
+@answers(np.where, what="selection", rule="the differential of the branch taken; the other leaves no trace")
+def where(condition: Any, a: Any = None, b: Any = None) -> Any:
+    """a where the condition holds, b elsewhere."""
+    if a is None or b is None:
+        raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
+    c = tidy(condition)
+    if type(c) is not Traced and not holds_traced((a, b)):
+        return np.where(c, a, b)
+    if _is_discrete(tidy(a)) and _is_discrete(tidy(b)):
+        given = [tidy(a), tidy(b)]
+        dtype = np.result_type(*[x.dtype if type(x) is Traced else x for x in given])
+        return several(Discrete(np.where), dtype, _truth(c), *[_plain(x) for x in given])
+    trace, slots, dtype, weak = operands(a, b) if holds_traced((a, b)) else _both(c, a, b)
+    flag = _truth(c)
+    both = Traced(trace, slots[0], dtype, weak), Traced(trace, slots[1], dtype, weak)
+    return several(Select(), dtype, flag, *both)
+
+
+def _both(c: Traced, a: Any, b: Any) -> Any:
+    given = [tidy(a), tidy(b)]
+    dtype, weak = result_dtype(given)
+    from .traced import slot_of
+
+    return c.trace, [slot_of(c.trace, x, dtype) for x in given], dtype, weak
+
+
+def _truth(c: Any) -> Any:
+    if type(c) is Traced:
+        return c if c.dtype.kind == "b" else discrete(np.not_equal, c, 0.0 if c.dtype.kind == "f" else 0, dtype=BOOL)
+    return np.asarray(c, bool)
+
+
+@answers(np.select, what="nested selections", rule="the differential of the branch taken")
+def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
+    """The first choice whose condition holds."""
+    result = default if type(default) is not int else float(default)
+    for c, x in reversed(list(zip(conditions, choices, strict=True))):
+        result = where(c, x, result)
+    return result
+
+
+@answers(np.clip, what="minimum of maximum", rule="dx inside the interval; at its ends ½ with the bound, whose differential takes the rest")
+def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **named: Any) -> Any:
+    """x within bounds."""
+    low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
+    result = x if low is None else np.maximum(x, low)
+    return result if high is None else np.minimum(result, high)
+
+
+@answers(np.piecewise, what="nested selections", rule="the differential of the branch taken")
+def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any) -> Any:
+    """The function whose condition holds."""
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    values = [f(x, *args, **named) if callable(f) else f for f in funclist]
+    result: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
+    for c, v in zip(conditions, values, strict=False):
+        result = where(c, v, result)
+    return result if type(result) is Traced else result + 0.0 * x
+
+
+@answers(np.nan_to_num, what="selection", rule="dx where x is finite")
+def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Finite numbers in place of nan and ±∞."""
+    x = lifted(x)
+    high = np.finfo(x.dtype).max if posinf is None else posinf
+    low = np.finfo(x.dtype).min if neginf is None else neginf
+    result = where(discrete(np.isnan, x), float(nan), x)
+    result = where(discrete(np.equal, x, np.inf), float(high), result)
+    return where(discrete(np.equal, x, -np.inf), float(low), result)
+
+
+@answers(np.sinc, what="primitive sinc", rule="(cos πx − sinc x) / x · dx")
+def sinc(x: Any) -> Any:
+    """sin(πx) / πx."""
+    return primitive_step(p.sinc, x)
+
+
+@answers(np.i0, what="primitive i0", rule="i1(x) · dx")
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    from .special import i0 as primitive
+
+    return primitive_step(primitive, x)
+
+
+@answers(np.round, np.around, np.fix, what="discrete", rule="0: constant between jumps")
+def rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
+    """x rounded."""
+    x = lifted(x)
+    return several(Discrete(np.round, (("decimals", decimals),)), x.dtype, x)
+
+
+@answers(np.real, np.real_if_close, what="identity", rule="dx")
+def real(x: Any, tol: Any = None) -> Any:
+    """The real part."""
+    return x.real
+
+
+@answers(np.imag, what="zero", rule="0")
+def imag(x: Any) -> Any:
+    """The imaginary part."""
+    return x.imag
+
+
+@answers(np.angle, what="discrete: 0 or π", rule="0")
+def angle(x: Any, deg: bool = False) -> Any:
+    """The argument of a real number."""
+    half = 180.0 if deg else np.pi
+    return where(discrete(np.less, lifted(x), 0.0), half, 0.0)
+
+
+@answers(np.isclose, np.isreal, np.iscomplex, np.isposinf, np.isneginf, what="discrete", rule="no derivative")
+def isclose(*args: Any, **named: Any) -> Any:
+    """Comparisons of their own."""
+    raise refuse("comparison functions with a tolerance are not known for traced arrays; compare with <, <= or == and np.where")
+
+
+def _shaped(value: float | None) -> Any:
+    def code(x: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
+        size = x.shape if shape is None else shape
+        return np.full(size, 0.0 if value is None else value, dtype or x.dtype)
+
+    return code
+
+
+for _g, _v in ((np.zeros_like, 0.0), (np.ones_like, 1.0), (np.empty_like, None)):
+    answers(_g, what="a constant", rule="0")(_shaped(_v))
+
+
+@answers(np.full_like, what="broadcast of the value", rule="broadcast of its differential")
+def full_like(x: Any, fill: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
+    """An array of one number."""
+    size = np.shape(x) if shape is None else shape
+    if type(fill) is not Traced:
+        return np.full(size, fill, dtype or x.dtype)
+    return convert(np.broadcast_to(fill, size), np.dtype(dtype or (x.dtype if type(x) is Traced else np.asarray(x).dtype)))
+
+
+# -- methods of ufuncs ------------------------------------------------------------------------------------
+
+
+def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """np.add.reduce and its kin are the functions of that name."""
+    known = {
+        (np.add, "reduce"): np.sum,
+        (np.multiply, "reduce"): np.prod,
+        (np.maximum, "reduce"): np.max,
+        (np.minimum, "reduce"): np.min,
+        (np.logical_and, "reduce"): np.all,
+        (np.logical_or, "reduce"): np.any,
+        (np.add, "accumulate"): np.cumsum,
+        (np.multiply, "accumulate"): np.cumprod,
+    }
+    function = known.get((ufunc, method))
+    if function is not None:
+        given = {k: v for k, v in named.items() if v is not None and k in ("axis", "keepdims")}
+        if len(args) == 1:
+            given.setdefault("axis", 0)
+        if method == "reduce" and "axis" in named and named["axis"] is None:
+            given["axis"] = None
+        return FUNCTIONS[function](*args[:2], **given)
+    if method == "outer":
+        a, b = [lifted(x, None) if type(x) is Traced else np.asarray(x) for x in args]
+        wide = np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b)))
+        return UFUNCS[ufunc](wide, b)
+    raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing")

@@ -1,0 +1,416 @@
+"""Python functions as programs: traced once per tree, shapes, types and static arguments, and kept.
+
+A `Record` is one trace: a program from all array leaves of the arguments (and what it captured of outer traces) to all array leaves of the result.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import SpaceError, TraceError, VectorError
+from ..layout import describe, hint
+from ..programs.program import Program, outputs
+from ..spaces import Space, real_space
+from ..stackless import quiet
+from .answering import answering
+from .traced import FLOAT, Trace, Traced, holds_traced, lifted, slot_of, tidy
+from .trees import LEAF, Tree, flatten, tree_space, unflatten
+
+KEPT = 128
+"""How many traces of one function are kept."""
+
+
+class Aval:
+    """What is known of an array leaf before its numbers are: shape, type, whether it is a Python float."""
+
+    __slots__ = ("dtype", "shape", "weak")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak = weak
+
+
+class Record:
+    """One trace of a function."""
+
+    def __init__(self, name: str, program: Program, captured: list[Traced], avals: list[Aval], results: list[Any], tree: Tree) -> None:
+        self.name = name
+        self.program = program
+        self.captured = captured
+        self.avals = avals  # of the array leaves of the arguments
+        self.results = results  # per leaf of the result: an Aval, or a `Static`
+        self.tree = tree  # of the result
+        self.derived: dict[Any, Any] = {}  # programs made from this one
+
+    def wrap(self, leaves: Sequence[Any]) -> Any:
+        """Leaves of the outputs → the function's result."""
+        rest = iter(leaves)
+        return unflatten(self.tree, [r.value if isinstance(r, Static) else next(rest) for r in self.results])
+
+    @property
+    def outputs(self) -> list[Aval]:
+        """The array leaves of the result."""
+        return [r for r in self.results if isinstance(r, Aval)]
+
+
+class Static:
+    """A leaf of a result that is no array."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _array_leaf(x: Any) -> Aval | None:
+    """What is known of a leaf that is an array or a float; None for static leaves."""
+    kind = cast(Any, type(x))
+    if kind is float:
+        return _PYTHON_FLOAT
+    if kind is Traced:
+        return Aval(x.shape, x.dtype, x.weak)
+    if kind is np.float64 or kind is np.float32:
+        return Aval((), x.dtype, False)
+    if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(kind, "shape") and not isinstance(x, (np.generic, type))):
+        dtype = cast(Any, x).dtype
+        if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
+            advice = "complex arrays are not supported: pass real and imaginary parts" if dtype.kind == "c" else "use float64 or float32"
+            raise VectorError(f"an argument is an array of {dtype}; {advice}")
+        return Aval(tuple(cast(Any, x).shape), FLOAT if dtype == FLOAT else dtype, False)
+    return None
+
+
+_PYTHON_FLOAT = Aval((), FLOAT, True)
+
+
+def _static_key(x: Any) -> Any:
+    try:
+        hash(x)
+    except TypeError:
+        return (type(x), id(x))
+    return (type(x), x)
+
+
+class Given:
+    """Arguments taken apart: array leaves, the trees, the static leaves, and which array leaves belong to which argument."""
+
+    __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "trees")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: frozenset[Any]) -> None:
+        self.leaves: list[list[Any]] = []  # all leaves, argument by argument
+        self.trees: list[Tree] = []
+        self.arrays: list[Any] = []
+        self.avals: list[Aval] = []
+        self.owners: list[list[int]] = []  # positions among the array leaves, argument by argument
+        self.kwargs = tuple(sorted(kwargs))
+        key: list[Any] = [self.kwargs]
+        for name, value in (*enumerate(args), *[(k, kwargs[k]) for k in self.kwargs]):
+            if name in static or (isinstance(name, int) and name - len(args) in static):
+                leaves, tree = [value], (LEAF,)
+                key.append(_static_key(value))
+                self.owners.append([])
+            else:
+                leaves, tree = ([value], (LEAF,)) if type(value) in _SIMPLE else flatten(value)
+                key.append(tree)
+                owned: list[int] = []
+                for i, x in enumerate(leaves):
+                    aval = _array_leaf(x)
+                    if aval is None:
+                        key.append(_static_key(x))
+                        continue
+                    key.append((aval.shape, aval.dtype, aval.weak))
+                    owned.append(len(self.arrays))
+                    self.arrays.append(x)
+                    self.avals.append(aval)
+                    leaves[i] = aval
+                self.owners.append(owned)
+            self.leaves.append(leaves)
+            self.trees.append(tree)
+        self.key = tuple(key)
+
+    def rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with other array leaves."""
+        rest = iter(arrays)
+        values = [
+            unflatten(tree, [next(rest) if type(x) is Aval else x for x in leaves]) for leaves, tree in zip(self.leaves, self.trees, strict=True)
+        ]
+        count = len(values) - len(self.kwargs)
+        return values[:count], dict(zip(self.kwargs, values[count:], strict=True))
+
+
+_SIMPLE = {float, np.ndarray, np.float64, np.float32, Traced}
+
+
+class Function:
+    """A Python function that riesz can look into. Called like the function; `grad`, `jacobian`, … take it as they take the function itself."""
+
+    def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = (), name: str | None = None) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums or ())
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
+        self.static = frozenset((*nums, *names))
+        self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        record, leaves = self.at(args, kwargs)
+        return record.wrap(evaluated(record, leaves))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"rz.function({self.name})"
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
+        """The arguments taken apart."""
+        return Given(args, kwargs, self.static)
+
+    def at(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Record, list[Any]]:
+        """The trace for these arguments, and their array leaves."""
+        given = Given(args, kwargs or {}, self.static)
+        return self.record(given), given.arrays
+
+    def record(self, given: Given) -> Record:
+        """The trace for arguments of this kind; made when there is none, or when a name it closes over means something else by now."""
+        known = self._records.get(given.key)
+        if known is not None:
+            record, watched = known
+            for holder, name, value in watched:
+                if holder.get(name, _MISSING) is not value:
+                    break
+            else:
+                return record
+        record = trace_function(self.function, given, self.name)
+        if not record.captured:
+            self._records[given.key] = record, watch(self.function)
+            self._records.move_to_end(given.key)
+            if len(self._records) > KEPT:
+                self._records.popitem(last=False)
+        return record
+
+    @property
+    def traces(self) -> int:
+        """How many traces are kept."""
+        return len(self._records)
+
+    def clear(self) -> None:
+        """Forget all traces: needed where an array the function closes over was written to."""
+        self._records.clear()
+
+    def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
+        """The trace at spaces instead of values."""
+        return (lambda given: (self.record(given), given))(self.given(tuple([_stand_in(s) for s in spaces]), {}))
+
+
+def _stand_in(space: Space) -> Any:
+    """A value of a space without memory."""
+    from ..layout import build
+
+    return build(space.code, [np.broadcast_to(0.0, leaf.shape) if leaf.shape else 0.0 for leaf in space.leaves], lambda branch, parts: branch.make(parts))
+
+
+_MISSING = object()
+
+
+class _Cells:
+    """The closure of a function, as a mapping."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self, cells: dict[str, Any]) -> None:
+        self.cells = cells
+
+    def get(self, name: str, default: Any) -> Any:
+        """What a closed-over name means now."""
+        try:
+            return self.cells[name].cell_contents
+        except ValueError:
+            return default
+
+
+def watch(function: Any) -> list[Any]:
+    """What a trace depends on besides arguments: closed-over names, globals the code mentions, defaults, attributes of `self`; by identity.
+
+    Functions found on the way are looked into as well, so that a helper's data counts too.
+    """
+    found: list[Any] = []
+    seen: set[int] = set()
+    stack: list[Any] = [function]
+    while stack:
+        f = stack.pop()
+        if id(f) in seen or len(found) > 1000:
+            continue
+        seen.add(id(f))
+        if isinstance(f, types.MethodType):
+            owner = f.__self__
+            stack.append(f.__func__)
+            if hasattr(owner, "__dict__") and not isinstance(owner, type):
+                found.extend([(owner.__dict__, k, v) for k, v in vars(owner).items()])
+            continue
+        if isinstance(f, Function):
+            stack.append(f.function)
+            continue
+        if not isinstance(f, types.FunctionType) or f.__module__.split(".")[0] in _LIBRARIES:
+            continue
+        inside: list[tuple[Any, str, Any]] = []
+        if f.__closure__:
+            cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
+            inside.extend([(cells, k, cells.get(k, _MISSING)) for k in f.__code__.co_freevars])
+        for code in _codes(f.__code__):
+            inside.extend([(f.__globals__, k, f.__globals__.get(k, _MISSING)) for k in code.co_names if k in f.__globals__])
+        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            stack.append(default)
+        for holder, name, value in inside:
+            if not isinstance(value, types.ModuleType):
+                found.append((holder, name, value))
+                stack.append(value)
+    return found
+
+
+_LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
+
+
+def _codes(code: types.CodeType) -> list[types.CodeType]:
+    """The code of a function and of those written inside it."""
+    found = [code]
+    for c in found:
+        found.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
+    return found
+
+
+@quiet
+def trace_function(function: Callable[..., Any], given: Given, name: str) -> Record:
+    """Run a function on traced arrays."""
+    with Trace(name) as trace:
+        slots = [trace.input(a.shape) for a in given.avals]
+        traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
+        args, kwargs = given.rebuilt(traced)
+        with answering(function):
+            result = function(*args, **kwargs)
+        leaves, tree = flatten(_presented(result))
+        results: list[Any] = []
+        outs: list[int] = []
+        for x in leaves:
+            found = _result_leaf(x, trace)
+            if isinstance(found, Traced):
+                results.append(Aval(found.shape, found.dtype, found.weak))
+                outs.append(found.slot)
+            else:
+                results.append(found)
+    program = trace.prune([*slots, *trace.captured_slots], outs)
+    return Record(name, program, list(trace.captured), given.avals, results, tree)
+
+
+def _presented(result: Any) -> Any:
+    """Linear maps in a result stand for their matrices."""
+    return result.to_dense() if hasattr(result, "to_dense") and hasattr(result, "codomain") else result
+
+
+def _result_leaf(x: Any, trace: Trace) -> Any:
+    x = _presented(x)
+    if type(x) is Traced or holds_traced(x):
+        y = tidy(x)
+        return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
+    if isinstance(x, (float, np.ndarray, np.floating)) or (isinstance(x, int) and not isinstance(x, bool)):
+        array = np.asarray(x)
+        if array.dtype.kind == "c":
+            raise TraceError(f"{trace.name} returns a complex array; return its real and imaginary parts")
+        if array.dtype.kind in "fiub":
+            return lifted(float(x) if isinstance(x, (int, float)) else x, trace)
+    return Static(x)
+
+
+def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
+    """The outputs of a trace at array leaves, traced where an argument or something captured is."""
+    home = home_of(record, leaves)
+    if home is None:
+        return [_own(x, a) for x, a in zip(outputs(record.program, numbers(), numbers_of(leaves)), record.outputs, strict=True)]
+    return written(record.program, record, leaves, home, record.outputs)
+
+
+def numbers() -> Any:
+    """The domain of plain evaluation."""
+    from ..calculus.domains import NUMBERS
+
+    return NUMBERS
+
+
+def numbers_of(leaves: Sequence[Any]) -> list[Any]:
+    """Array leaves as the interpreter likes them: float64 numbers are floats, anything with __array__ an array."""
+    found: list[Any] = []
+    for x in leaves:
+        if type(x) is np.ndarray or type(x) is float:
+            found.append(x if type(x) is float or cast(Any, x).ndim else _number(x))
+        else:
+            found.append(_number(np.asarray(x)) if np.ndim(x) == 0 else np.asarray(x))
+    return found
+
+
+def _number(x: Any) -> Any:
+    scalar = np.asarray(x)[()]
+    return float(scalar) if type(scalar) is np.float64 else scalar
+
+
+def _own(x: Any, aval: Aval) -> Any:
+    """A result the caller may keep and write to."""
+    from ..vectors import dense
+
+    value = dense(x)
+    if not aval.shape:
+        scalar = np.asarray(value)[()]
+        return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
+    array = np.asarray(value)
+    return array if array.flags.writeable and array.base is None else array.copy()
+
+
+def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:
+    """The trace that a computation belongs to, if any."""
+    found: Trace | None = None
+    for x in (*leaves, *record.captured):
+        if type(x) is Traced and (found is None or x.trace.level > found.level):
+            found = x.trace
+    return found
+
+
+def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:
+    """A program written into a trace: its outputs as traced arrays."""
+    slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured, *more)]
+    return [Traced(home, s, a.dtype, a.weak) for s, a in zip(outputs(program, home, slots), avals, strict=True)]
+
+
+def result_space(record: Record, what: str, count: int | None = None) -> Space:
+    """The space of a function's result; integers and the like have none."""
+    for r in record.results:
+        if isinstance(r, Static):
+            raise SpaceError(f"{record.name} returns {describe(r.value)}, which is not a vector; {what} needs real numbers (has_aux=True lets f return more)")
+        if r.dtype.kind != "f":
+            raise SpaceError(f"{record.name} returns an array of {r.dtype}; {what} needs real numbers{hint(np.zeros(1, r.dtype))}")
+    return tree_space(record.tree, [real_space(r.shape) for r in record.results])
+
+
+_functions: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+
+
+def as_function(f: Any) -> Function:
+    """The Function of a callable, the same each time."""
+    if isinstance(f, Function):
+        return f
+    try:
+        known = _functions.get(f)
+        if known is None:
+            known = Function(f)
+            known.function = f
+            _functions[f] = known
+        return known
+    except TypeError:
+        return Function(f)

@@ -1,0 +1,155 @@
+"""x[key] as relational reduction, axis by axis: an integer is a point, a slice a range, an index array a gather; computed indices are Take."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ..opaque import Discrete, Take
+from ..ops import Reduction, Reshape
+from ..relations import Gather, Point, Range, Relation, freeze
+from ..sets import Seg, unit
+from ..spaces import real_index
+from .traced import INT, Traced, refuse, several, slot_of, step, trace_of
+
+
+def index(x: Traced, key: Any) -> Traced:
+    """x[key] for basic and integer-array indexing, masks that are known, and integers that are computed."""
+    keys = _expanded(key if isinstance(key, tuple) else (key,), x.shape)
+    if any([type(k) is Traced for k in keys]):
+        return _computed(x, keys)
+    if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)):
+        return _by_position(x, tuple(keys))
+    axis = 0
+    for k in keys:
+        n = x.shape[axis] if axis < x.ndim else 0
+        if k is None:
+            x = step(Reshape((*x.shape[:axis], 1, *x.shape[axis:])), x)
+            axis += 1
+        elif isinstance(k, slice):
+            start, stop, stride = k.indices(n)
+            count = len(range(start, stop, stride))
+            if (start, count, stride) != (0, n, 1):
+                x = _reduce(x, Range(Seg(n), Seg(count), start if count else 0, stride, False), axis)
+            axis += 1
+        elif isinstance(k, np.ndarray):
+            at = cast("np.ndarray[Any, Any]", k)
+            x = _reduce(x, Gather(Seg(n), real_index(at.shape), freeze(_within(at, n, axis).ravel())), axis)
+            axis += at.ndim
+        else:
+            x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
+    return x
+
+
+def _position(k: Any, n: int, axis: int) -> int:
+    if not -n <= k < n:
+        raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
+    return int(k) % n
+
+
+def _within(at: Any, n: int, axis: int) -> Any:
+    if at.size and not (at.min() >= -n and at.max() < n):
+        wrong = at[(at < -n) | (at >= n)].ravel()[0]
+        raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {n}")
+    return np.where(at < 0, at + n, at).astype(np.intp)
+
+
+def _mixed(keys: list[Any]) -> bool:
+    """Whether integers stand beside an index array: NumPy then counts them as index arrays too."""
+    return any([isinstance(k, (int, np.integer)) for k in keys])
+
+
+def _reduce(x: Traced, relation: Relation, axis: int) -> Traced:
+    return step(Reduction((relation,), axis), x)
+
+
+def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
+    """One key per axis: masks as index arrays, … written out."""
+    found: list[Any] = []
+    for k in keys:
+        if type(k) is Traced:
+            if k.dtype.kind == "b":
+                raise refuse(
+                    "x[mask] with a mask that depends on the numbers has a result of unknown length; write np.where(mask, x, 0) and reduce that, "
+                    "or compute the mask outside"
+                )
+            if k.dtype.kind == "f":
+                raise refuse("indices are integers; this one is a traced float. Convert it with .astype(int), which has no derivative")
+        elif isinstance(k, (list, np.ndarray)):
+            array = np.asarray(cast(Any, k))
+            if array.dtype == object:
+                raise refuse("an index array holds traced numbers; build it with np.stack")
+            if array.dtype.kind == "b":
+                found.extend(np.nonzero(array) if array.ndim else [np.zeros(int(array), np.intp)])
+                continue
+            if array.dtype.kind not in "iu" and array.size:
+                raise IndexError(f"indices are integers; got an array of {array.dtype}")
+            k = array.astype(np.intp) if array.ndim else int(array)
+        elif isinstance(k, (bool, np.bool_)):
+            raise refuse("x[True] is not known to riesz for traced arrays; use x[None] or an index array")
+        elif k is not None and k is not Ellipsis and not isinstance(k, (int, np.integer, slice)):
+            if not hasattr(k, "__index__"):
+                raise IndexError(f"only integers, slices, ..., None and integer or boolean arrays are indices; got {k!r}")
+            k = int(k.__index__())
+        found.append(k)
+    used = sum([k is not None and k is not Ellipsis for k in found])
+    if used > len(shape):
+        raise IndexError(f"too many indices: {used} for an array of shape {shape}")
+    fill = [slice(None)] * (len(shape) - used)
+    dots = [i for i, k in enumerate(found) if k is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    return [*found[: dots[0]], *fill, *found[dots[0] + 1 :]] if dots else [*found, *fill]
+
+
+def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
+    """Several index arrays at once. Side by side on neighbouring axes they are one gather from the product of those axes."""
+    spots = [i for i, k in enumerate(keys) if isinstance(k, (np.ndarray, int, np.integer))]
+    plain = all([isinstance(k, slice) and k == slice(None) for i, k in enumerate(keys) if i not in spots])
+    if plain and spots == list(range(spots[0], spots[-1] + 1)):
+        first = spots[0]
+        sizes = x.shape[first : spots[-1] + 1]
+        arrays = np.broadcast_arrays(*[_within(np.asarray(keys[i]), n, i) for i, n in zip(spots, sizes, strict=True)])
+        flat = np.ravel_multi_index(tuple([np.asarray(a, np.intp) for a in arrays]), sizes) if arrays[0].size else np.zeros(arrays[0].shape, np.intp)
+        merged = Gather(real_index(sizes), real_index(np.shape(flat)), freeze(np.asarray(flat, np.intp).ravel()))
+        return step(Reduction((merged,), first), x)
+    positions = np.arange(x.size).reshape(x.shape)[keys]
+    flat = Gather(real_index(x.shape), real_index(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
+    return _reduce(x, flat, 0)
+
+
+# -- computed indices -------------------------------------------------------------------------------------
+
+
+def _computed(x: Traced, keys: list[Any]) -> Traced:
+    """Some indices are traced integers: fixed slices first, then one Take along the indexed axes merged into one."""
+    from .rearranging import moveaxis, reshape
+
+    arrays = [i for i, k in enumerate(keys) if not isinstance(k, slice) and k is not None]
+    calm = tuple([k if i not in arrays else slice(None) for i, k in enumerate(keys)])
+    x = index(x, calm)
+    together = arrays == list(range(arrays[0], arrays[-1] + 1))
+    sizes = tuple([x.shape[i] for i in arrays])
+    first = arrays[0] if together else 0
+    if len(arrays) > 1 or not together:
+        x = moveaxis(x, tuple(arrays), tuple(range(first, first + len(arrays))))
+        x = reshape(x, (*x.shape[:first], int(np.prod(sizes)), *x.shape[first + len(arrays) :]))
+    where = keys[arrays[0]]
+    at: Any = wrapped(where, sizes[0])
+    for i, n in zip(arrays[1:], sizes[1:], strict=True):
+        at = at * n + wrapped(keys[i], n)
+    trace = trace_of(x, at)
+    slots = (slot_of(trace, x, x.dtype), slot_of(trace, at, at.dtype if hasattr(at, "dtype") else INT))
+    return Traced(trace, trace.step(Take(0, first), slots), x.dtype)
+
+
+def wrapped(at: Any, n: int) -> Any:
+    """Positions with negative ones counted from the end."""
+    if type(at) is Traced:
+        return several(Discrete(_wrap, (("n", n),)), INT, at)
+    return _within(np.asarray(at), n, 0)
+
+
+def _wrap(at: Any, n: int) -> Any:
+    return np.where(np.less(at, 0), np.add(at, n), at)

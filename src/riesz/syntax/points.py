@@ -1,0 +1,236 @@
+"""A function at a point, whatever it was written in: what `grad`, `jacobian`, … need of it.
+
+A `TermPoint` is a combinator at a value; a `Point` a Python function at arguments, differentiated in some of them. Both have a domain, a codomain,
+`affine()` (value and linear program, over numbers) and `gradient()` (the program of ∇f).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower
+from ..calculus.products import metric
+from ..errors import SpaceError, VectorError
+from ..layout import INVERSE, describe, hint
+from ..maps.linear_map import as_element
+from ..programs.program import Program, outputs
+from ..spaces import R, Space, direct_sum, real_space, space_of
+from ..terms.core import Arrow, Term
+from ..terms.open import fit
+from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, numbers_of, result_space, written
+from .traced import Trace, Traced
+from .trees import LEAF, NOTHING, Node, Tree, tree_space, unflatten
+
+
+class TermPoint:
+    """A combinator at a value."""
+
+    home = None
+
+    def __init__(self, f: Arrow, args: tuple[Any, ...], space: Space | None) -> None:
+        if space is None:
+            space = f.domain if isinstance(f, Term) else space_of(args[0] if len(args) == 1 else tuple(args))
+        self.term = fit(f, space)
+        self.domain: Space = self.term.domain
+        self.codomain: Space = self.term.codomain
+        self.leaves = self.domain.open(as_element(args, self.domain))
+        self.moving = None
+        self.name = str(self.term)
+
+    def affine(self) -> tuple[list[Any], Program]:
+        """f^[1] over numbers."""
+        return affine_numbers(self.term, self.leaves)
+
+    def wrap(self, values: list[Any]) -> Any:
+        """The value f(x)."""
+        return self.codomain.wrap(values)
+
+    def gradient(self) -> Program:
+        """∇f as a program."""
+        return gradient_program(lower(self.term), self.domain, self.codomain, self.name)
+
+
+def gradient_program(program: Program, domain: Space, codomain: Space, name: str, moving: Sequence[bool] | None = None) -> Program:
+    """∇f as a program, for a function into ℝ: the adjoint program at dy = 1, raised by the domain's inner product."""
+    if codomain is not R:
+        raise SpaceError(f"a gradient needs a function into ℝ; {name} ends in {codomain}")
+    return at_one(derive_program(program, moving), domain)
+
+
+def at_one(parts: Derivative, domain: Space) -> Program:
+    """x ↦ f'(x)*(1)."""
+    fixed = Program()
+    adjoint = parts.adjoint
+    xs = [fixed.input(adjoint.shapes[s]) for s in adjoint.inputs[:-1]]
+    slots = outputs(adjoint, fixed, [*xs, fixed.const(1.0)])
+    return fixed.prune(xs, metric(slots, domain, INVERSE, fixed))
+
+
+class Point:
+    """A Python function at arguments: differentiated in those numbered by `argnums` (None: all that hold floats)."""
+
+    def __init__(
+        self,
+        f: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: Any,
+        space: Space | None = None,
+        has_aux: bool = False,
+        what: str = "a derivative",
+    ) -> None:
+        given = f.given(args, kwargs)
+        self.record: Record = f.record(given)
+        self.name = f.name
+        self.leaves: list[Any] = given.arrays
+        chosen = _chosen(given, argnums, len(args), f.name)
+        self.single = not isinstance(argnums, tuple) and (argnums is not None or len(chosen) == 1)
+        self.trees = [given.trees[i] for i in chosen]
+        self.owned = [given.owners[i] for i in chosen]
+        flags = [False] * (len(self.leaves) + len(self.record.captured))
+        for i, owned in zip(chosen, self.owned, strict=True):
+            _differentiable(given, i, owned, f.name)
+            for k in owned:
+                flags[k] = True
+        self.moving = flags
+        spaces = [tree_space(t, [real_space(given.avals[k].shape) for k in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        natural = spaces[0] if self.single else direct_sum(*spaces)
+        self.domain = _fitting(natural, space)
+        self.avals = [given.avals[k] for o in self.owned for k in o]
+        self.main, self.more, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
+        self.has_aux = has_aux
+        shown = Record(f.name, self.record.program, [], [], self.record.results[: self.main], self.main_tree)
+        self.codomain = result_space(shown, what)
+        self.home: Trace | None = home_of(self.record, self.leaves)
+
+    @property
+    def _plain(self) -> Program:
+        """The program without what is beside the value."""
+        program = self.record.program
+        return program if self.main == len(program.outputs) else program.prune(program.inputs, program.outputs[: self.main])
+
+    def affine(self) -> tuple[list[Any], Program]:
+        """f^[1] over numbers; the values include the auxiliary ones."""
+        values, tape = affine_program(self.record.program, numbers_of(self.leaves), self.moving)
+        tape.outputs = tape.outputs[: self.main]
+        return values, tape
+
+    def gradient(self) -> Program:
+        """∇f as a program, from all array leaves of the arguments."""
+        key = ("∇", tuple(self.moving), self.domain, self.main)
+        known = self.record.derived
+        if key not in known:
+            known[key] = gradient_program(self._plain, self.domain, self.codomain, self.name, self.moving)
+        return known[key]
+
+    def derivative(self) -> Derivative:
+        """f^[1] and f^[1r] as programs."""
+        key = ("d", tuple(self.moving), self.main)
+        if key not in self.record.derived:
+            self.record.derived[key] = derive_program(self._plain, self.moving)
+        return self.record.derived[key]
+
+    def write(self, program: Program, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:
+        """A program of all array leaves (and more) written into the trace this point belongs to."""
+        assert self.home is not None
+        return written(program, self.record, self.leaves, self.home, avals, more)
+
+    def value(self) -> list[Any]:
+        """The outputs, auxiliary ones included."""
+        return evaluated(self.record, self.leaves)
+
+    def wrap(self, values: list[Any]) -> Any:
+        """f(x), or (f(x), aux)."""
+        main = unflatten(self.main_tree, _leaves(self.record.results[: self.main], values[: self.main]))
+        if not self.has_aux:
+            return main
+        return main, unflatten(self.aux_tree, _leaves(self.record.results[self.main :], values[self.main :]))
+
+    def presented(self, leaves: Sequence[Any]) -> Any:
+        """Leaves of the domain → what the user sees: the tree of the argument, or a tuple of them."""
+        rest = iter(leaves)
+        found = [unflatten(t, [next(rest) for _ in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        return found[0] if self.single else tuple(found)
+
+
+def _leaves(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    rest = iter(values)
+    return [r.value if isinstance(r, Static) else next(rest) for r in results]
+
+
+def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
+    if argnums is None:
+        found = [i for i in range(count) if any([given.avals[k].dtype.kind == "f" for k in given.owners[i]])]
+        if not found:
+            raise VectorError(f"{name} has no argument to differentiate in: none of {count} holds floats; write 2.0 instead of 2")
+        return found
+    chosen: list[int] = []
+    for a in argnums if isinstance(argnums, tuple) else (argnums,):
+        if isinstance(a, bool) or not isinstance(a, (int, np.integer)):
+            raise SpaceError(f"argnums={argnums!r}: the number of an argument, or a tuple of them, is due")
+        if not -count <= a < count:
+            raise SpaceError(f"argnums={argnums!r}, but {name} was called with {count} argument{'s' if count != 1 else ''} by position")
+        chosen.append(int(a) % count)
+    return chosen
+
+
+def _differentiable(given: Given, i: int, owned: list[int], name: str) -> None:
+    for leaf in given.leaves[i]:
+        if type(leaf) is not Aval:
+            raise VectorError(f"argument {i} of {name} is differentiated, but holds {describe(leaf)}{hint(leaf)}")
+    for k in owned:
+        if given.avals[k].dtype.kind != "f":
+            raise VectorError(
+                f"argument {i} of {name} is differentiated, but holds an array of {given.avals[k].dtype}: use floats (x.astype(float)), "
+                "or choose other arguments with argnums"
+            )
+
+
+def _fitting(natural: Space, space: Space | None) -> Space:
+    if space is None:
+        return natural
+    if not isinstance(cast(Any, space), Space):
+        raise SpaceError(f"space=… takes a space, such as V.weighted(w); got {space!r}")
+    if [leaf.shape for leaf in space.leaves] != [leaf.shape for leaf in natural.leaves]:
+        raise SpaceError(f"space={space}, but the argument lies in {natural}")
+    return space
+
+
+def _aux(record: Record, has_aux: bool) -> tuple[int, int, Tree, Tree]:
+    """How many leaves belong to the value and to the rest, and their trees."""
+    if not has_aux:
+        return len(record.results), 0, record.tree, ()
+    last = record.tree[-1]
+    if type(last) is not Node or last.arity != 2 or last.form is not None:
+        raise SpaceError(f"has_aux=True: {record.name} must return a pair (value, aux)")
+    cut = _first(record.tree)
+    main = record.tree[:cut]
+    return sum([e == LEAF for e in main]), len(record.results), main, record.tree[cut:-1]
+
+
+def _first(tree: Tree) -> int:
+    """Where the first of the two parts of a pair ends."""
+    sizes: list[int] = []
+    for entry in tree[:-1]:
+        if entry in (LEAF, NOTHING):
+            sizes.append(1)
+        else:
+            n = cast(Node, entry).arity
+            inside = sum(sizes[len(sizes) - n :])
+            del sizes[len(sizes) - n :]
+            sizes.append(inside + 1)
+    return sizes[0]
+
+
+def point(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, space: Space | None, has_aux: bool, what: str) -> TermPoint | Point:
+    """A function at a point: a combinator at a value, or a Python function at arguments."""
+    if isinstance(f, Arrow):
+        if kwargs or has_aux:
+            raise SpaceError("a combinator takes vectors only: no keyword arguments, no has_aux")
+        if not any([isinstance(a, Traced) for a in args]):
+            return TermPoint(f, args, space)
+        return Point(Function(f, name=str(f)), args, kwargs, argnums, space, has_aux, what)
+    return Point(as_function(f), args, kwargs, argnums, space, has_aux, what)

@@ -1,0 +1,118 @@
+"""Derivatives inside a trace: linear maps whose coefficients are traced arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..calculus.derive import transpose_linear, weighted_adjoint
+from ..calculus.mapped import mapped
+from ..errors import SpaceError
+from ..maps.linear_map import as_element
+from ..programs.program import Program, outputs
+from ..spaces import Space
+from .rearranging import concatenate
+from .traced import FLOAT, Trace, Traced, slot_of, tidy
+from .trees import flatten, tree_space, unflatten
+
+
+class SymbolicMap:
+    """A linear map V ⊸ W at a traced point: `L(v)`, `L.H`, `L.T`, `L @ M`, `L.to_dense()`, as for a LinearMap. Returned, it stands for its matrix."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, domain: Space, codomain: Space, program: Program, home: Trace, fixed: list[int]) -> None:
+        self.domain = domain
+        self.codomain = codomain
+        self.program = program  # (coefficients, v) → L(v)
+        self.home = home
+        self.fixed = fixed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(dim of the codomain, dim of the domain)."""
+        return self.codomain.dim, self.domain.dim
+
+    def __call__(self, *vectors: Any) -> Any:
+        """L(v)."""
+        slots = self.open(as_element(vectors, self.domain))
+        found = outputs(self.program, self.home, [*self.fixed, *slots])
+        return present(self.codomain, [Traced(self.home, s) for s in found])
+
+    def open(self, value: Any) -> list[int]:
+        """A value of the domain as slots."""
+        leaves, _ = flatten(value)
+        given = [tidy(x) for x in leaves]
+        shapes = [np.shape(x) for x in given]
+        if shapes != [leaf.shape for leaf in self.domain.leaves]:
+            raise SpaceError(f"not an element of {self.domain}: got arrays of shapes {shapes}")
+        return [slot_of(self.home, x, FLOAT) for x in given]
+
+    @property
+    def T(self) -> SymbolicMap:
+        """The transpose."""
+        turned = transpose_linear(self.program, len(self.fixed))
+        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed)
+
+    @property
+    def H(self) -> SymbolicMap:
+        """The adjoint."""
+        if self.domain.plain and self.codomain.plain:
+            return self.T
+        turned = weighted_adjoint(self.T.program, len(self.fixed), self.domain, self.codomain)
+        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed)
+
+    def adjoint(self) -> SymbolicMap:
+        """The same as `.H`."""
+        return self.H
+
+    def __matmul__(self, other: Any) -> Any:
+        if not isinstance(other, SymbolicMap):
+            return self(other)
+        if other.codomain is not self.domain:
+            raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
+        both = Program()
+        mine, its = [both.input(self.program.shapes[s]) for s in self.program.inputs[: len(self.fixed)]], len(other.fixed)
+        given = [both.input(other.program.shapes[s]) for s in other.program.inputs]
+        both.outputs = outputs(self.program, both, [*mine, *outputs(other.program, both, given)])
+        return SymbolicMap(other.domain, self.codomain, both, self.home, [*self.fixed, *other.fixed[:its]])
+
+    def to_dense(self) -> Any:
+        """The matrix, as a traced array."""
+        if self.shape[0] < self.shape[1]:
+            return self.T.to_dense().T
+        n = self.shape[1]
+        basis: list[int] = []
+        at = 0
+        for leaf in self.domain.leaves:
+            basis.append(self.home.const(np.eye(n)[:, at : at + leaf.size].reshape((n, *leaf.shape))))
+            at += leaf.size
+        flags = [False] * len(self.fixed) + [True] * len(basis)
+        columns = [Traced(self.home, s) for s in mapped(self.program, self.home, [*self.fixed, *basis], flags, n)]
+        if not columns:
+            return np.zeros(self.shape)
+        return concatenate([c.reshape((n, leaf.size)) for c, leaf in zip(columns, self.codomain.leaves, strict=True)], 1).T
+
+    def __repr__(self) -> str:
+        return f"a traced linear map {self.domain} ⊸ {self.codomain}"
+
+
+def present(space: Space, leaves: list[Any]) -> Any:
+    """Traced leaves in the containers of a space."""
+    from ..layout import build
+
+    return build(space.code, leaves, lambda branch, parts: branch.contain(parts) if branch.tensor is None else parts[0])
+
+
+def traced_element(args: tuple[Any, ...]) -> tuple[Any, Space, Trace]:
+    """Arguments that hold traced arrays as an element: its tree of slots, its space and the trace."""
+    from ..spaces import real_space
+    from .traced import trace_of
+
+    leaves, tree = flatten(args[0] if len(args) == 1 else args)
+    home = trace_of(*leaves)
+    given = [tidy(x) for x in leaves]
+    slots = [slot_of(home, x, FLOAT if not isinstance(x, Traced) else x.dtype) for x in given]
+    space = tree_space(tree, [real_space(np.shape(x)) for x in given])
+    return unflatten(tree, slots, lambda node, parts: tuple(parts)), space, home

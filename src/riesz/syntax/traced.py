@@ -1,0 +1,610 @@
+"""Traced arrays: NumPy code run once on them writes a program.
+
+A `Traced` array is a slot of a `Trace` with a shape and a dtype. NumPy hands every function on it to us (`__array_ufunc__`, `__array_function__`);
+the rules in the other files of this room say which steps that is. Promotion of types is decided here, at trace time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import TraceError
+from ..opaque import Discrete
+from ..ops import Cast
+from ..programs.program import Program
+
+Shape = tuple[int, ...]
+FLOAT = np.dtype(float)
+INT = np.dtype(np.intp)
+BOOL = np.dtype(bool)
+
+_level: ContextVar[int] = ContextVar("level", default=0)
+
+
+class Trace(Program):
+    """A program being written from Python code. Arrays of an outer trace that turn up inside are captured: inputs of their own."""
+
+    def __init__(self, name: str = "f") -> None:
+        super().__init__()
+        self.name = name
+        self.level = _level.get() + 1
+        self.open = True
+        self.captured: list[Traced] = []
+        self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
+
+    def capture(self, x: Traced) -> int:
+        """The input slot of an array of an outer trace."""
+        for i, known in enumerate(self.captured):
+            if known.trace is x.trace and known.slot == x.slot:
+                return self.captured_slots[i]
+        slot = self.input(x.shape)
+        self.captured.append(x)
+        self.captured_slots.append(slot)
+        return slot
+
+    @property
+    def captured_slots(self) -> list[int]:
+        """The input slots of captured arrays."""
+        return self.__dict__.setdefault("_captured_slots", [])
+
+    def converted(self, array: Any, dtype: Any) -> Any:
+        """A constant array in another type, converted once."""
+        key = (id(array), dtype)
+        if key not in self._copies:
+            self._copies[key] = (array, array.astype(dtype))
+        return self._copies[key][1]
+
+    def __enter__(self) -> Trace:
+        self._token = _level.set(self.level)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _level.reset(self._token)
+        self.open = False
+
+
+def user_line() -> str:
+    """Where the user's code is, for error messages."""
+    here = os.path.dirname(os.path.dirname(__file__))
+    numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((here, numpy_home, "<")) and scipy_home not in file:
+            break
+        frame = frame.f_back
+    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
+
+
+def refuse(message: str) -> TraceError:
+    """An error that names the user's line."""
+    return TraceError(message + user_line())
+
+
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+
+class Traced:
+    """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
+
+    __slots__ = ("dtype", "shape", "slot", "trace", "weak")
+    __array_priority__ = 1000.0
+
+    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool = False) -> None:
+        self.trace = trace
+        self.slot = slot
+        self.shape: Shape = trace.shapes[slot]
+        self.dtype = dtype
+        self.weak = weak  # a Python float: it takes the type of what it meets
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        n = 1
+        for k in self.shape:
+            n *= k
+        return n
+
+    @property
+    def T(self) -> Traced:
+        """The transpose."""
+        return self._call(np.transpose)
+
+    @property
+    def mT(self) -> Traced:
+        """The transpose of the last two axes."""
+        return self._call(np.swapaxes, -1, -2)
+
+    @property
+    def real(self) -> Traced:
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> Traced:
+        """Zeros."""
+        return self * 0.0
+
+    @property
+    def flat(self) -> Any:
+        """The elements one by one."""
+        return iter(self._call(np.ravel))
+
+    def _call(self, function: Any, *args: Any, **named: Any) -> Any:
+        return FUNCTIONS[function](self, *args, **named)
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if method != "__call__":
+            from .elementwise import ufunc_method
+
+            return ufunc_method(ufunc, method, args, named)
+        return call_ufunc(ufunc, args, named)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+            raise refuse(f"{name} is not known to riesz for traced arrays; docs/coverage.md lists what is, and rz.custom_derivative adds your own")
+        if named.get("out") is not None:
+            raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
+        return rule(*args, **named)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return np
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise refuse(
+            f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
+            "To build an array of traced numbers write np.stack([…]) or np.concatenate; functions that convert their arguments "
+            "(scipy.special.logsumexp, scipy.linalg.*, …) have counterparts in riesz.scipy"
+        )
+
+    def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
+        """p(args), for riesz's own primitives."""
+        return primitive_step(primitive, *args)
+
+    # -- operators ----------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return operator(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operator(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return operator(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operator(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return operator(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operator(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operator(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operator(np.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return operator(np.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operator(np.floor_divide, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return operator(np.remainder, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return operator(np.remainder, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return operator(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return operator(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return operator(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return operator(np.matmul, other, self)
+
+    def __neg__(self) -> Any:
+        return call_ufunc(np.negative, (self,), {})
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return call_ufunc(np.absolute, (self,), {})
+
+    def __invert__(self) -> Any:
+        return call_ufunc(np.invert, (self,), {})
+
+    def __and__(self, other: Any) -> Any:
+        return operator(np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return operator(np.bitwise_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return operator(np.bitwise_xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __lt__(self, other: Any) -> Any:
+        return operator(np.less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return operator(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return operator(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return operator(np.greater_equal, self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return operator(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return operator(np.not_equal, self, other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    # -- as a sequence ------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Traced:
+        from .indexing import index
+
+        return index(self, key)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a traced number: it has no axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Traced]:
+        return iter([self[i] for i in range(len(self))])
+
+    # -- what cannot be -----------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse("a traced array cannot be written to; build the new array instead: np.where(mask, new, x), np.concatenate or np.stack")
+
+    def __bool__(self) -> bool:
+        raise refuse(
+            "the truth of a traced value is not known while the function is traced. "
+            "For a condition on numbers write np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
+            "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
+        )
+
+    def _no_number(self, kind: str) -> TraceError:
+        return refuse(
+            f"{kind}() needs a number, but this is a traced {'number' if not self.shape else f'array of shape {self.shape}'}; "
+            f"leave {kind}() out, or build arrays of traced numbers with np.stack instead of writing into an existing array"
+        )
+
+    def __float__(self) -> float:
+        raise self._no_number("float")
+
+    def __int__(self) -> int:
+        raise self._no_number("int")
+
+    def __complex__(self) -> complex:
+        raise self._no_number("complex")
+
+    def __index__(self) -> int:
+        raise refuse("a traced integer cannot be an index of a list or a range: use it to index traced or NumPy arrays through np.take, or make it static")
+
+    def item(self, *args: Any) -> Any:
+        """Not while tracing."""
+        raise self._no_number("item")
+
+    def tolist(self) -> Any:
+        """Not while tracing."""
+        raise self._no_number("tolist")
+
+    def __repr__(self) -> str:
+        kind = "" if self.dtype == FLOAT else f", {self.dtype}"
+        return f"traced{list(self.shape) if self.shape else ''}{kind}"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # -- methods of arrays --------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **named: Any) -> Any:
+        """Σ over axes."""
+        return self._call(np.sum, axis, dtype, out, **named)
+
+    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
+        """The same numbers under another shape."""
+        return self._call(np.reshape, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes permuted."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
+        return self._call(np.transpose, given)
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """In another type."""
+        return convert(self, np.dtype(dtype))
+
+    def copy(self, order: str = "C") -> Traced:
+        """The array itself: nobody can write to it."""
+        return self
+
+    def flatten(self, order: str = "C") -> Any:
+        """In one axis."""
+        return self._call(np.ravel, order)
+
+    def dot(self, other: Any) -> Any:
+        """As np.dot."""
+        return FUNCTIONS[np.dot](self, other)
+
+    def conj(self) -> Traced:
+        """The array itself."""
+        return self
+
+    conjugate = conj
+
+    def sort(self, *args: Any, **named: Any) -> Any:
+        """Not in place."""
+        raise refuse("x.sort() sorts in place; write x = np.sort(x)")
+
+    def fill(self, value: Any) -> Any:
+        """Not in place."""
+        raise refuse("x.fill() writes in place; write np.full_like(x, value)")
+
+
+def _method(function: Any) -> Any:
+    def method(self: Traced, *args: Any, **named: Any) -> Any:
+        return FUNCTIONS[function](self, *args, **named)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"As np.{function.__name__}."
+    return method
+
+
+for _f in (
+    *(np.mean, np.prod, np.max, np.min, np.var, np.std, np.any, np.all, np.argmax, np.argmin, np.argsort, np.cumsum, np.cumprod),
+    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.clip, np.round, np.trace, np.diagonal, np.ptp, np.searchsorted, np.compress),
+):
+    if not hasattr(Traced, cast(Any, _f).__name__):
+        setattr(Traced, cast(Any, _f).__name__, _method(_f))
+
+
+# -- from values to slots ---------------------------------------------------------------------------------
+
+
+def operator(ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator's ufunc; what refuses ufuncs gets its own turn."""
+    for other in (left, right):
+        if getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+            return NotImplemented
+    return call_ufunc(ufunc, (left, right), {})
+
+
+def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A ufunc on arguments some of which are traced."""
+    rule = UFUNCS.get(ufunc)
+    if rule is None:
+        from .special import special_rule
+
+        rule = special_rule(ufunc)
+        if rule is None:
+            raise refuse(f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; rz.primitive or rz.custom_derivative adds it")
+    if named:
+        if named.get("out") not in (None, (None,)):
+            raise refuse(f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible while tracing; use the result")
+        if named.get("where", True) is not True:
+            raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
+        dtype = named.get("dtype")
+        if dtype is not None:
+            return convert(rule(*args), np.dtype(dtype))
+    return rule(*args)
+
+
+def trace_of(*xs: Any) -> Trace:
+    """The innermost trace among the arguments."""
+    found: Trace | None = None
+    stack = list(xs)
+    while stack:
+        x = stack.pop()
+        if type(x) is Traced:
+            if found is None or x.trace.level > found.level:
+                found = x.trace
+        elif isinstance(x, (list, tuple)):
+            stack.extend(cast("list[Any]", x))
+        elif isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
+            stack.extend(cast(Any, x).ravel().tolist())
+    if found is None:
+        raise AssertionError("no traced argument")
+    return found
+
+
+def tidy(x: Any) -> Any:
+    """Lists, object arrays and the like as something with a shape; numbers and arrays as they are."""
+    if isinstance(x, (Traced, float, int, np.ndarray, np.generic)):
+        if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
+            return stacked(cast(Any, x).tolist())
+        return x
+    if isinstance(x, (list, tuple)):
+        return stacked(cast(Any, x))
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
+    raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}")
+
+
+def stacked(xs: Any) -> Any:
+    """A nested list as one array, traced where something inside is."""
+    if not holds_traced(xs):
+        return np.asarray(xs)
+    if isinstance(xs, (list, tuple)):
+        return FUNCTIONS[np.stack]([stacked(x) for x in cast("list[Any]", xs)])
+    return xs
+
+
+def holds_traced(x: Any) -> bool:
+    """Whether something inside is traced."""
+    if type(x) is Traced:
+        return True
+    if isinstance(x, (list, tuple)):
+        return any([holds_traced(part) for part in cast("list[Any]", x)])
+    return isinstance(x, np.ndarray) and cast(Any, x).dtype == object and any([type(part) is Traced for part in cast(Any, x).ravel()])
+
+
+def _witness(x: Any) -> Any:
+    """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
+    if type(x) is Traced:
+        return 0.0 if x.weak else x.dtype
+    if isinstance(x, (bool, int, float)):
+        return x
+    return cast(Any, x).dtype
+
+
+def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
+    """The dtype NumPy would give, and whether it is still weak."""
+    first = xs[0]
+    if type(first) is Traced and len(xs) <= 2 and first.dtype is FLOAT and not first.weak:  # the usual cases, fast
+        other = xs[-1]
+        if type(other) is float or (type(other) is Traced and other.dtype is FLOAT) or type(other) is int:
+            return FLOAT, False
+    weak = all([isinstance(x, (bool, int, float)) and type(x) is not np.float64 or (type(x) is Traced and x.weak) for x in xs])
+    if weak:
+        return FLOAT, True
+    dtype = np.result_type(*[_witness(x) for x in xs])
+    if dtype.kind not in "fiub":
+        raise refuse(f"arrays of {dtype} are not supported in traced code; use real floating-point arrays (float64 or float32)")
+    if dtype.itemsize not in (4, 8) and dtype.kind == "f":
+        raise refuse(f"floating-point arrays are float64 or float32 here; got {dtype}")
+    return (FLOAT if dtype == FLOAT else dtype), False
+
+
+def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
+    """A value as a slot of a trace, in a type."""
+    if type(x) is Traced:
+        slot = x.slot if x.trace is trace else _outer(trace, x)
+        if x.dtype is dtype or x.dtype == dtype or (x.weak and dtype.kind == "f"):
+            return slot
+        if x.dtype.kind == "f" and dtype.kind == "f":
+            return trace.step(Cast(x.dtype, dtype), (slot,))
+        return trace.step(Discrete(as_type, (("dtype", dtype),)), (slot,))
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise refuse(f"arrays of {array.dtype} are not supported in traced code; use real floating-point arrays (float64 or float32)")
+    if not array.ndim:
+        value = dtype.type(array[()])
+        return trace.const(float(value) if dtype == FLOAT else value)
+    return trace.const(array if array.dtype == dtype else trace.converted(array, dtype))
+
+
+def _outer(trace: Trace, x: Traced) -> int:
+    if not x.trace.open:
+        raise refuse(
+            f"a traced array of {x.trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
+        )
+    if x.trace.level > trace.level:
+        raise refuse(f"a traced array of an inner function, {x.trace.name}, is used outside it; return it instead")
+    return trace.capture(x)
+
+
+def as_type(x: Any, dtype: Any) -> Any:
+    """An array in another type."""
+    return np.asarray(x).astype(dtype)[()]
+
+
+def operands(*xs: Any, floating: bool = True) -> tuple[Trace, list[int], Any, bool]:
+    """Trace, slots in the common type, that type and whether it is weak. `floating`: integers become floats."""
+    given = [tidy(x) for x in xs]
+    trace = trace_of(*given)
+    dtype, weak = result_dtype(given)
+    if floating and dtype.kind != "f":
+        dtype = FLOAT
+    return trace, [slot_of(trace, x, dtype) for x in given], dtype, weak
+
+
+def lifted(x: Any, trace: Trace | None = None) -> Traced:
+    """A value as a traced array in its own type."""
+    if type(x) is Traced and (trace is None or x.trace is trace):
+        return x
+    x = tidy(x)
+    home = trace_of(x) if trace is None else trace
+    dtype, weak = result_dtype([x])
+    if isinstance(x, (bool, int)) and not isinstance(x, np.generic):
+        dtype, weak = FLOAT, True
+    return Traced(home, slot_of(home, x, dtype), dtype, weak)
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """x.astype(dtype): to another float type, to integers (no derivative)."""
+    if type(x) is not Traced:
+        return np.asarray(x).astype(dtype)
+    if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
+        raise refuse(f"a traced array cannot become {dtype}; float64, float32, integers and booleans are known")
+    if x.dtype == dtype and not x.weak:
+        return x
+    weak = Traced(x.trace, x.slot, x.dtype, False)
+    return Traced(x.trace, slot_of(x.trace, weak, dtype), FLOAT if dtype == FLOAT else dtype)
+
+
+def primitive_step(primitive: Any, *xs: Any) -> Traced:
+    """p^X of arguments, broadcast."""
+    trace, slots, dtype, _ = operands(*xs)
+    return Traced(trace, trace.step(primitive.op, slots), dtype)
+
+
+def step(op: Any, x: Traced, dtype: Any = None) -> Traced:
+    """An op on one traced array; the type stays unless said otherwise."""
+    trace = trace_of(x)
+    return Traced(trace, trace.step(op, (slot_of(trace, x, x.dtype),)), x.dtype if dtype is None else dtype)
+
+
+def several(op: Any, dtype: Any, *xs: Any) -> Traced:
+    """An op on several arrays, each in its own type."""
+    given = [tidy(x) for x in xs]
+    trace = trace_of(*given)
+    slots = [slot_of(trace, x, result_dtype([x])[0] if not isinstance(x, bool) else BOOL) for x in given]
+    return Traced(trace, trace.step(op, slots), dtype)
+
+
+NOTES: dict[Any, tuple[str, str]] = {}
+"""What each supported function becomes, and its derivative rule: the coverage table."""
+
+
+def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
+    """Enter a rule for NumPy functions: the code below writes the steps; `what` and `rule` say it in the coverage table."""
+
+    def enter(code: Any) -> Any:
+        for f in functions:
+            (UFUNCS if isinstance(f, np.ufunc) else FUNCTIONS)[f] = code
+            NOTES[f] = (what, rule)
+        return code
+
+    return enter
+
+
