@@ -14,6 +14,7 @@ from .sets import Set, seg
 from .show.explain import explain
 from .spaces import R, Space, direct_sum, space_of
 from .spaces import zero_space as Zero
+from .syntax.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
 from .terms.named_declared import bilinear, linear
 from .terms.named_products import contract, contract_left, contract_right, hadamard, inner, left, matmul, matvec, outer, right, scalar_mul
 from .terms.named_sums import (
@@ -70,6 +71,13 @@ from .terms.primitives import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "vmap",
+    "switch",
+    "stop_gradient",
+    "loop",
+    "fori_loop",
+    "cond",
+    "checkpoint",
     "DomainError",
     "IndexSetError",
     "LinearMap",

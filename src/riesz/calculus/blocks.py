@@ -75,7 +75,8 @@ def _affine_loop(domain: Affine, op: Loop, values: list[Any], args: Sequence[Pai
     start = [wires[c + i] if wires[c + i] is not None else tape.zeros(base.shape(values[c + i])) for i in carried]
     fixed = [domain.lift(v) for v in values[:c]], [domain.lift(v) for v in [*stacked, *values[c + m :]]]
     wire = tape.step(derivative, [*fixed[0], *[w for w in wires[:c] if w is not None], *start, *fixed[1], *[w for w in wires[c + m :] if w is not None]])
-    places = [*carried, *[m + i for i in live]]
+    kept = [m + op.results + i for i in carried] if op.keep else []  # the carries that came in move too
+    places = [*carried, *[m + i for i in live], *kept]
     return Pair(y, {at: tape.step(Get(j), (wire,)) for j, at in enumerate(places)})
 
 
@@ -101,7 +102,7 @@ def _loop_differential(op: Loop, moving: Flags) -> tuple[Loop, list[int], list[i
     after = [found[i] if i in found else body.zeros(shapes[c + i]) for i in carried]
     stacked = [i - m for i in live if i >= m]
     body.outputs = [*after, *[found[m + i] for i in stacked]]
-    return Loop(body, c + len(d_consts), len(carried), op.length, op.reverse), carried, stacked
+    return Loop(body, c + len(d_consts), len(carried), op.length, op.reverse, op.keep), carried, stacked
 
 
 class Turned:
@@ -154,8 +155,12 @@ def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
     sums = [body.input(shapes[i]) for i in moved_c]
     rest = [body.input(shapes[i]) for i in still_x]
     seeds = [body.input(op.body.shapes[s]) for s in op.body.outputs[m:]]
+    kept = [body.input(shapes[c + i]) for i in range(m)] if op.keep else []
     found = outputs(inner, body, [*fixed, *rest, *after, *seeds])
     grown = [body.step(Combination((1.0, 1.0)), (a, b)) for a, b in zip(sums, found[: len(moved_c)], strict=True)]
-    body.outputs = [*found[len(moved_c) : len(moved_c) + m], *grown, *found[len(moved_c) + m :]]
+    before = found[len(moved_c) : len(moved_c) + m]
+    if op.keep:  # a carry that was kept when it came in has a cotangent of its own
+        before = [body.step(Combination((1.0, 1.0)), (a, b)) for a, b in zip(before, kept, strict=True)]
+    body.outputs = [*before, *grown, *found[len(moved_c) + m :]]
     back = Loop(body, len(still_c), m + len(moved_c), op.length, not op.reverse)
     return Turned(back, still_c, [shapes[i] for i in moved_c], still_x, [*range(c, c + m), *moved_c, *moved_x])

@@ -206,12 +206,12 @@ def _aux(record: Record, has_aux: bool) -> tuple[int, int, Tree, Tree]:
     last = record.tree[-1]
     if type(last) is not Node or last.arity != 2 or last.form is not None:
         raise SpaceError(f"has_aux=True: {record.name} must return a pair (value, aux)")
-    cut = _first(record.tree)
+    cut = first_part(record.tree)
     main = record.tree[:cut]
     return sum([e == LEAF for e in main]), len(record.results), main, record.tree[cut:-1]
 
 
-def _first(tree: Tree) -> int:
+def first_part(tree: Tree) -> int:
     """Where the first of the two parts of a pair ends."""
     sizes: list[int] = []
     for entry in tree[:-1]:

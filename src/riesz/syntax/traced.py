@@ -69,6 +69,11 @@ class Trace(Program):
         self.open = False
 
 
+def current_level() -> int:
+    """How many traces are being written, one inside the other."""
+    return _level.get()
+
+
 def user_line() -> str:
     """Where the user's code is, for error messages."""
     here = os.path.dirname(os.path.dirname(__file__))
