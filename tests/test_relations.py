@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from riesz import IndexSetError, RelationError, relations, seg
-from riesz.relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular, blocks
+from riesz.relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Triangular, blocks
 from riesz.sets import Plus, unit
 
 X, Y = seg(3), seg(4)
@@ -46,6 +46,10 @@ CASES = {
     "no pairs": (relations.pairs(X, Y, []), np.zeros((3, 4), int)),
     "point": (relations.point(Y, 2), np.eye(4, 1, -2, int)),
     "place": (Place(unit, Y, 2), np.eye(4, 1, -2, int).T),
+    "slice": (Range(Y, seg(2), 1, 2), np.eye(4, dtype=int)[:, [1, 3]]),
+    "slice backwards": (Range(Y, X, 3, -1), np.eye(4, dtype=int)[:, [3, 2, 1]]),
+    "slice put back": (Range(seg(2), Y, 3, -2, True), np.eye(4, dtype=int)[[3, 1]]),
+    "empty slice": (Range(Y, seg(0), 0, 1), np.zeros((4, 0), int)),
     "side by side": (BESIDE, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)])),
     "one above the other": (BESIDE.converse, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)]).T),
     "none side by side": (Beside(Plus(()), X, (), False), np.zeros((0, 3), int)),
@@ -61,7 +65,7 @@ def red(matrix: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def test_every_kind_has_a_case():
     kinds = {type(R) for R, _ in CASES.values()}
-    assert kinds == {Beside, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place} == set(Relation.__subclasses__())
+    assert kinds == {Beside, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place, Range} == set(Relation.__subclasses__())
 
 
 @every_relation

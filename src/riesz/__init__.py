@@ -7,7 +7,8 @@
 
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
-from .errors import DomainError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
+from .calculus.guard import check_domain
+from .errors import DomainError, ExpressionError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
@@ -15,6 +16,7 @@ from .show.explain import explain
 from .spaces import R, Space, direct_sum, space_of
 from .spaces import zero_space as Zero
 from .syntax.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
+from .syntax.custom import custom_derivative
 from .terms.named_declared import bilinear, linear
 from .terms.named_products import contract, contract_left, contract_right, hadamard, inner, left, matmul, matvec, outer, right, scalar_mul
 from .terms.named_sums import (
@@ -71,6 +73,8 @@ from .terms.primitives import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "check_domain",
+    "custom_derivative",
     "vmap",
     "switch",
     "stop_gradient",
@@ -79,6 +83,7 @@ __all__ = [
     "cond",
     "checkpoint",
     "DomainError",
+    "ExpressionError",
     "IndexSetError",
     "LinearMap",
     "LinearityError",

@@ -10,11 +10,13 @@ import numpy as np
 from .calculus.derive import affine_program, reverse_numbers
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
+from .calculus.guard import guard
 from .calculus.interpret import interpret
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
+from .programs.program import Constant
 from .spaces import R, Space, direct_sum, space_of
 from .syntax.functions import Aval, Function, as_function, numbers_of
 from .syntax.points import Point, TermPoint, point
@@ -76,8 +78,9 @@ def evaluate(f: Any, *args: Any) -> Any:
     if any([isinstance(x, Traced) for x in flatten(args)[0]]):
         return _written_term(f, args)
     at = TermPoint(f, args, None)
-    result = interpret(at.term, at.domain.tree(at.leaves), NUMBERS)
-    return at.codomain.wrap(leaves_of(result))
+    result = leaves_of(interpret(at.term, at.domain.tree(at.leaves), NUMBERS))
+    guard(at.program, at.leaves, result)
+    return at.codomain.wrap(result)
 
 
 def _written_term(f: Arrow, args: tuple[Any, ...]) -> Any:
@@ -111,6 +114,7 @@ def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
         return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots)
     values, tape = at.affine()
+    guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
     return at.wrap(_owned(at, values)), LinearMap(at.domain, at.codomain, tape)
 
 
@@ -154,6 +158,7 @@ def value_and_grad(
         found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
         zeros = [NUMBERS.zeros(leaf.shape) for leaf in at.domain.leaves]
         raised = at.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
+        guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
         return at.wrap(_owned(at, values)), at.presented([own(c, a) for c, a in zip(raised, at.avals, strict=True)])

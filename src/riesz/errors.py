@@ -25,6 +25,10 @@ class TraceError(RieszError, TypeError):
     """NumPy code does something with a traced array that has no derivative, or that riesz does not know."""
 
 
+class ExpressionError(RieszError, ValueError):
+    """A text is not an expression riesz can read; the message shows the place."""
+
+
 class DomainError(RieszError, ValueError):
     """A primitive was evaluated outside its domain, inside `check_domain()`."""
 

@@ -96,6 +96,10 @@ class Get(Op):
 class Select(Op):
     """where(c, a, b), broadcast as in NumPy; linear in a and b, and what was not chosen leaves no trace."""
 
+    @property
+    def title(self) -> str:
+        return "where"
+
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
         return np.broadcast_shapes(*shapes)
 
@@ -110,6 +114,11 @@ class Discrete(Op):
     function: Any
     parameters: tuple[tuple[str, Any], ...] = ()
     shaped: Any = None  # shapes → shape; None: elementwise
+
+    @property
+    def title(self) -> str:
+        name = self.function.__name__.strip("_")
+        return {"logical_not": "¬", "as_type": "float"}.get(name, name)
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
         return np.broadcast_shapes(*shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
@@ -210,6 +219,11 @@ class Ruled(Multilinear):
 
     smooth: Smooth
     parameters: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def title(self) -> str:
+        names = [v for k, v in self.parameters if k == "title"]
+        return names[0] if names else self.smooth.name
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
         return self.smooth.shapes(*shapes, **dict(self.parameters))

@@ -29,6 +29,11 @@ Labels = tuple[int, ...]
 class Op(Node):
     """An operation on leaves."""
 
+    @property
+    def title(self) -> str:
+        """What it is called in print."""
+        return type(self).__name__.lower()
+
     def shape_of(self, shapes: tuple[Shape, ...]) -> Any:
         """The shape of the result, remembered."""
         known: dict[Any, Any] = cast(Any, self.__dict__).setdefault("_shapes", {})

@@ -7,6 +7,7 @@ from typing import Any
 from ..interning import children, postorder
 from ..ops import contraction
 from ..stackless import quiet
+from ..terms.applied import Applied
 from ..terms.bilinear import Labelled, Section
 from ..terms.core import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.declared import DeclaredLinear
@@ -74,6 +75,8 @@ def _rule(f: Term, inside: list[Term]) -> Term:
             return Scan(f.index, f.base, not f.suffix)  # scan* = red_{≤ᵀ} = red_≥, the suffix sum
         case Labelled():
             return _labelled(f)
+        case Applied():
+            return f.turned  # an op with an adjoint of its own
         case DeclaredLinear():
             return DeclaredLinear(f.form, 1 - f.target)  # as declared
         case Forget():

@@ -98,6 +98,8 @@ class Affine:
         """⋄^[1](u, v) = (u ⋄ v, (u⋄) • π₁ + (⋄v) • π₀), for any number of arguments."""
         if type(op) is Take and not op.batch and isinstance(values[1], (np.ndarray, np.integer)):
             return self.tape.step(_gather(op, values[1], self.base.shape(values[0])), (args[0].wire,))
+        if len(live) == 2 == len(args) and args[0].wire == args[1].wire and values[0] is values[1] and getattr(op, "swapped", None) is op:
+            return self.tape.scale(2.0, self.tape.step(op, (self.lift(values[0]), args[1].wire)))  # u ⋄ u, symmetric: 2·(u⋄)
         wires: list[int] = []
         for i in live:
             wires.append(self.tape.step(op, [args[i].wire if j == i else self.lift(v) for j, v in enumerate(values)]))

@@ -10,11 +10,13 @@ from ..layout import INVERSE, METRIC, Weight
 from ..opaque import Declared, Get
 from ..ops import Combination, contraction
 from ..spaces import Space
+from ..terms.applied import Applied
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.primitives import Primitive
 from ..terms.unitary import Transpose
 from ..terms.weights import Represent, Weigh
+from .mapped import Lane, Mapped
 from .trees import Shape, Tree, leaves_of, spread
 
 
@@ -109,6 +111,19 @@ def _primitive(t: Primitive, x: Tree, lead: Shape, D: Any) -> Tree:
     return D.step(t.op, x if type(x) is tuple else (x,))
 
 
+def _applied(t: Applied, x: Tree, lead: Shape, D: Any) -> Tree:
+    """An op at every index of the leading axes: one mapped domain inside the other."""
+    domain, leaves = D, leaves_of(x)
+    for n in lead:
+        domain = Mapped(domain, n)
+        leaves = [Lane(v, True) for v in leaves]
+    result = domain.step(t.op, leaves)
+    found = [domain.step(Get(i), (result,)) for i in range(len(t.codomain.leaves))] if t.several else [result]
+    for _ in lead:
+        found = [lane.value for lane in found]
+    return t.codomain.tree(found)
+
+
 def _declared_linear(t: DeclaredLinear, x: Tree, lead: Shape, D: Any) -> Tree:
     return _declared(Declared(t.form, t.target), leaves_of(x), lead, D)
 
@@ -132,5 +147,6 @@ PRODUCTS: dict[type, Callable[..., Any]] = {
     Transpose: _transpose,
     Labelled: _labelled,
     Primitive: _primitive,
+    Applied: _applied,
     DeclaredLinear: _declared_linear,
 }

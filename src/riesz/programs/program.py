@@ -6,6 +6,7 @@ A Program is also a value domain (`step`, `const`, …): interpreting a term ove
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -252,6 +253,16 @@ def outputs(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
     return [slots[slot] for slot in program.outputs]
 
 
+_ARITHMETIC: dict[str, Any] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negative": operator.neg,
+    "square": lambda x: x * x,
+}
+
+
 class Symbol:
     """A slot with arithmetic, for writing derivatives of primitives."""
 
@@ -300,8 +311,17 @@ class Symbol:
 
         return self.apply_primitive(power(k), (self,))
 
-    def __array_ufunc__(self, ufunc: Any, *args: Any, **named: Any) -> Any:
-        raise SpaceError(f"the derivative of a primitive is written with riesz's own functions: rz.{ufunc.__name__}, not np.{ufunc.__name__}")
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        """NumPy's functions of numbers, by the primitive of the same name."""
+        from ..terms import primitives
+
+        if method == "__call__" and not named:
+            if ufunc.__name__ in _ARITHMETIC:
+                return _ARITHMETIC[ufunc.__name__](*[a if isinstance(a, Symbol) else float(a) for a in args])
+            found = getattr(primitives, {"log": "ln", "power": "pow"}.get(ufunc.__name__, ufunc.__name__), None)
+            if isinstance(found, primitives.Primitive):
+                return found(*args)
+        raise SpaceError(f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not one riesz knows")
 
     def __truediv__(self, other: Any) -> Symbol:
         from ..terms.primitives import divide, reciprocal

@@ -11,7 +11,8 @@ from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Elementwise, Reduction, broadcast
 from ..relations import Beside
 from ..sets import Plus
-from ..spaces import Copower, Space, direct_sum, real_index, real_space, zero_space
+from ..spaces import Copower, DirectSum, Space, direct_sum, real_index, real_space, zero_space
+from ..terms.applied import Applied
 from ..terms.bilinear import Labelled
 from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
@@ -39,6 +40,11 @@ def to_term(program: Program) -> Term:
     return results[0] if len(results) == 1 else Fork(results)
 
 
+def _after(g: Term, f: Term) -> Term:
+    """g ∘ f, and g itself after an identity."""
+    return g if isinstance(f, Id) else Compose(g, f)
+
+
 def _both(terms: list[Term]) -> Term:
     return terms[0] if len(terms) == 1 else Fork(tuple(terms))
 
@@ -50,7 +56,9 @@ def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: S
         case Combination():
             return Combine(op.coefficients, tuple([_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]))
         case Contraction():
-            return Compose(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
+            if op.strong:
+                return _after(Applied(op, tuple(shapes)), _both(terms))
+            return _after(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
         case Elementwise():
             return _mapped(op, [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)], shape)
         case Reduction():
@@ -60,7 +68,7 @@ def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: S
         case Get():
             return _leaf(terms[0], op.at, shape)
         case _:
-            raise AssertionError(f"not an op: {op!r}")
+            return _after(Applied(op, tuple(shapes)), _both(terms)) if terms else Const(domain, real_space(shape), (op.run(),))
 
 
 def _widened(t: Term, own: Shape, shape: Shape) -> Term:
@@ -69,21 +77,21 @@ def _widened(t: Term, own: Shape, shape: Shape) -> Term:
     if isinstance(t, Const):
         return Const(t.source, real_space(shape), (np.broadcast_to(t.leaves[0], shape),))
     op = broadcast(own, shape)
-    return Compose(Labelled(op.labels, op.out, (own,), op.extra), t)
+    return _after(Labelled(op.labels, op.out, (own,), op.extra), t)
 
 
 def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:
     if not shape:
-        return Compose(op.primitive, _both(terms))
+        return _after(op.primitive, _both(terms))
     function = Map(op.primitive, real_index(shape))
     if len(terms) == 1:
-        return Compose(function, terms[0])
+        return _after(function, terms[0])
     both = Fork(tuple(terms))
-    return Compose(Compose(function, Zip(direct_sum(*[t.codomain for t in terms]))), both)
+    return _after(_after(function, Zip(direct_sum(*[t.codomain for t in terms]))), both)
 
 
 def _regrouped(t: Term, space: Space) -> Term:
-    return t if t.codomain is space else Compose(Regroup(t.codomain, space), t)
+    return t if t.codomain is space else _after(Regroup(t.codomain, space), t)
 
 
 def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term:
@@ -94,7 +102,7 @@ def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term
     reduce: Term = Reduce(relation, real_space(own[op.axis + len(first.source.box or ()) :]))
     if op.axis:
         reduce = Map(reduce, real_index(own[: op.axis]))
-    return _regrouped(Compose(reduce, _regrouped(_both(terms), reduce.domain)), real_space(shape))
+    return _regrouped(_after(reduce, _regrouped(_both(terms), reduce.domain)), real_space(shape))
 
 
 def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Space) -> Term:
@@ -106,15 +114,17 @@ def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Spac
         space = Copower(legs[leg], real_index(lead)) if lead else legs[leg]
         arguments.append(_regrouped(_both(terms[where]), space) if space.leaves else ZeroMap(domain, space))
     if not lead:
-        return Compose(function, _both(arguments))
+        return _after(function, _both(arguments))
     mapped = Map(function, real_index(lead))
     whole = _both(arguments)
-    return Compose(mapped, Compose(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole)
+    return _after(mapped, _after(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole)
 
 
 def _leaf(t: Term, at: int, shape: Shape) -> Term:
+    if isinstance(t.codomain, DirectSum) and t.codomain.leaves == t.codomain.code[:-1]:
+        return _after(Project(t.codomain, at), t)
     leaves = [real_space(leaf.shape) for leaf in t.codomain.leaves]
     if len(leaves) == 1:
         return _regrouped(t, real_space(shape))
     flat = direct_sum(*leaves)
-    return Compose(Project(flat, at), _regrouped(t, flat))
+    return _after(Project(flat, at), _regrouped(t, flat))

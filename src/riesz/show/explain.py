@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..interning import children, postorder
-from ..opaque import Declared, Get
-from ..ops import Combination, Contraction, Reduction
+from ..opaque import Declared, Discrete, Get, Ruled, Select
+from ..ops import Combination, Contraction, Multilinear, Op, Reduction
 from ..programs.program import Program
+from ..terms.applied import Applied
 from ..terms.bilinear import Bilinear
 from ..terms.core import Combine, Compose, Const, Term
 from ..terms.primitives import Primitive
@@ -93,8 +94,22 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
             return f"{left} = {right}", "sum: + is linear, rules (1), (3)"
         case Primitive():
             return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
+        case Applied():
+            return _applied(t.op, part(t))
         case _:
             return f"{left} = (see {type(t).__name__})", "derived function"
+
+
+def _applied(op: Op, name: str) -> tuple[str, str]:
+    match op:
+        case Discrete():
+            return f"{name}'(v) = 0", "constant between jumps"
+        case Select():
+            return f"{name}'(c, u, v) = (c ⊛) • π₁ + (¬c ⊛) • π₂", "selection: linear in what is chosen"
+        case Multilinear() if not isinstance(op, Ruled):
+            return f"{name}'(u, v) = ({name} with one argument fixed) • π, summed", "multilinear function, rule (4)"
+        case _:
+            return f"{name}'(v) = its own differential", "a function with a known differential"
 
 
 def _slope(p: Primitive) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..calculus.derive import linear_slots
+from ..fourier import Transform
 from ..maps.linear_map import LinearMap
 from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Elementwise, Reduction
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..maps.derivation import Derivation, Family, Value
 
 IDENTITY: Text = ("", ATOM)
+INFIX = {"greater": ">", "greater_equal": "≥", "less": "<", "less_equal": "≤", "equal": "=", "not_equal": "≠", "logical_and": "∧", "logical_or": "∨"}
 
 
 class Writer:
@@ -105,7 +107,25 @@ class Writer:
             return texts[0] if len(texts) == 1 else n.infix(texts, "+", SUM)
         if isinstance(op, Declared):
             return n.name(op.form.name) + n.listed("(", args, ")")[0], ATOM
-        return args[0]
+        if isinstance(op, Get):
+            return args[0] if self._lonely(slot) else (n.sub(n.within(args[0], ATOM), op.at), ATOM)
+        if op.title in INFIX and len(args) == 2:
+            return n.infix(args, INFIX[op.title], SUM)
+        return self._title(op) + n.listed("(", args, ")")[0], ATOM
+
+    def _title(self, op: Any) -> str:
+        """What an op is called: F, F*, F⁻¹, … for Fourier transforms."""
+        n = self.n
+        if not isinstance(op, Transform):
+            return n.name(op.title)
+        letter, below, inverse, adjoint, factor = op.symbol
+        name = n.sub(letter, below.replace("ℝ", n["ℝ"])) if below else letter
+        name = (n.sup(name, "-1") if inverse else name) + ("*" if adjoint else "")
+        return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
+
+    def _lonely(self, slot: int) -> bool:
+        """Whether a step with a tuple of results has one only."""
+        return len(self.program.shapes[self.program.args[slot][0]]) == 1
 
     def _application(self, p: Primitive, args: list[Text]) -> Text:
         n = self.n
@@ -113,6 +133,10 @@ class Writer:
             return n.sup(n.within(args[0], ATOM), n.number(p.parameter).replace("−", "-")), POWER
         if p.name == "divide":
             return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
+        if p.name == "pow":
+            return n.sup(n.within(args[0], ATOM), args[1][0]), POWER
+        if len(args) > 1:
+            return n.name(p.name) + n.listed("(", args, ")")[0], ATOM
         return self._applied(n.name(p.name), args[0])
 
     def _applied(self, name: str, arg: Text) -> Text:
@@ -185,7 +209,15 @@ class Writer:
             wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
             star = "" if op.target == len(op.form.legs) - 1 else "*"
             return self.after(n.name(op.form.name) + star + n.listed("(", shown, ")")[0], wire)
-        return args[0]
+        if isinstance(op, Get):
+            return args[0] if op.at == 0 else self.after(n.sub(n["π"], op.at), args[0])
+        shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
+        inside = [a for a, f in zip(args, flags, strict=True) if f]
+        name = self._title(op)
+        return self.after(
+            name if len(args) == 1 else name + n.listed("(", shown, ")")[0],
+            inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩"),
+        )
 
     def _named(self, args: list[Text]) -> list[Text]:
         return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..interning import Node, children, postorder
-from ..relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Relation, Triangular
+from ..relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Triangular
 from ..sets import Plus, Product, Seg, Set
 from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
+from ..terms.applied import Applied
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.core import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
@@ -17,7 +18,7 @@ from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par
 from ..terms.unitary import Transpose
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
-from .patterns import two
+from .patterns import one, two
 
 BILINEAR: dict[type[Bilinear], str] = {Contract: "⊛", Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
 
@@ -61,6 +62,9 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return f"({at},())", ATOM
         case Place(at=at):
             return f"((),{at})", ATOM
+        case Range(start=start, step=step, turned=turned):
+            stop = start + step * (r.source.size if turned else r.target.size)
+            return f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "") + (n["ᵀ"] if turned else ""), ATOM
         case Triangular(lower=lower):
             return n.sub(n["≤"] if lower else n["≥"], X), ATOM
         case Beside():
@@ -203,6 +207,8 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             return n.parens(n[_symbol(t)]), ATOM
         case Transpose():
             return f"({n.hole()}){n['ᵀ']}", ATOM
+        case Labelled(labels=(labels,)) if (known := one(labels, t.out, t.extra)) is not None:
+            return (f"({n.hole()}){n['ᵀ']}" if known == "ᵀ" else n[known] if known == "Σ" else n.name(known)), ATOM
         case Labelled():
             return n.name("contract") + f"[{labels_text(t.labels, t.out)}]", ATOM
         case DeclaredLinear():
@@ -211,6 +217,8 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             return n["M⁻¹"], ATOM
         case Weigh():
             return "M", ATOM
+        case Applied():
+            return n.name(t.op.title), ATOM
         case Forget() | Equip() | Pack() | Unpack() | Regroup():
             return n.name(type(t).__name__.lower()), ATOM
         case _:

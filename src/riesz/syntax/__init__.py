@@ -1,5 +1,5 @@
 """From what people write to programs: plain NumPy code, traced; text expressions; control flow."""
 
-from . import elementwise, products, rearranging, reductions  # the rules enter themselves
+from . import complex_arrays, complexes, elementwise, fourier, linalg, norms, products, rearranging, reductions, sorting, special  # the rules enter themselves
 
-__all__ = ["elementwise", "products", "rearranging", "reductions"]
+__all__ = ["complex_arrays", "complexes", "elementwise", "fourier", "linalg", "norms", "products", "rearranging", "reductions", "sorting", "special"]

@@ -14,13 +14,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..calculus.domains import NUMBERS
+from ..calculus.guard import guard
 from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
 from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from .answering import answering
-from .traced import FLOAT, Trace, Traced, holds_traced, lifted, slot_of, tidy
+from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 
 KEPT = 128
@@ -318,6 +320,8 @@ def _presented(result: Any) -> Any:
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = _presented(x)
+    if type(x) in TRACED and type(x) is not Traced:
+        raise TraceError(f"{trace.name} returns complex numbers, but results are real: return real and imaginary part, z.real and z.imag, or np.abs(z)")
     if type(x) is Traced or holds_traced(x):
         y = tidy(x)
         return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
@@ -334,15 +338,10 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     """The outputs of a trace at array leaves, traced where an argument or something captured is."""
     home = home_of(record, leaves)
     if home is None:
-        return [_own(x, a) for x, a in zip(outputs(record.program, numbers(), numbers_of(leaves)), record.outputs, strict=True)]
+        found = outputs(record.program, NUMBERS, numbers_of(leaves))
+        guard(lambda: record.program, leaves, found)
+        return [_own(x, a) for x, a in zip(found, record.outputs, strict=True)]
     return written(record.program, record, leaves, home, record.outputs)
-
-
-def numbers() -> Any:
-    """The domain of plain evaluation."""
-    from ..calculus.domains import NUMBERS
-
-    return NUMBERS
 
 
 def numbers_of(leaves: Sequence[Any]) -> list[Any]:

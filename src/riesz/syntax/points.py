@@ -44,6 +44,10 @@ class TermPoint:
         """f^[1] over numbers."""
         return affine_numbers(self.term, self.leaves)
 
+    def program(self) -> Program:
+        """f as a program."""
+        return lower(self.term)
+
     def wrap(self, values: list[Any]) -> Any:
         """The value f(x)."""
         return self.codomain.wrap(values)
@@ -105,6 +109,10 @@ class Point:
         shown = Record(f.name, self.record.program, [], [], self.record.results[: self.main], self.main_tree)
         self.codomain = result_space(shown, what)
         self.home: Trace | None = home_of(self.record, self.leaves)
+
+    def program(self) -> Program:
+        """f as a program."""
+        return self.record.program
 
     @property
     def _plain(self) -> Program:

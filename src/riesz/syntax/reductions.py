@@ -128,19 +128,19 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 # -- extrema ----------------------------------------------------------------------------------------------
 
 
-def _extremum_differential(d: Any, y: Any, x: Any, *, axis: Any, keepdims: bool, largest: bool) -> Any:
+def _extremum_differential(d: Any, y: Any, x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
     """The differential of the elements that attain the extremum, in equal shares."""
     peak = y if keepdims else expand_dims(y, axis)
     share = convert(discrete(np.equal, x, peak), FLOAT)
     return total(chosen(share / total(share, axis, True), d[0]), axis, keepdims)
 
 
-def _extremum_shape(shape: Any, *, axis: Any, keepdims: bool, largest: bool) -> Any:
+def _extremum_shape(shape: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
     return _reduced_shape((shape,), {"axis": axis, "keepdims": keepdims})
 
 
-def _extremum_array(x: Any, *, axis: Any, keepdims: bool, largest: bool) -> Any:
-    return (np.max if largest else np.min)(x, axis=axis, keepdims=keepdims)
+def _extremum_array(x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
+    return (np.max if title == "max" else np.min)(x, axis=axis, keepdims=keepdims)
 
 
 EXTREMUM = Smooth("extremum", _extremum_array, _extremum_shape, _extremum_differential)
@@ -161,7 +161,7 @@ def _extremum(largest: bool) -> Any:
                 if _given(initial) is None:
                     raise ValueError("zero-size array to reduction operation maximum which has no identity" if largest else "zero-size array to reduction operation minimum which has no identity")
                 return np.full(_reduced_shape((x.shape,), {"axis": gone, "keepdims": bool(_given(keepdims))}), float(initial))
-            parameters = (("axis", gone), ("keepdims", bool(_given(keepdims))), ("largest", largest))
+            parameters = (("axis", gone), ("keepdims", bool(_given(keepdims))), ("title", "max" if largest else "min"))
             result = step(Ruled(EXTREMUM, parameters), x)
         if _given(initial) is not None:
             result = (np.maximum if largest else np.minimum)(result, float(initial))

@@ -10,6 +10,7 @@ import numpy as np
 from ..terms import primitives as p
 from .elementwise import discrete, where
 from .reductions import total
+from .special import PYTHON_FUNCTIONS
 from .traced import NOTES, Traced, lifted, primitive_step, several
 
 
@@ -61,16 +62,28 @@ _special = {
 }
 
 
+_found: dict[Any, Any] = {}
+_seen: set[str] = set()
+
+
 def counterparts() -> dict[Any, Any]:
-    """original → ours, for the modules of SciPy that are loaded."""
-    found: dict[Any, Any] = {}
-    module = sys.modules.get("scipy.special")
-    if module is not None:
-        for name, (own, what, rule) in _special.items():
+    """original → ours, for the modules of SciPy that are loaded. A module is looked at once: during a trace its names stand for our versions."""
+    for home in ("scipy.special", "scipy.linalg"):
+        module = sys.modules.get(home)
+        if module is None or home in _seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        _seen.add(home)
+        for name, (own, what, rule) in _own(home).items():
             original = getattr(module, name, None)
             if original is not None:
-                found[original] = own
+                _found[original] = own
                 NOTES.setdefault(original, (what, rule))
-    return found
+    return _found
 
 
+def _own(home: str) -> dict[str, tuple[Any, str, str]]:
+    if home == "scipy.special":
+        return _special | PYTHON_FUNCTIONS
+    from .scipy_linalg import COUNTERPARTS
+
+    return COUNTERPARTS

@@ -160,6 +160,10 @@ class Traced:
         return call_ufunc(ufunc, args, named)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if is_complex(args) or (named and is_complex(tuple(named.values()))):
+            from .complexes import call
+
+            return call(function, args, named)
         rule = FUNCTIONS.get(function)
         if rule is None:
             name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
@@ -367,7 +371,7 @@ class Traced:
 
     def dot(self, other: Any) -> Any:
         """As np.dot."""
-        return FUNCTIONS[np.dot](self, other)
+        return np.dot(cast(Any, self), other)
 
     def conj(self) -> Traced:
         """The array itself."""
@@ -382,6 +386,10 @@ class Traced:
     def fill(self, value: Any) -> Any:
         """Not in place."""
         raise refuse("x.fill() writes in place; write np.full_like(x, value)")
+
+
+TRACED: set[Any] = {Traced}
+"""The classes of traced arrays; complexes.py adds the complex one."""
 
 
 def _method(function: Any) -> Any:
@@ -414,6 +422,11 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
 
 def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """A ufunc on arguments some of which are traced."""
+    for x in args:
+        if type(x) is not Traced and type(x) is not float and is_complex(x):
+            from .complexes import call_complex_ufunc
+
+            return call_complex_ufunc(ufunc, args, named)
     rule = UFUNCS.get(ufunc)
     if rule is None:
         from .special import special_rule
@@ -452,7 +465,7 @@ def trace_of(*xs: Any) -> Trace:
 
 def tidy(x: Any) -> Any:
     """Lists, object arrays and the like as something with a shape; numbers and arrays as they are."""
-    if isinstance(x, (Traced, float, int, np.ndarray, np.generic)):
+    if isinstance(x, (Traced, float, int, np.ndarray, np.generic)) or type(x) in TRACED:
         if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
             return stacked(cast(Any, x).tolist())
         return x
@@ -468,17 +481,24 @@ def stacked(xs: Any) -> Any:
     if not holds_traced(xs):
         return np.asarray(xs)
     if isinstance(xs, (list, tuple)):
-        return FUNCTIONS[np.stack]([stacked(x) for x in cast("list[Any]", xs)])
+        return np.stack([stacked(x) for x in cast("list[Any]", xs)])
     return xs
 
 
 def holds_traced(x: Any) -> bool:
     """Whether something inside is traced."""
-    if type(x) is Traced:
+    if type(x) in TRACED:
         return True
     if isinstance(x, (list, tuple)):
         return any([holds_traced(part) for part in cast("list[Any]", x)])
-    return isinstance(x, np.ndarray) and cast(Any, x).dtype == object and any([type(part) is Traced for part in cast(Any, x).ravel()])
+    return isinstance(x, np.ndarray) and cast(Any, x).dtype == object and any([type(part) in TRACED for part in cast(Any, x).ravel()])
+
+
+def is_complex(x: Any) -> bool:
+    """Whether something inside is complex: those calls are complexes.py's."""
+    if isinstance(x, (list, tuple)):
+        return any([type(part) is not Traced and is_complex(part) for part in cast("list[Any]", x)])
+    return type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
 def _witness(x: Any) -> Any:
@@ -567,6 +587,10 @@ def lifted(x: Any, trace: Trace | None = None) -> Traced:
 
 def convert(x: Any, dtype: Any) -> Any:
     """x.astype(dtype): to another float type, to integers (no derivative)."""
+    if dtype.kind == "c" or type(x) is not Traced and type(x) in TRACED:
+        from .complexes import complex_convert
+
+        return complex_convert(x, dtype)
     if type(x) is not Traced:
         return np.asarray(x).astype(dtype)
     if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):

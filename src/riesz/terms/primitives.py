@@ -7,6 +7,7 @@ or their middle: |x|' = sign(x) is 0 at 0, relu' is 0 at 0.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import SpaceError
+from ..errors import SpaceError, TraceError
 from ..ops import Elementwise
 from ..spaces import R, direct_sum
 from .core import Term
@@ -104,10 +105,21 @@ class Primitive(Term):
     def partials(self, xs: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
         """The partial derivatives at xs, where the value is y."""
         rule = self.rule
-        found = rule.derivative(*xs, y) if self.parameter is None else rule.derivative(*xs, y, self.parameter)
+        given = (*xs, y) if self.parameter is None else (*xs, y, self.parameter)
+        try:
+            found = rule.derivative(*given)
+        except (ZeroDivisionError, OverflowError, ValueError):  # Python's floats raise where NumPy gives inf or nan
+            found = rule.derivative(*[np.float64(x) if type(x) is float else x for x in given])
         if rule.arity > 1:
             return found
         return (float(found),) if type(found) is int else (found,)
+
+    def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the derivative of a primitive of your own: a function of its arguments and its value. A decorator."""
+        if RULES.get(self.rule.name) is self.rule:
+            raise SpaceError(f"the primitive {self.rule.name!r} belongs to riesz; its derivative cannot be changed")
+        self.rule.derivative = rule
+        return rule
 
     def __call__(self, *args: Any) -> Any:
         if len(args) == 1 and type(args[0]) is float:
@@ -127,17 +139,51 @@ Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 
 
-def primitive(name: str, array: Unary, scalar: Unary | None, derivative: Binary) -> Primitive:
-    """Declare a primitive by its name, its function on arrays, its function on floats (or None) and its derivative.
+def primitive(name: Any = None, array: Unary | None = None, scalar: Unary | None = None, derivative: Any = None) -> Any:
+    """Declare a primitive: a function of numbers, applied at every index of arrays, with its derivative.
 
-    The derivative takes x and the value y and returns p'(x), using riesz's own primitives and arithmetic.
+    As a decorator of the array code, with the derivative given below it (or as `derivative=`): it takes the arguments and the value y and returns
+    p'(x), or a tuple of partial derivatives, using arithmetic and NumPy's or riesz's functions of numbers.
 
     >>> import numpy as np, riesz as rz
+    >>> @rz.primitive
+    ... def cube(x):
+    ...     return x**3
+    >>> @cube.derivative
+    ... def _(x, y):
+    ...     return 3.0 * x * x
+    >>> rz.grad(lambda x: np.sum(cube(x)))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+
+    Or by its name, its function on arrays, its function on floats (or None) and its derivative.
+
     >>> cube = rz.primitive("cube", lambda x: x**3, None, lambda x, y: 3.0 * x * x)
     >>> rz.grad(cube)(2.0)
     12.0
     """
-    return _declare(Rule(name, array, scalar, derivative, 1))
+    if name is None:
+        return lambda function: primitive(function, derivative=derivative)
+    if callable(name):
+        title = getattr(name, "__name__", "p")
+        arity = _arity(name)
+        return _declare(Rule(title, name, None, derivative or _underived(title), arity))
+    if array is None or derivative is None:
+        raise SpaceError(f"primitive {name!r}: give its function on arrays and its derivative, as in rz.primitive(name, array, None, derivative)")
+    return _declare(Rule(name, array, scalar, derivative, _arity(array)))
+
+
+def _arity(function: Any) -> int:
+    try:
+        return max(1, len([p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]))
+    except (TypeError, ValueError):
+        return getattr(function, "nin", 1)
+
+
+def _underived(name: str) -> Callable[..., Any]:
+    def rule(*args: Any) -> Any:
+        raise TraceError(f"the primitive {name} has no derivative yet: write @{name}.derivative above a function of its arguments and its value")
+
+    return rule
 
 
 def _declare(rule: Rule) -> Primitive:

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..ops import Reshape
 from ..sets import Product, Seg, Set
-from ..spaces import Copower, DirectSum, R, Space, Tensor, Weighted
+from ..spaces import Copower, DirectSum, R, Space, Tensor, Weighted, real_space
+from ..terms.applied import Applied
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.core import Combine, Compose, Id, Term, ZeroMap
 from ..terms.declared import declare_bilinear, declare_linear
@@ -86,6 +88,7 @@ class LinearBuilder(SpaceBuilder):
             lambda: Bra(V),
             lambda: Ket(V),
             lambda: self._declared(V),
+            lambda: self._reshaped(V),
             *([lambda: self.among((Equip, Represent))(self.weight(V))] if V.plain and self.weighted else []),
         ]
 
@@ -102,6 +105,12 @@ class LinearBuilder(SpaceBuilder):
 
     def _some(self, index: Set) -> tuple[int, ...]:
         return tuple([p for p in range(index.size) if self.maybe()])
+
+    def _reshaped(self, V: Space) -> Term:
+        if len(V.leaves) != 1 or V is not real_space(V.leaves[0].shape):
+            return Id(V)
+        shape = V.leaves[0].shape
+        return Applied(Reshape(self.among(((V.dim,), (V.dim, 1), (1, *shape[::-1])))), (shape,))
 
     def _declared(self, V: Space) -> Term:
         batched = _is_vector(V)

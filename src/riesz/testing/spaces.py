@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..relations import Beside, Diagonal, Empty, Full, Point, Relation, freeze, function, pairs, triangular
+from ..relations import Beside, Diagonal, Empty, Full, Point, Range, Relation, freeze, function, pairs, triangular
 from ..sets import Plus, Product, Seg, Set, unit
 from ..spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, zero_space
 from ..terms.core import Term
@@ -94,6 +94,10 @@ class SpaceBuilder:
             options.append(lambda: Diagonal(source, target))
         if source is target and isinstance(source, Seg):
             options.append(lambda: triangular(source))
+        if isinstance(source, Seg) and isinstance(target, Seg) and 0 < m <= n:
+            step = 1 + self.pick((n - 1) // (m - 1)) if m > 1 else 1
+            first = self.pick(n - step * (m - 1))
+            options.append(lambda: Range(source, target, first, step) if self.maybe() else Range(source, target, first + step * (m - 1), -step))
         if target is unit and n:
             options.append(lambda: Point(source, target, self.pick(n)))
         if depth:

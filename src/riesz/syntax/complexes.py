@@ -1,0 +1,554 @@
+"""Complex arrays inside traced code: a real and an imaginary part, both arrays of the trace; ℂ ≅ ℝ².
+
+Arguments and results of functions are real; in between, np.fft and NumPy's complex constants bring complex numbers in. Everything here is
+written with the rules for real arrays, so derivatives of any order come from those. A part that is zero by construction is None and costs nothing:
+x, 1j·x and exp(1j·x) have no more steps than they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..ops import Reduction
+from ..relations import Place
+from ..sets import Seg, unit
+from ..terms import primitives as p
+from .ruled import plus
+from .traced import FLOAT, TRACED, Shape, Traced, convert, holds_traced, is_complex, lifted, primitive_step, refuse, result_dtype, slot_of, tidy, trace_of
+
+COMPLEX: dict[Any, Callable[..., Any]] = {}
+"""NumPy function or ufunc → its rule where an argument is complex."""
+COMPLEX_NOTES: dict[Any, str] = {}
+"""What it becomes, in one phrase."""
+
+
+def complex_answers(*functions: Any, what: str) -> Callable[[Any], Any]:
+    """Enter a rule for NumPy functions of complex arguments."""
+
+    def enter(code: Any) -> Any:
+        for f in functions:
+            COMPLEX[f] = code
+            COMPLEX_NOTES[f] = what
+        return code
+
+    return enter
+
+
+class ComplexTraced:
+    """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
+
+    __slots__ = ("_pairs", "dtype", "im", "re", "shape")
+    __array_priority__ = 1000.0
+
+    def __init__(self, re: Any, im: Any, shape: Shape, dtype: Any, pairs: Traced | None = None) -> None:
+        self.re = re  # a traced or a fixed array; None: zero
+        self.im = im
+        self.shape = shape
+        self.dtype = dtype
+        self._pairs = pairs
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return self._zeros() if self.re is None else self.re
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return self._zeros() if self.im is None else self.im
+
+    def _zeros(self) -> Any:
+        return np.zeros(self.shape, real_type(self.dtype))
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        return call(np.transpose, (self,))
+
+    @property
+    def mT(self) -> Any:
+        """The transpose of the last two axes."""
+        return call(np.swapaxes, (self, -1, -2))
+
+    @property
+    def flat(self) -> Any:
+        """The elements one by one."""
+        return iter(call(np.ravel, (self,)))
+
+    def pairs(self) -> Traced:
+        """Both parts in one array, along a last axis of length 2."""
+        if self._pairs is None:
+            trace = trace_of(self.re, self.im)
+            slots = [slot_of(trace, x, real_type(self.dtype)) for x in (self.real, self.imag)]
+            place = Reduction((Place(unit, Seg(2), 0), Place(unit, Seg(2), 1)), self.ndim)
+            self._pairs = Traced(trace, trace.step(place, slots), real_type(self.dtype))
+        return self._pairs
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if method == "__call__":
+            return call_complex_ufunc(ufunc, args, named)
+        if (ufunc, method) == (np.add, "reduce"):
+            given = {k: v for k, v in named.items() if k == "keepdims" or (k == "axis" and len(args) < 2)}
+            return call(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
+        if method == "outer":
+            a, b = [x if type(x) in TRACED else np.asarray(x) for x in args]
+            return call_complex_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), named)
+        raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for complex traced arrays; write it with np.sum and products")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        return call(function, args, named)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return np
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise refuse(
+            f"a complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
+            "Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by one"
+        )
+
+    # -- operators ----------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return _operator(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _operator(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _operator(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _operator(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _operator(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _operator(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _operator(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _operator(np.divide, other, self)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return _operator(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _operator(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _operator(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _operator(np.matmul, other, self)
+
+    def __neg__(self) -> Any:
+        return negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return absolute(self)
+
+    def __eq__(self, other: Any) -> Any:
+        return _operator(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _operator(np.not_equal, self, other)
+
+    def _unordered(self, other: Any) -> Any:
+        raise refuse("complex numbers have no order; compare np.abs(z), z.real or z.imag")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _unordered
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    # -- as a sequence ------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if holds_traced(key):
+            trace = trace_of(self.re, self.im, key)
+            return each(lambda x: lifted(x, trace)[key], self)
+        return each(lambda x: x[key], self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a traced number: it has no axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    # -- what cannot be -----------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse("a traced array cannot be written to; build the new array instead: np.where(mask, new, z), np.concatenate or np.stack")
+
+    def __bool__(self) -> bool:
+        raise refuse("the truth of a traced value is not known while the function is traced; write np.where(c, a, b) or rz.cond(c, f, g, x)")
+
+    def _no_number(self, *args: Any) -> Any:
+        raise refuse("this is a complex traced value: it cannot become a Python number while the function is traced; leave the conversion out, or take z.real")
+
+    __float__ = __int__ = __complex__ = __index__ = item = tolist = _no_number
+
+    def __repr__(self) -> str:
+        return f"traced{list(self.shape) if self.shape else ''}, {self.dtype}"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # -- methods of arrays --------------------------------------------------------------------------------
+
+    def conj(self) -> Any:
+        """re − i·im."""
+        return conjugate(self)
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
+        """The same numbers under another shape."""
+        return call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes permuted."""
+        return call(np.transpose, (self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)))
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """In another complex type."""
+        return complex_convert(self, np.dtype(dtype))
+
+    def copy(self, order: str = "C") -> ComplexTraced:
+        """The array itself: nobody can write to it."""
+        return self
+
+    def flatten(self, order: str = "C") -> Any:
+        """In one axis."""
+        return call(np.ravel, (self, order))
+
+
+TRACED.add(ComplexTraced)
+
+
+def _method(function: Any) -> Any:
+    def method(self: ComplexTraced, *args: Any, **named: Any) -> Any:
+        return call(function, (self, *args), named)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"As np.{function.__name__}."
+    return method
+
+
+for _f in (np.sum, np.mean, np.var, np.std, np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal, np.cumsum, np.dot):
+    setattr(ComplexTraced, cast(Any, _f).__name__, _method(_f))
+
+
+# -- parts ------------------------------------------------------------------------------------------------
+
+
+def real_type(dtype: Any) -> Any:
+    """The type of the parts."""
+    return np.dtype(np.float32) if dtype == np.complex64 else FLOAT
+
+
+def joined(re: Any, im: Any) -> Any:
+    """re + i·im of arrays that broadcast; None is zero, not both. A plain array where nothing is traced."""
+    parts = [tidy(x) for x in (re, im) if x is not None]
+    if not any([type(x) is Traced for x in parts]):
+        return (0.0 if re is None else np.asarray(re)) + 1j * (0.0 if im is None else np.asarray(im))
+    dtype, weak = result_dtype(parts)
+    dtype = dtype if dtype.kind == "f" else FLOAT
+    shape = np.broadcast_shapes(*[np.shape(x) for x in parts])
+    placed = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]
+    return ComplexTraced(*placed, shape, np.dtype(np.complex64 if dtype == np.float32 else np.complex128))
+
+
+def _placed(x: Any, shape: Shape, dtype: Any, weak: bool) -> Any:
+    """A part in the common shape and type."""
+    if type(x) is not Traced:
+        return x if weak and not shape else np.broadcast_to(np.asarray(x, dtype), shape)
+    same = x if weak or (x.dtype == dtype and not x.weak) else convert(x, dtype)
+    return same if same.shape == shape else np.broadcast_to(same, shape)
+
+
+def paired(pairs: Traced) -> ComplexTraced:
+    """The complex array whose parts are the two entries along the last axis."""
+    dtype = np.dtype(np.complex64 if pairs.dtype == np.float32 else np.complex128)
+    return ComplexTraced(pairs[..., 0], pairs[..., 1], pairs.shape[:-1], dtype, pairs)
+
+
+def parts_of(x: Any) -> tuple[Any, Any]:
+    """Real and imaginary part of anything; None for a part that is zero, never both."""
+    if type(x) is ComplexTraced:
+        return x.re, x.im
+    if isinstance(x, (list, tuple)):
+        x = tidy(x)
+        return parts_of(x) if type(x) in TRACED else _constant_parts(x)
+    return _constant_parts(x) if is_complex(x) else (x, None)
+
+
+def _constant_parts(c: Any) -> tuple[Any, Any]:
+    if not is_complex(c):
+        return c, None
+    re, im = (c.real, c.imag) if not np.ndim(c) else (np.ascontiguousarray(c.real), np.ascontiguousarray(c.imag))
+    return (None if not np.any(re) and np.any(im) else re), (None if not np.any(im) else im)
+
+
+def minus(a: Any, b: Any) -> Any:
+    return a if b is None else -b if a is None else a - b
+
+
+def _times(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a * b
+
+
+def _or_zero(a: Any) -> Any:
+    return 0.0 if a is None else a
+
+
+def each(f: Callable[[Any], Any], z: Any) -> Any:
+    """A real-linear function of each part; several results stay several."""
+    re, im = [None if x is None else f(x) for x in parts_of(z)]
+    if isinstance(re, (list, tuple)) or isinstance(im, (list, tuple)):
+        count = len(re if im is None else im)
+        kind = cast(Any, type(re if im is None else im))
+        found = [joined(*pair) for pair in zip(re or [None] * count, im or [None] * count, strict=True)]
+        return found if kind is list else tuple(found)
+    return joined(re, im)
+
+
+def complex_convert(x: Any, dtype: Any) -> Any:
+    """x.astype of a complex type."""
+    if dtype.kind != "c":
+        raise refuse(f"a complex traced array cannot become {dtype}; take z.real, z.imag or np.abs(z)")
+    if dtype.itemsize not in (8, 16):
+        raise refuse(f"complex arrays are complex128 or complex64 here; got {dtype}")
+    return joined(*[None if part is None else convert(part, real_type(dtype)) for part in parts_of(x)])
+
+
+# -- calls ------------------------------------------------------------------------------------------------
+
+
+def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
+    """A NumPy function where something is complex."""
+    rule = COMPLEX.get(function)
+    if rule is None:
+        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+        raise refuse(f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real and z.imag")
+    if named and named.get("out") is not None:
+        raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
+    return rule(*args, **(named or {}))
+
+
+def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """A ufunc where an argument is complex."""
+    rule = COMPLEX.get(ufunc)
+    if rule is None:
+        raise refuse(f"np.{ufunc.__name__} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real and z.imag")
+    if named.get("out") not in (None, (None,)):
+        raise refuse(f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible while tracing; use the result")
+    if named.get("where", True) is not True:
+        raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
+    dtype = named.get("dtype")
+    return rule(*args) if dtype is None else complex_convert(rule(*args), np.dtype(dtype))
+
+
+def _operator(ufunc: Any, left: Any, right: Any) -> Any:
+    for other in (left, right):
+        if getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+            return NotImplemented
+    return call_complex_ufunc(ufunc, (left, right), {})
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------
+
+
+@complex_answers(np.add, what="sums of parts")
+def add(a: Any, b: Any) -> Any:
+    """a + b."""
+    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
+    return joined(plus(ar, br), plus(ai, bi))
+
+
+@complex_answers(np.subtract, what="differences of parts")
+def subtract(a: Any, b: Any) -> Any:
+    """a − b."""
+    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
+    return joined(minus(ar, br), minus(ai, bi))
+
+
+@complex_answers(np.multiply, what="four products")
+def multiply(a: Any, b: Any) -> Any:
+    """a · b."""
+    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
+    return joined(minus(_times(ar, br), _times(ai, bi)), plus(_times(ar, bi), _times(ai, br)))
+
+
+@complex_answers(np.divide, what="a · b̄ / |b|²")
+def divide(a: Any, b: Any) -> Any:
+    """a / b."""
+    br, bi = parts_of(b)
+    if bi is None:
+        return each(lambda x: x / br, a)
+    size = plus(_times(br, br), bi * bi)
+    return each(lambda x: x / size, multiply(a, joined(br, -bi)))
+
+
+@complex_answers(np.reciprocal, what="b̄ / |b|²")
+def reciprocal(z: Any) -> Any:
+    """1 / z."""
+    return divide(1.0, z)
+
+
+@complex_answers(np.negative, what="parts negated")
+def negative(z: Any) -> Any:
+    """−z."""
+    return each(lambda x: -x, z)
+
+
+@complex_answers(np.positive, what="identity")
+def positive(z: Any) -> Any:
+    """z."""
+    return z
+
+
+@complex_answers(np.conjugate, what="imaginary part negated")
+def conjugate(z: Any) -> Any:
+    """re − i·im."""
+    re, im = parts_of(z)
+    return joined(re, None if im is None else -im)
+
+
+@complex_answers(np.square, what="products of parts")
+def square(z: Any) -> Any:
+    """z²."""
+    return multiply(z, z)
+
+
+@complex_answers(np.power, np.float_power, what="products for whole exponents, else through polar form")
+def power(a: Any, b: Any) -> Any:
+    """a ** b."""
+    if isinstance(b, (int, np.integer)) or (isinstance(b, (float, np.floating)) and float(b).is_integer() and abs(b) < 64):
+        return _whole_power(a, int(b))
+    if is_complex(b):
+        return exp(multiply(b, log(a)))
+    size, angle = absolute(a), argument(a)
+    return joined(size**b * np.cos(b * angle), size**b * np.sin(b * angle))
+
+
+def _whole_power(z: Any, k: int) -> Any:
+    if k < 0:
+        return divide(1.0, _whole_power(z, -k))
+    if k == 0:
+        return np.ones(z.shape, z.dtype)
+    result: Any = None
+    while k:
+        if k % 2:
+            result = z if result is None else multiply(result, z)
+        k //= 2
+        z = multiply(z, z) if k else z
+    return result
+
+
+# -- functions --------------------------------------------------------------------------------------------
+
+
+@complex_answers(np.absolute, what="primitive hypot; derivative 0 at 0")
+def absolute(z: Any) -> Any:
+    """|z|."""
+    re, im = parts_of(z)
+    return np.hypot(re, im) if re is not None and im is not None else np.abs(re if im is None else im)
+
+
+@complex_answers(np.angle, what="primitive arctan2")
+def argument(z: Any, deg: bool = False) -> Any:
+    """The angle of z."""
+    re, im = parts_of(z)
+    if im is None:
+        return np.angle(re, deg)
+    angle = np.arctan2(im, _or_zero(re))
+    return angle * (180.0 / np.pi) if deg else angle
+
+
+@complex_answers(np.sign, what="z / |z|, 0 at 0")
+def sign(z: Any) -> Any:
+    """z on the unit circle."""
+    return multiply(z, primitive_step(p.inverse, absolute(z)))
+
+
+@complex_answers(np.exp, what="eʳᵉ · (cos im + i·sin im)")
+def exp(z: Any) -> Any:
+    """e^z."""
+    re, im = parts_of(z)
+    size = None if re is None else np.exp(re)
+    if im is None:
+        return joined(size, None)
+    return joined(np.cos(im), np.sin(im)) if size is None else joined(size * np.cos(im), size * np.sin(im))
+
+
+@complex_answers(np.log, what="ln |z| + i·angle z")
+def log(z: Any) -> Any:
+    """The logarithm with its imaginary part in (−π, π]."""
+    if not holds_traced(z):
+        return np.log(np.asarray(z, complex))
+    return joined(np.log(absolute(z)), argument(z))
+
+
+@complex_answers(np.sqrt, what="√|z| at half the angle")
+def sqrt(z: Any) -> Any:
+    """The root with a real part ≥ 0."""
+    size, half = np.sqrt(absolute(z)), argument(z) * 0.5
+    return joined(size * np.cos(half), size * np.sin(half))
+
+
+def _crossed(outer: Any, inner: Any, outer2: Any, inner2: Any, turn: float) -> Callable[[Any], Any]:
+    """f(x + iy) = outer(x)·inner(y) ± i·outer₂(x)·inner₂(y)."""
+
+    def code(z: Any) -> Any:
+        re, im = [_or_zero(x) for x in parts_of(z)]
+        return joined(outer(re) * inner(im), turn * (outer2(re) * inner2(im)))
+
+    return code
+
+
+sin = complex_answers(np.sin, what="sin x · cosh y + i·cos x · sinh y")(_crossed(np.sin, np.cosh, np.cos, np.sinh, 1.0))
+cos = complex_answers(np.cos, what="cos x · cosh y − i·sin x · sinh y")(_crossed(np.cos, np.cosh, np.sin, np.sinh, -1.0))
+sinh = complex_answers(np.sinh, what="sinh x · cos y + i·cosh x · sin y")(_crossed(np.sinh, np.cos, np.cosh, np.sin, 1.0))
+cosh = complex_answers(np.cosh, what="cosh x · cos y + i·sinh x · sin y")(_crossed(np.cosh, np.cos, np.sinh, np.sin, 1.0))
+complex_answers(np.tan, what="sin / cos")(lambda z: divide(sin(z), cos(z)))
+complex_answers(np.tanh, what="sinh / cosh")(lambda z: divide(sinh(z), cosh(z)))
+complex_answers(np.log2, what="log z / log 2")(lambda z: divide(log(z), float(np.log(2.0))))
+complex_answers(np.log10, what="log z / log 10")(lambda z: divide(log(z), float(np.log(10.0))))
+
+
+@complex_answers(np.equal, what="discrete")
+def equal(a: Any, b: Any) -> Any:
+    """Whether both parts are equal."""
+    (ar, ai), (br, bi) = [[_or_zero(x) for x in parts_of(v)] for v in (a, b)]
+    return np.logical_and(np.equal(ar, br), np.equal(ai, bi))
+
+
+complex_answers(np.not_equal, what="discrete")(lambda a, b: np.logical_not(equal(a, b)))
+complex_answers(np.isfinite, what="discrete")(lambda z: np.logical_and(*[np.isfinite(x) for x in (z.real, z.imag)]))
+complex_answers(np.isnan, what="discrete")(lambda z: np.logical_or(*[np.isnan(x) for x in (z.real, z.imag)]))
+complex_answers(np.isinf, what="discrete")(lambda z: np.logical_or(*[np.isinf(x) for x in (z.real, z.imag)]))
+complex_answers(np.real, what="the real part")(lambda z: z.real)
+complex_answers(np.imag, what="the imaginary part")(lambda z: z.imag)

@@ -1,0 +1,171 @@
+"""Functions with a derivative of their own: `custom_derivative`, whose derivative is given as a linear map, its adjoint derived or given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from ..errors import TraceError
+from ..opaque import Get, Ruled, Smooth
+from ..programs.program import outputs
+from ..vectors import dense
+from .functions import Aval, Given, Record, numbers_of, trace_function
+from .ruled import plus
+from .traced import Traced, holds_traced, slot_of, trace_of
+from .trees import Tree, flatten, unflatten
+
+
+class CustomDerivative:
+    """A function with its derivative; see `custom_derivative`."""
+
+    def __init__(self, function: Callable[..., Any], derivative: Callable[..., Any] | None, adjoint: Callable[..., Any] | None) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.name: str = getattr(function, "__name__", "f")
+        self.rule = derivative
+        self.turned = adjoint
+        self._ops: dict[Any, Any] = {}
+
+    def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the derivative: rule(*args) is the linear map dx ↦ dy there. A decorator."""
+        self.rule = rule
+        self._ops.clear()
+        return rule
+
+    def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the adjoint: rule(*args) is the linear map dy ↦ dx there (a tuple for several arguments). A decorator."""
+        self.turned = rule
+        self._ops.clear()
+        return rule
+
+    def __call__(self, *args: Any) -> Any:
+        leaves, tree = flatten(args)
+        if not any([holds_traced(x) for x in leaves]):
+            return self.function(*args)
+        given = Given((args,), {}, frozenset())
+        if given.key not in self._ops:
+            self._ops[given.key] = self._op(given)
+        op, avals, result = self._ops[given.key]
+        trace = trace_of(*leaves)
+        slot = trace.step(op, [slot_of(trace, x, a.dtype) for x, a in zip(given.arrays, given.avals, strict=True)])
+        found = [Traced(trace, trace.step(Get(i), (slot,)), a.dtype) for i, a in enumerate(avals)]
+        return unflatten(result, list(found))
+
+    def __repr__(self) -> str:
+        return f"rz.custom_derivative({self.name})"
+
+    # -- the op ------------------------------------------------------------------------------------------
+
+    def _op(self, given: Given) -> tuple[Ruled, list[Aval], Tree]:
+        """The function at arguments of this kind as one op with several results."""
+        if self.rule is None:
+            raise TraceError(f"{self.name} has no derivative yet: write @{self.name}.derivative above a function that gives dx ↦ dy at its arguments")
+        try:
+            record: Record | None = trace_function(lambda args: self.function(*args), given, self.name)
+        except Exception:  # not NumPy code we can look into: run as it is
+            record = None
+        if record is not None and not record.captured:
+            program, avals, tree = record.program, record.outputs, record.tree
+
+            def array(*xs: Any) -> Any:
+                from ..calculus.domains import NUMBERS
+
+                return tuple([dense(x) for x in outputs(program, NUMBERS, numbers_of(xs))])
+        else:
+            sample = flatten(self.function(*_arguments(given, [np.ones(a.shape, a.dtype)[()] for a in given.avals])))
+            avals, tree = [Aval(np.shape(x), np.asarray(x).dtype, False) for x in sample[0]], sample[1]
+
+            def array(*xs: Any) -> Any:
+                return tuple(flatten(self.function(*_arguments(given, xs)))[0])
+
+        shapes = tuple([a.shape for a in avals])
+        smooth = Smooth(self.name, array, lambda *given: shapes, self._differential(given, tree), batched=False)
+        return Ruled(smooth), avals, tree
+
+    def _differential(self, given: Given, tree: Tree) -> Callable[..., Any]:
+        def differential(dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
+            if self.turned is None:
+                moved = [np.zeros(x.shape) if d is None else d for d, x in zip(dxs, xs, strict=True)]
+                return tuple(flatten(self._applied(given, xs, moved))[0])
+            parts = [self._opaque(given, tree, k, xs, d, len(ys)) for k, d in enumerate(dxs) if d is not None]
+            return tuple([plus(*column) for column in zip(*parts, strict=True)])
+
+        return differential
+
+    def _applied(self, given: Given, xs: Sequence[Any], dxs: Sequence[Any]) -> Any:
+        """dy, by the user's linear map at traced arguments."""
+        assert self.rule is not None
+        linear = self.rule(*_arguments(given, xs))
+        moves = _arguments(given, dxs)
+        if callable(linear):
+            return linear(*moves)
+        matrix: Any = linear
+        if len(moves) == 1 and hasattr(matrix, "shape") and np.ndim(matrix) == 2:
+            return matrix @ moves[0]
+        raise TraceError(f"the derivative of {self.name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; got {linear!r}")
+
+    def _opaque(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, count: int) -> list[Any]:
+        """One summand dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the user's."""
+        assert self.rule is not None and self.turned is not None
+        rule, turned = self.rule, self.turned
+
+        def forward(*values: Any) -> Any:
+            *point, move = values
+            moves = [move if j == k else np.zeros(np.shape(x)) for j, x in enumerate(point)]
+            return tuple(flatten(rule(*_arguments(given, point))(*_arguments(given, moves)))[0])
+
+        def backward(*values: Any) -> Any:
+            *point, cotangent = values
+            found = turned(*_arguments(given, point))(unflatten(tree, [cotangent]))
+            several = len(given.trees[0]) > 2 or len(point) > 1
+            return flatten(found)[0][k] if several else flatten(found)[0][0]
+
+        if count > 1:
+            raise TraceError(f"{self.name} has several results; with a given adjoint one array is due (leave the adjoint out and it is derived)")
+        own = np.shape(d)
+
+        def second(dxs: Sequence[Any], y: Any, *values: Any) -> Any:
+            from ..api import jvp
+
+            moves = [np.zeros(np.shape(v)) if m is None else m for v, m in zip(values, dxs, strict=True)]
+            return jvp(lambda *v: forward(*v)[0], tuple(values), tuple(moves))[1]
+
+        def unknown(*given: Any) -> Any:
+            raise TraceError(f"the adjoint of {self.name} was given as code of its own, so it has no further derivative; leave it out to have it derived")
+
+        shape = self._ops_shape(given, tree)
+        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown)
+        forth = Smooth(f"{self.name}'", lambda *v: forward(*v)[0], lambda *shapes: shape, second, lambda k: Ruled(back))
+        back.transpose = lambda k: Ruled(forth)
+        trace = trace_of(d, *xs)
+        slots = [slot_of(trace, x, x.dtype) for x in (*xs, d)]
+        return [Traced(trace, trace.step(Ruled(forth), slots), d.dtype)]
+
+    def _ops_shape(self, given: Given, tree: Tree) -> Any:
+        return self._ops[given.key][1][0].shape
+
+
+def _arguments(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    return given.rebuilt(list(arrays))[0][0]
+
+
+def custom_derivative(function: Callable[..., Any] | None = None, derivative: Any = None, adjoint: Any = None) -> Any:
+    """A function with a derivative of its own, given as a linear map: derivative(*args) is the map dx ↦ dy there, a Python function of the
+    differentials (traced, so its adjoint is derived), a LinearMap, a combinator or a matrix. `adjoint`, if given, is used as it is. Also a decorator.
+
+    >>> import numpy as np, riesz as rz
+    >>> @rz.custom_derivative
+    ... def safe_sqrt(x):
+    ...     return np.sqrt(x)
+    >>> @safe_sqrt.derivative
+    ... def _(x):
+    ...     return lambda dx: 0.5 * dx / np.sqrt(x + 1e-3)
+    >>> bool(rz.grad(lambda x: safe_sqrt(x))(0.0) < 20.0)
+    True
+    """
+    if function is None:
+        return lambda f: CustomDerivative(f, derivative, adjoint)
+    return CustomDerivative(function, derivative, adjoint)

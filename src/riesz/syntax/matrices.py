@@ -1,0 +1,441 @@
+"""Functions of matrices as ops: solves, inverses and factorisations, each with its differential written in products and solves.
+
+Every op takes arrays with leading axes, the same ones for all its arguments, and acts on the last two. What an op is linear in (the right-hand
+side of a solve) it can be transposed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ..opaque import Discrete, Get, Ruled, Smooth
+from ..ops import product
+from .rearranging import concatenate, swapaxes
+from .ruled import chosen, plus
+from .traced import Traced, operands, several
+
+Shape = tuple[int, ...]
+
+
+def applied(op: Any, *xs: Any) -> Traced:
+    """An op with one result on arrays in their common type."""
+    trace, slots, dtype, _ = operands(*xs)
+    return Traced(trace, trace.step(op, slots), dtype)
+
+
+def taken_apart(op: Any, *xs: Any) -> tuple[Traced, ...]:
+    """The results of an op that has several."""
+    trace, slots, dtype, _ = operands(*xs)
+    whole = trace.step(op, slots)
+    return tuple([Traced(trace, trace.step(Get(i), (whole,)), dtype) for i in range(len(trace.shapes[whole]))])
+
+
+def each(function: Callable[..., Any], *xs: Any) -> Any:
+    """A function of single matrices at every index of the leading axes."""
+    lead = np.shape(xs[0])[:-2]
+    if not lead:
+        return function(*xs)
+    flat = [np.reshape(x, (-1, *np.shape(x)[len(lead) :])) for x in xs]
+    if not flat[0].shape[0]:
+        return np.zeros_like(xs[-1])
+    found = [function(*row) for row in zip(*flat, strict=True)]
+    return np.stack(found).reshape((*lead, *np.shape(found[0])))
+
+
+def _first_shape(first: Shape, *rest: Shape, **parameters: Any) -> Shape:
+    return first
+
+
+def _last_shape(*shapes: Shape, **parameters: Any) -> Shape:
+    return shapes[-1]
+
+
+# -- solves -----------------------------------------------------------------------------------------------
+
+
+def columnwise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Array code linear in the columns of its last argument: a matrix that is the same along the leading axis is factorised once."""
+
+    def code(*xs: Any, **parameters: Any) -> Any:
+        *fixed, b = [np.asarray(x) for x in xs]
+        if b.ndim > 2 and b.shape[0] > 1 and all([x.strides[0] == 0 for x in fixed]):
+            wide = np.moveaxis(b, 0, -1)
+            solved = code(*[x[0] for x in fixed], wide.reshape((*wide.shape[:-2], wide.shape[-2] * wide.shape[-1])), **parameters)
+            return np.moveaxis(solved.reshape(wide.shape), -1, 0)
+        return function(*fixed, b, **parameters)
+
+    return code
+
+
+@columnwise
+def _solve_array(a: Any, b: Any, *, transposed: bool) -> Any:
+    return np.linalg.solve(a.mT if transposed else a, b)
+
+
+def _solve_differential(d: Any, x: Any, a: Any, b: Any, *, transposed: bool) -> Any:
+    """dx = A⁻¹(db − dA·x)."""
+    moved = None if d[0] is None else -((d[0].mT if transposed else d[0]) @ x)
+    return applied(Ruled(SOLVE, (("transposed", transposed),)), a, plus(d[1], moved))
+
+
+def _solve_transpose(k: int, *, transposed: bool) -> Ruled:
+    return Ruled(SOLVE, (("transposed", not transposed),))
+
+
+SOLVE = Smooth("solve", _solve_array, _last_shape, _solve_differential, _solve_transpose)
+
+
+@columnwise
+def _triangular_array(t: Any, b: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
+    if t.ndim == 2:
+        import scipy.linalg
+
+        if not b.size:
+            return np.zeros_like(b)
+        return scipy.linalg.solve_triangular(t, b, trans=1 if transposed else 0, lower=lower, unit_diagonal=unit, check_finite=False)
+    t = np.tril(t) if lower else np.triu(t)
+    t = np.where(np.eye(t.shape[-1], dtype=bool), t.dtype.type(1), t) if unit else t
+    return np.linalg.solve(t.mT if transposed else t, b)
+
+
+def _triangular_differential(d: Any, x: Any, t: Any, b: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
+    """dx = T⁻¹(db − dT·x), dT within the triangle."""
+    parameters = (("lower", lower), ("transposed", transposed), ("unit", unit))
+    moved: Any = None
+    if d[0] is not None:
+        dt = np.tril(d[0], -int(unit)) if lower else np.triu(d[0], int(unit))
+        moved = -((dt.mT if transposed else dt) @ x)
+    return applied(Ruled(TRIANGULAR, parameters), t, plus(d[1], moved))
+
+
+def _triangular_transpose(k: int, *, lower: bool, transposed: bool, unit: bool) -> Ruled:
+    return Ruled(TRIANGULAR, (("lower", lower), ("transposed", not transposed), ("unit", unit)))
+
+
+TRIANGULAR = Smooth("solve_triangular", _triangular_array, _last_shape, _triangular_differential, _triangular_transpose)
+
+
+def _spread(x: Any, lead: Shape) -> Any:
+    return np.broadcast_to(x, (*lead, *np.shape(x)[-2:])) if np.shape(x)[:-2] != lead else x
+
+
+def _with_one_matrix(op: Any, a: Any, b: Any) -> Any:
+    """op(a, b) for matrices b, leading axes broadcast; one matrix a takes all right-hand sides at once, as columns."""
+    if not np.shape(a)[:-2] and np.ndim(b) > 2:
+        wide = np.moveaxis(b, -2, 0)
+        solved = applied(op, a, np.reshape(wide, (wide.shape[0], -1 if wide.size else int(np.prod(wide.shape[1:])))))
+        return np.moveaxis(np.reshape(solved, (solved.shape[0], *wide.shape[1:])), 0, -2)
+    lead = np.broadcast_shapes(np.shape(a)[:-2], np.shape(b)[:-2])
+    return applied(op, _spread(a, lead), _spread(b, lead))
+
+
+def solve(a: Any, b: Any, transposed: bool = False) -> Any:
+    """A⁻¹b or A⁻ᵀb for matrices b."""
+    return _with_one_matrix(Ruled(SOLVE, (("transposed", transposed),)), a, b)
+
+
+def solve_triangular(t: Any, b: Any, lower: bool, transposed: bool = False, unit: bool = False) -> Any:
+    """T⁻¹b or T⁻ᵀb for a triangle T of a matrix and matrices b."""
+    return _with_one_matrix(Ruled(TRIANGULAR, (("lower", lower), ("transposed", transposed), ("unit", unit))), t, b)
+
+
+# -- inverses ---------------------------------------------------------------------------------------------
+
+
+def _inverse_array(a: Any, *, strict: bool) -> Any:
+    """The inverse; where there is none an error, or nan."""
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        if strict:
+            raise
+    return each(_inverse_or_nan, a)
+
+
+def _inverse_or_nan(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return np.full_like(a, np.nan)
+
+
+INVERSE = Smooth("inv", _inverse_array, _first_shape, lambda d, y, a, *, strict: -(y @ d[0] @ y))  # d A⁻¹ = −A⁻¹·dA·A⁻¹
+
+
+def inverse(a: Any, strict: bool = True) -> Traced:
+    """A⁻¹."""
+    return applied(Ruled(INVERSE, (("strict", strict),)), a)
+
+
+def _pinv_array(a: Any, *, cutoff: float, hermitian: bool) -> Any:
+    return np.linalg.pinv(a, rcond=cutoff, hermitian=hermitian)
+
+
+def _pinv_shape(a: Shape, **parameters: Any) -> Shape:
+    return (*a[:-2], a[-1], a[-2])
+
+
+def _pinv_differential(d: Any, y: Any, a: Any, **parameters: Any) -> Any:
+    """dA⁺ = −A⁺·dA·A⁺ + A⁺A⁺ᵀ·dAᵀ(1 − AA⁺) + (1 − A⁺A)dAᵀ·A⁺ᵀA⁺: at constant rank."""
+    (da,) = d
+    left = y @ (y.mT @ da.mT)
+    right = (da.mT @ y.mT) @ y
+    return left - (left @ a) @ y + right - y @ (a @ right) - y @ da @ y
+
+
+PINV = Smooth("pinv", _pinv_array, _pinv_shape, _pinv_differential)
+
+
+# -- symmetric matrices -----------------------------------------------------------------------------------
+
+
+# Note [Symmetric]: NumPy reads one triangle of a matrix that is meant to be symmetric. An entry that equals its mirror image is read from both, half
+# and half, as in a tie of maxima: so the gradient at a symmetric matrix is symmetric. Where the two differ, the triangle NumPy reads counts alone.
+def mirrored(a: Any, lower: bool = True) -> Any:
+    """The symmetric matrix with the lower or upper triangle of a. See Note [Symmetric]."""
+    share = several(Discrete(_share, (("lower", lower),), lambda shapes, parameters: shapes[0]), a.dtype, a)
+    half = share * a
+    return half + half.mT
+
+
+def _share(a: Any, lower: bool) -> Any:
+    n = a.shape[-1]
+    read = np.tri(n, dtype=bool) if lower else np.tri(n, dtype=bool).T
+    return np.where(a == a.mT, 0.5, np.where(read, 1.0, 0.0)).astype(a.dtype)
+
+
+def half_triangle(x: Any) -> Any:
+    """The lower triangle with half of the diagonal."""
+    return np.where(np.eye(x.shape[-1], dtype=bool), 0.5 * x, np.tril(x))
+
+
+def _cholesky_differential(d: Any, y: Any, a: Any) -> Any:
+    """dL = L·Φ(L⁻¹·dA·L⁻ᵀ), Φ the lower triangle with half of the diagonal."""
+    once = solve_triangular(y, d[0], True)
+    return y @ half_triangle(solve_triangular(y, once.mT, True))
+
+
+CHOLESKY = Smooth("cholesky", np.linalg.cholesky, _first_shape, _cholesky_differential)
+
+
+def cholesky(a: Any, lower: bool = True) -> Traced:
+    """L with L·Lᵀ = A, from a triangle of A."""
+    return applied(Ruled(CHOLESKY), mirrored(a, lower))
+
+
+# Note [Ties]: eigenvectors and singular vectors turn by 1 / (difference of eigenvalues). Where two eigenvalues are equal they have no derivative, and the
+# coefficient is infinite; nothing is pretended. But what does not touch these vectors (an exact zero) takes no notice of it: zeros are strong, both ways.
+def turned(x: Any, gap: Any) -> Any:
+    """x / gap off the diagonal. See Note [Ties]."""
+    off = ~np.eye(x.shape[-1], dtype=bool)
+    trace, slots, _, _ = operands(1.0 / np.where(off, gap, 1.0), x)
+    ratio = Traced(trace, trace.step(product(trace.shapes[slots[0]], trace.shapes[slots[1]], (1,)), slots), x.dtype)
+    return chosen(np.broadcast_to(off, x.shape), ratio)
+
+
+def _eigh_array(a: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    return w, v
+
+
+def _eigh_differential(d: Any, y: Any, a: Any) -> Any:
+    """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
+    w, v = y
+    m = v.mT @ d[0] @ v
+    return np.diagonal(m, 0, -2, -1), v @ turned(m, w[..., None, :] - w[..., :, None])
+
+
+EIGH = Smooth("eigh", _eigh_array, lambda a: (a[:-1], a), _eigh_differential)
+
+
+def eigh(a: Any, lower: bool = True) -> tuple[Traced, ...]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it."""
+    return taken_apart(Ruled(EIGH), mirrored(a, lower))
+
+
+# -- singular values --------------------------------------------------------------------------------------
+
+
+def _svd_array(a: Any, *, full: bool) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=full)
+    return u, s, vh
+
+
+def _svd_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape, Shape]:
+    *lead, m, n = a
+    k = min(m, n)
+    return (*lead, m, m if full else k), (*lead, k), (*lead, n if full else k, n)
+
+
+def _svd_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+    """With M = Uᵀ·dA·V: ds = diag M, and Uᵀ·dU, Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; what leaves the span is divided by s."""
+    u, s, vh = y
+    k = s.shape[-1]
+    u1, v1 = u[..., :, :k], vh[..., :k, :].mT
+    m = u1.mT @ d[0] @ v1
+    column, row = s[..., :, None], s[..., None, :]
+    even, odd = turned(m + m.mT, row - column), turned(m - m.mT, row + column)
+    ds = chosen(s != 0, np.diagonal(m, 0, -2, -1))  # a singular value is an absolute value: derivative 0 at 0
+    du = _frame(u, k, 0.5 * (even + odd), (d[0] @ v1), row)
+    dv = _frame(vh.mT, k, 0.5 * (even - odd), (d[0].mT @ u1), row)
+    return du, ds, dv.mT
+
+
+def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
+    """The motion of orthonormal columns: `inner` within the span of the first k, image / s out of it; further columns turn against those only."""
+    first = q[..., :, :k]
+    moved = first @ inner
+    if q.shape[-2] == k:
+        return moved
+    outside = (image - first @ (first.mT @ image)) / s
+    moved = moved + outside
+    if q.shape[-1] == k:
+        return moved
+    return concatenate([moved, -(first @ (outside.mT @ q[..., :, k:]))], -1)
+
+
+SVD = Smooth("svd", _svd_array, _svd_shapes, _svd_differential)
+
+
+def svd(a: Any, full: bool = False) -> tuple[Traced, ...]:
+    """U, s, Vᵀ."""
+    return taken_apart(Ruled(SVD, (("full", full),)), a)
+
+
+# -- triangular factors -----------------------------------------------------------------------------------
+
+
+def _qr_array(a: Any, *, full: bool) -> Any:
+    q, r = np.linalg.qr(a, mode="complete" if full else "reduced")
+    return q, r
+
+
+def _qr_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape]:
+    *lead, m, n = a
+    return (*lead, m, m if full else n), (*lead, m if full else n, n)
+
+
+def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+    """With C = dA·R⁻¹ and N = QᵀC: dQ = C − Q·(N − Ω), dR = (N − Ω)·R, where Ω is skew with the strictly lower triangle of N."""
+    q, r = y
+    n = r.shape[-1]
+    first, square = q[..., :, :n], r[..., :n, :]
+    c = solve_triangular(square, d[0].mT, False, True).mT
+    inner = first.mT @ c
+    low = np.tril(inner, -1)
+    upper = inner - low + low.mT
+    dq, dr = c - first @ upper, upper @ square
+    if not full or q.shape[-1] == n:
+        return dq, dr
+    rest = -(first @ (dq.mT @ q[..., :, n:]))
+    return concatenate([dq, rest], -1), concatenate([dr, 0.0 * d[0][..., n:, :]], -2)
+
+
+QR = Smooth("qr", _qr_array, _qr_shapes, _qr_differential)
+
+
+def qr(a: Any, full: bool = False) -> tuple[Any, Any]:
+    """Q and R. A wide matrix has the Q of its first columns."""
+    m, n = a.shape[-2:]
+    if m >= n:
+        q, r = taken_apart(Ruled(QR, (("full", full),)), a)
+        return q, r
+    q, r = taken_apart(Ruled(QR, (("full", False),)), a[..., :, :m])
+    return q, concatenate([r, q.mT @ a[..., :, m:]], -1)
+
+
+def _lu_array(a: Any) -> Any:
+    import scipy.linalg
+
+    lead, n = a.shape[:-2], a.shape[-1]
+    packed, pivots = np.empty_like(a), np.zeros(a.shape[:-1], np.intp)
+    for at in np.ndindex(*lead):
+        if n:
+            packed[at], pivots[at] = scipy.linalg.lu_factor(a[at], check_finite=False)
+    return packed, pivots
+
+
+def _lu_differential(d: Any, y: Any, a: Any) -> Any:
+    """dL = L·(strictly lower part of W), dU = (upper part of W)·U, with W = L⁻¹·P·dA·U⁻¹."""
+    packed, pivots = y
+    w = solve_triangular(packed, exchange(pivots, packed) @ d[0], True, unit=True)
+    w = solve_triangular(packed, w.mT, False, True).mT
+    lower, upper = unpacked(packed)
+    return np.tril(lower @ np.tril(w, -1), -1) + np.triu(w) @ upper, None
+
+
+LU = Smooth("lu", _lu_array, lambda a: (a, a[:-1]), _lu_differential)
+
+
+def unpacked(packed: Any) -> tuple[Any, Any]:
+    """L and U from one array."""
+    eye = np.eye(packed.shape[-1], dtype=bool)
+    return np.where(eye, 1.0, np.tril(packed)), np.triu(packed)
+
+
+def exchange(pivots: Any, like: Any) -> Any:
+    """The permutation matrix P of the exchanges of rows, in the type of another array."""
+    return several(Discrete(_exchange, (), lambda shapes, parameters: shapes[1]), like.dtype, pivots, like)
+
+
+def _exchange(pivots: Any, like: Any) -> Any:
+    pivots = np.asarray(pivots).astype(np.intp)
+    n = pivots.shape[-1]
+    order = np.broadcast_to(np.arange(n), pivots.shape).copy()
+    for at in np.ndindex(*pivots.shape[:-1]):
+        row: Any = order[at]
+        for i, j in enumerate(pivots[at]):
+            row[i], row[j] = row[j], row[i]
+    return (order[..., :, None] == np.arange(n)).astype(like.dtype)
+
+
+# -- matrix equations -------------------------------------------------------------------------------------
+
+
+def _sylvester_array(a: Any, b: Any, q: Any, *, transposed: bool) -> Any:
+    import scipy.linalg
+
+    if transposed:
+        a, b = a.mT, b.mT
+    kind = q.dtype
+    return each(lambda a, b, q: scipy.linalg.solve_sylvester(a, b, q).astype(kind) if q.size else q, a, b, q)
+
+
+def _sylvester_differential(d: Any, x: Any, a: Any, b: Any, q: Any, *, transposed: bool) -> Any:
+    """A·dX + dX·B = dQ − dA·X − X·dB."""
+    da, db = [m if m is None or not transposed else m.mT for m in d[:2]]
+    right = plus(d[2], None if da is None else -(da @ x), None if db is None else -(x @ db))
+    return applied(Ruled(SYLVESTER, (("transposed", transposed),)), a, b, right)
+
+
+def _sylvester_transpose(k: int, *, transposed: bool) -> Ruled:
+    return Ruled(SYLVESTER, (("transposed", not transposed),))
+
+
+SYLVESTER = Smooth("solve_sylvester", _sylvester_array, _last_shape, _sylvester_differential, _sylvester_transpose)
+
+
+def sylvester(a: Any, b: Any, q: Any) -> Traced:
+    """X with AX + XB = Q."""
+    return applied(Ruled(SYLVESTER, (("transposed", False),)), a, b, q)
+
+
+def real_part(x: Any, dtype: Any, name: str) -> Any:
+    """A matrix that should be real."""
+    if np.iscomplexobj(x):
+        if np.abs(x.imag).max(initial=0.0) > 1e-8 * np.abs(x).max(initial=0.0):
+            raise np.linalg.LinAlgError(f"{name} of this matrix is not real; riesz computes with real arrays")
+        x = x.real
+    return cast(Any, x).astype(dtype)
+
+
+def _sqrtm_array(a: Any) -> Any:
+    import scipy.linalg
+
+    return each(lambda a: real_part(scipy.linalg.sqrtm(a), a.dtype, "sqrtm") if a.size else a, a)
+
+
+SQRTM = Smooth("sqrtm", _sqrtm_array, _first_shape, lambda d, y, a: sylvester(y, y, d[0]))  # X·dX + dX·X = dA
