@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -47,7 +48,7 @@ def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = 
     0.0
     """
     if f is None:
-        return lambda g: function(g, static_argnums=static_argnums, static_argnames=static_argnames)
+        return partial(function, static_argnums=static_argnums, static_argnames=static_argnames)
     if isinstance(f, Function) and not static_argnums and not static_argnames:
         return f
     if isinstance(f, str):
@@ -63,12 +64,6 @@ def _callable(f: Any) -> Any:
     if not callable(f):
         raise SpaceError(f"expected a function: a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x -> sin(x)'; got {f!r}")
     return f
-
-
-def _arrow(f: Any) -> Arrow:
-    if isinstance(f, Arrow):
-        return f
-    raise SpaceError(f"expected a function in combinatory form, such as rz.sin @ rz.proj(0); got {f!r}")
 
 
 def evaluate(f: Any, *args: Any) -> Any:
@@ -232,12 +227,12 @@ def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tupl
 
 def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """f(x) and the function w ↦ f'(x)*(w); of a Python function it gives one cotangent per argument, as a tuple, as in JAX."""
-    if isinstance(f, Arrow):
-        y, L = linearize(f, *primals)
-        return y, lambda w: L.H(w)
-    at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
-    y, L = _linearized(at)
-    back = lambda w: L.H(w)  # noqa: E731
+    every = None if isinstance(f, Arrow) else tuple(range(len(primals)))
+    y, L = _linearized(_point(f, primals, {}, every, None, has_aux, "a derivative"))
+
+    def back(w: Any) -> Any:
+        return L.H(w)
+
     return (y[0], back, y[1]) if has_aux else (y, back)
 
 

@@ -7,14 +7,15 @@ Taking the adjoint turns the direction round and leaves the factor where it was,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .ops import Op, Shape, Single
 from .vectors import dense
 
-TURNED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+Norm = Literal["backward", "ortho", "forward"]
+TURNED: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm of the adjoint: no factor stays no factor, 1/n stays 1/n."""
 
 
@@ -27,7 +28,7 @@ def as_complex(x: Any) -> Any:
 def as_pairs(z: Any) -> Any:
     """ℂ^… as ℝ^{…×2}, the inverse of `as_complex`."""
     whole = np.ascontiguousarray(z)
-    return whole[..., None].view(whole.real.dtype)
+    return whole[..., None].view(np.float32 if whole.dtype == np.complex64 else np.float64)
 
 
 class Symbol(NamedTuple):
@@ -57,7 +58,7 @@ class Fourier(Transform):
 
     axes: tuple[int, ...]
     forward: bool
-    norm: str
+    norm: Norm
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
         return shapes[0]
@@ -86,7 +87,7 @@ class RealFourier(Transform):
     """
 
     axis: int
-    norm: str
+    norm: Norm
     doubled: bool = False
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
@@ -111,7 +112,7 @@ class HermitianFourier(Transform):
     """F_ℝ⁻¹ : ℂ^{⌊n/2⌋+1} ⊸ ℝⁿ, the inverse of `RealFourier`. (F_ℝ⁻¹)* = H⁻¹ • F_ℝ / n. `halved`: after H, as in the adjoint of F_ℝ."""
 
     axis: int
-    norm: str
+    norm: Norm
     n: int
     halved: bool = False
 
@@ -133,7 +134,7 @@ class HermitianFourier(Transform):
         return _half(self.axis, self.norm, not self.halved, self.halved, self.norm == "backward")
 
 
-def _half(axis: int, norm: str, inverse: bool, adjoint: bool, divided: bool) -> Symbol:
+def _half(axis: int, norm: Norm, inverse: bool, adjoint: bool, divided: bool) -> Symbol:
     """F_ℝ has no factor, F_ℝ⁻¹ the factor 1/n; another is written beside them."""
     below = "ℝ" if axis == -1 else f"ℝ,{axis}"
     factor = "" if norm == "ortho" or divided == inverse else "1/n" if divided else "n"

@@ -104,7 +104,7 @@ class Select(Op):
         return np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
-        chosen = np.where(*[dense(x) for x in xs])
+        chosen = cast(Any, np.where)(*[dense(x) for x in xs])
         return chosen if chosen.ndim else number(chosen)
 
 
@@ -117,7 +117,7 @@ class Discrete(Op):
 
     @property
     def title(self) -> str:
-        name = self.function.__name__.strip("_")
+        name: str = self.function.__name__.strip("_")
         return {"logical_not": "¬", "as_type": "float"}.get(name, name)
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:

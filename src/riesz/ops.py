@@ -378,8 +378,8 @@ class Cast(Single):
         return shapes[0]
 
     def run(self, *xs: Any) -> Any:
-        x = dense(xs[0])
-        return x.astype(self.target, copy=False) if isinstance(x, np.ndarray) and cast(Any, x).ndim else number(self.target.type(x))
+        x: Any = dense(xs[0])
+        return x.astype(self.target, copy=False) if np.ndim(x) else number(self.target.type(x))
 
     def turned(self, shape: Shape) -> Op:
         return Cast(self.target, self.source)

@@ -65,7 +65,7 @@ def pullback(
             parts = pieces.pop(slot, None)
             if parts is not None:
                 cotangents = _gathered(parts, shapes[slot], domain)
-                if kind is Declared:
+                if isinstance(op, Declared):
                     _declared(op, given, cotangents, flags, domain, value, give)
                 else:
                     _block(op, given, cotangents, flags, domain, value, give, bool(strong[slot]))

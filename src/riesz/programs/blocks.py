@@ -79,7 +79,7 @@ class Loop(Block):
         if self.reverse:
             rounds.reverse()
         shapes = self.result(())[self.carries :]
-        columns = [list(c) for c in zip(*rounds, strict=True)] if rounds else [[] for _ in shapes]
+        columns: list[list[Any]] = [list(c) for c in zip(*rounds, strict=True)] if rounds else [[] for _ in shapes]
         return (*carry, *[np.stack(c) if c else np.zeros(s) for c, s in zip(columns, shapes, strict=True)])
 
 

@@ -257,9 +257,7 @@ _ARITHMETIC: dict[str, Any] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
-    "divide": operator.truediv,
     "negative": operator.neg,
-    "square": lambda x: x * x,
 }
 
 
@@ -316,9 +314,14 @@ class Symbol:
         from ..terms import primitives
 
         if method == "__call__" and not named:
+            if ufunc is np.divide:
+                return args[0] / args[1]
+            if ufunc is np.square:
+                return args[0] * args[0]
             if ufunc.__name__ in _ARITHMETIC:
                 return _ARITHMETIC[ufunc.__name__](*[a if isinstance(a, Symbol) else float(a) for a in args])
-            found = getattr(primitives, {"log": "ln", "power": "pow"}.get(ufunc.__name__, ufunc.__name__), None)
+            name: str = ufunc.__name__
+            found: Any = getattr(primitives, {"log": "ln", "power": "pow"}.get(name, name), None)
             if isinstance(found, primitives.Primitive):
                 return found(*args)
         raise SpaceError(f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not one riesz knows")

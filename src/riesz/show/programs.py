@@ -119,7 +119,7 @@ class Writer:
         if not isinstance(op, Transform):
             return n.name(op.title)
         letter, below, inverse, adjoint, factor = op.symbol
-        name = n.sub(letter, below.replace("ℝ", n["ℝ"])) if below else letter
+        name = n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"])) if below else letter
         name = (n.sup(name, "-1") if inverse else name) + ("*" if adjoint else "")
         return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
 

@@ -1,5 +1,31 @@
 """From what people write to programs: plain NumPy code, traced; text expressions; control flow."""
 
-from . import complex_arrays, complexes, elementwise, fourier, linalg, norms, products, rearranging, reductions, sorting, special  # the rules enter themselves
+from . import (  # the rules enter themselves
+    complex_arrays,
+    complex_functions,
+    complexes,
+    elementwise,
+    fourier,
+    linalg,
+    norms,
+    products,
+    rearranging,
+    reductions,
+    sorting,
+    special,
+)
 
-__all__ = ["complex_arrays", "complexes", "elementwise", "fourier", "linalg", "norms", "products", "rearranging", "reductions", "sorting", "special"]
+__all__ = [
+    "complex_arrays",
+    "complex_functions",
+    "complexes",
+    "elementwise",
+    "fourier",
+    "linalg",
+    "norms",
+    "products",
+    "rearranging",
+    "reductions",
+    "sorting",
+    "special",
+]

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .traced import convert, holds_traced, tidy
+from .complexes import COMPLEX
+from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
 
 _lock = RLock()
 _depth = 0
@@ -34,10 +35,24 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
     return version
 
 
+def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule for real or for complex arguments."""
+
+    def own(*args: Any, **named: Any) -> Any:
+        return (COMPLEX if is_complex(args) else FUNCTIONS)[original](*args, **named)
+
+    return own
+
+
 def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
     x = tidy(a)
     x = x if dtype is None else convert(x, np.dtype(dtype))
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+    x = _array(fill_value, dtype)
+    return np.broadcast_to(x, shape)
 
 
 def _table() -> dict[Any, Any]:
@@ -45,6 +60,9 @@ def _table() -> dict[Any, Any]:
     if not _versions:
         for original in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
+        for original in (np.take, np.full_like):  # their rules are asked for the first argument only
+            _versions[original] = _asking(original, _rule(original))
+        _versions[np.full] = _asking(np.full, _full)
     if "scipy" in sys.modules:
         from .scipy_names import counterparts
 
@@ -58,7 +76,7 @@ def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], 
     """Where traced code looks these functions up: the modules, and the globals of the function."""
     found: list[tuple[dict[str, Any], str, Any]] = []
     for original in table:
-        for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg")):
+        for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg"), sys.modules.get("scipy.fft")):
             if module is not None and vars(module).get(original.__name__) is original:
                 found.append((vars(module), original.__name__, original))
     inner = getattr(function, "__func__", function)
@@ -90,5 +108,3 @@ def answering(function: Any) -> Generator[None]:
                 while _changed:
                     names, name, value = _changed.pop()
                     names[name] = value
-
-

@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..terms import primitives as p
-from .complexes import COMPLEX, ComplexTraced, complex_answers, complex_convert, conjugate, each, joined, minus, parts_of, real_type, subtract
+from .complex_functions import conjugate, minus
+from .complexes import complex_answers, complex_convert, each, joined, parts_of
 from .ruled import plus
 from .traced import TRACED, is_complex, primitive_step, refuse, tidy
 
@@ -54,10 +55,26 @@ def _bilinear(function: Any, conjugated: int | None = None) -> None:
     @complex_answers(function, what="a product for each pair of parts")
     def code(a: Any, b: Any, *args: Any, **named: Any) -> Any:
         xs = [conjugate(x) if i == conjugated else x for i, x in enumerate((a, b))]
-        return multilinear(lambda x, y: function(x, y, *args, **named), *xs)
+
+        def product(x: Any, y: Any) -> Any:
+            return function(x, y, *args, **named)
+
+        return multilinear(product, *xs)
 
 
-for _f in (np.matmul, np.dot, np.inner, np.outer, np.linalg.outer, np.tensordot, np.linalg.tensordot, np.kron, np.cross, np.linalg.cross, np.convolve):
+for _f in (
+    np.matmul,
+    np.dot,
+    np.inner,
+    np.outer,
+    np.linalg.outer,
+    np.tensordot,
+    np.linalg.tensordot,
+    np.kron,
+    np.cross,
+    np.linalg.cross,
+    np.convolve,
+):
     _bilinear(_f)
 _bilinear(np.linalg.matmul)
 _bilinear(np.vdot, conjugated=0)
@@ -112,15 +129,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 # -- joining ----------------------------------------------------------------------------------------------
 
 
-def _lists(x: Any, f: Callable[[Any], Any]) -> Any:
-    """f of the arrays in nested lists."""
-    if isinstance(x, (list, tuple)):
-        return [_lists(part, f) for part in cast("list[Any]", x)]
-    return f(x)
-
-
 def _part(x: Any, which: int) -> Any:
-    """One part, zeros written out, in the type of the other."""
+    """One part of an array, or of the arrays in nested lists: zeros written out, in the type of the other."""
+    if isinstance(x, (list, tuple)):
+        return [_part(inside, which) for inside in cast("list[Any]", x)]
     both = parts_of(x)
     if both[which] is not None:
         return both[which]
@@ -131,8 +143,8 @@ def _part(x: Any, which: int) -> Any:
 def _joining(function: Any) -> None:
     @complex_answers(function, what="the same of both parts")
     def code(arrays: Any, *args: Any, **named: Any) -> Any:
-        given: Any = arrays if isinstance(arrays, (list, tuple)) else list(arrays)
-        return joined(*[function(_lists(given, lambda x: _part(x, which)), *args, **named) for which in (0, 1)])
+        given: Any = cast(Any, arrays) if isinstance(arrays, (list, tuple)) else list(arrays)
+        return joined(*[function(_part(given, which), *args, **named) for which in (0, 1)])
 
 
 for _f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.block):
@@ -155,7 +167,9 @@ def where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
         raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
     (ar, ai), (br, bi) = [parts_of(x) for x in branches]
-    return joined(*[None if a is None and b is None else np.where(condition, 0.0 if a is None else a, 0.0 if b is None else b) for a, b in ((ar, br), (ai, bi))])
+    return joined(
+        *[None if a is None and b is None else np.where(condition, 0.0 if a is None else a, 0.0 if b is None else b) for a, b in ((ar, br), (ai, bi))]
+    )
 
 
 @complex_answers(np.select, what="nested selections of both parts")
@@ -187,18 +201,52 @@ for _f in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
 
 # -- static -----------------------------------------------------------------------------------------------
 
-for _f, _code in (
-    (np.shape, lambda a: a.shape),
-    (np.ndim, lambda a: a.ndim),
-    (np.size, lambda a, axis=None: a.size if axis is None else a.shape[axis]),
-    (np.iscomplexobj, lambda x: True),
-    (np.isrealobj, lambda x: False),
-    (np.result_type, lambda *xs: np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs])),
-    (np.zeros_like, lambda a, dtype=None, order="K", subok=True, shape=None, **named: np.zeros(a.shape if shape is None else shape, dtype or a.dtype)),
-    (np.empty_like, lambda a, dtype=None, order="K", subok=True, shape=None, **named: np.zeros(a.shape if shape is None else shape, dtype or a.dtype)),
-    (np.ones_like, lambda a, dtype=None, order="K", subok=True, shape=None, **named: np.ones(a.shape if shape is None else shape, dtype or a.dtype)),
-):
-    complex_answers(_f, what="static")(_code)
+
+@complex_answers(np.shape, what="static")
+def shape(a: Any) -> Any:
+    """The shape."""
+    return a.shape
+
+
+@complex_answers(np.ndim, what="static")
+def ndim(a: Any) -> Any:
+    """The number of axes."""
+    return a.ndim
+
+
+@complex_answers(np.size, what="static")
+def size(a: Any, axis: Any = None) -> Any:
+    """The number of elements."""
+    return a.size if axis is None else a.shape[axis]
+
+
+@complex_answers(np.result_type, what="static")
+def result_type(*xs: Any) -> Any:
+    """The common type."""
+    return np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs])
+
+
+@complex_answers(np.iscomplexobj, what="static")
+def iscomplexobj(x: Any) -> bool:
+    """Yes."""
+    return True
+
+
+@complex_answers(np.isrealobj, what="static")
+def isrealobj(x: Any) -> bool:
+    """No."""
+    return False
+
+
+def _shaped(value: float) -> Any:
+    def code(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
+        return np.full(a.shape if shape is None else shape, value, dtype or a.dtype)
+
+    return code
+
+
+for _f, _value in ((np.zeros_like, 0.0), (np.empty_like, 0.0), (np.ones_like, 1.0)):
+    complex_answers(_f, what="a constant")(_shaped(_value))
 
 
 @complex_answers(np.full_like, what="broadcast of the value")

@@ -15,9 +15,21 @@ import numpy as np
 from ..ops import Reduction
 from ..relations import Place
 from ..sets import Seg, unit
-from ..terms import primitives as p
-from .ruled import plus
-from .traced import FLOAT, TRACED, Shape, Traced, convert, holds_traced, is_complex, lifted, primitive_step, refuse, result_dtype, slot_of, tidy, trace_of
+from .traced import (
+    FLOAT,
+    TRACED,
+    Shape,
+    Traced,
+    convert,
+    holds_traced,
+    is_complex,
+    lifted,
+    refuse,
+    result_dtype,
+    slot_of,
+    tidy,
+    trace_of,
+)
 
 COMPLEX: dict[Any, Callable[..., Any]] = {}
 """NumPy function or ufunc → its rule where an argument is complex."""
@@ -25,10 +37,10 @@ COMPLEX_NOTES: dict[Any, str] = {}
 """What it becomes, in one phrase."""
 
 
-def complex_answers(*functions: Any, what: str) -> Callable[[Any], Any]:
+def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]], Any]:
     """Enter a rule for NumPy functions of complex arguments."""
 
-    def enter(code: Any) -> Any:
+    def enter(code: Callable[..., Any]) -> Any:
         for f in functions:
             COMPLEX[f] = code
             COMPLEX_NOTES[f] = what
@@ -161,13 +173,13 @@ class ComplexTraced:
         return _operator(np.matmul, other, self)
 
     def __neg__(self) -> Any:
-        return negative(self)
+        return COMPLEX[np.negative](self)
 
     def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Any:
-        return absolute(self)
+        return COMPLEX[np.absolute](self)
 
     def __eq__(self, other: Any) -> Any:
         return _operator(np.equal, self, other)
@@ -206,7 +218,9 @@ class ComplexTraced:
         raise refuse("the truth of a traced value is not known while the function is traced; write np.where(c, a, b) or rz.cond(c, f, g, x)")
 
     def _no_number(self, *args: Any) -> Any:
-        raise refuse("this is a complex traced value: it cannot become a Python number while the function is traced; leave the conversion out, or take z.real")
+        raise refuse(
+            "this is a complex traced value: it cannot become a Python number while the function is traced; leave the conversion out, or take z.real"
+        )
 
     __float__ = __int__ = __complex__ = __index__ = item = tolist = _no_number
 
@@ -220,7 +234,7 @@ class ComplexTraced:
 
     def conj(self) -> Any:
         """re − i·im."""
-        return conjugate(self)
+        return COMPLEX[np.conjugate](self)
 
     conjugate = conj
 
@@ -277,8 +291,8 @@ def joined(re: Any, im: Any) -> Any:
     dtype, weak = result_dtype(parts)
     dtype = dtype if dtype.kind == "f" else FLOAT
     shape = np.broadcast_shapes(*[np.shape(x) for x in parts])
-    placed = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]
-    return ComplexTraced(*placed, shape, np.dtype(np.complex64 if dtype == np.float32 else np.complex128))
+    a, b = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]
+    return ComplexTraced(a, b, shape, np.dtype(np.complex64 if dtype == np.float32 else np.complex128))
 
 
 def _placed(x: Any, shape: Shape, dtype: Any, weak: bool) -> Any:
@@ -312,27 +326,15 @@ def _constant_parts(c: Any) -> tuple[Any, Any]:
     return (None if not np.any(re) and np.any(im) else re), (None if not np.any(im) else im)
 
 
-def minus(a: Any, b: Any) -> Any:
-    return a if b is None else -b if a is None else a - b
-
-
-def _times(a: Any, b: Any) -> Any:
-    return None if a is None or b is None else a * b
-
-
-def _or_zero(a: Any) -> Any:
-    return 0.0 if a is None else a
-
-
 def each(f: Callable[[Any], Any], z: Any) -> Any:
     """A real-linear function of each part; several results stay several."""
     re, im = [None if x is None else f(x) for x in parts_of(z)]
-    if isinstance(re, (list, tuple)) or isinstance(im, (list, tuple)):
-        count = len(re if im is None else im)
-        kind = cast(Any, type(re if im is None else im))
-        found = [joined(*pair) for pair in zip(re or [None] * count, im or [None] * count, strict=True)]
-        return found if kind is list else tuple(found)
-    return joined(re, im)
+    first: Any = im if re is None else re
+    if not isinstance(first, (list, tuple)):
+        return joined(re, im)
+    count = len(cast("list[Any]", first))
+    pairs: Any = zip(re or [None] * count, im or [None] * count, strict=True)
+    return cast(Any, type(first))([joined(*pair) for pair in pairs])
 
 
 def complex_convert(x: Any, dtype: Any) -> Any:
@@ -364,7 +366,9 @@ def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -
     if rule is None:
         raise refuse(f"np.{ufunc.__name__} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real and z.imag")
     if named.get("out") not in (None, (None,)):
-        raise refuse(f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible while tracing; use the result")
+        raise refuse(
+            f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible while tracing; use the result"
+        )
     if named.get("where", True) is not True:
         raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
     dtype = named.get("dtype")
@@ -376,179 +380,3 @@ def _operator(ufunc: Any, left: Any, right: Any) -> Any:
         if getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
             return NotImplemented
     return call_complex_ufunc(ufunc, (left, right), {})
-
-
-# -- arithmetic -------------------------------------------------------------------------------------------
-
-
-@complex_answers(np.add, what="sums of parts")
-def add(a: Any, b: Any) -> Any:
-    """a + b."""
-    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
-    return joined(plus(ar, br), plus(ai, bi))
-
-
-@complex_answers(np.subtract, what="differences of parts")
-def subtract(a: Any, b: Any) -> Any:
-    """a − b."""
-    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
-    return joined(minus(ar, br), minus(ai, bi))
-
-
-@complex_answers(np.multiply, what="four products")
-def multiply(a: Any, b: Any) -> Any:
-    """a · b."""
-    (ar, ai), (br, bi) = parts_of(a), parts_of(b)
-    return joined(minus(_times(ar, br), _times(ai, bi)), plus(_times(ar, bi), _times(ai, br)))
-
-
-@complex_answers(np.divide, what="a · b̄ / |b|²")
-def divide(a: Any, b: Any) -> Any:
-    """a / b."""
-    br, bi = parts_of(b)
-    if bi is None:
-        return each(lambda x: x / br, a)
-    size = plus(_times(br, br), bi * bi)
-    return each(lambda x: x / size, multiply(a, joined(br, -bi)))
-
-
-@complex_answers(np.reciprocal, what="b̄ / |b|²")
-def reciprocal(z: Any) -> Any:
-    """1 / z."""
-    return divide(1.0, z)
-
-
-@complex_answers(np.negative, what="parts negated")
-def negative(z: Any) -> Any:
-    """−z."""
-    return each(lambda x: -x, z)
-
-
-@complex_answers(np.positive, what="identity")
-def positive(z: Any) -> Any:
-    """z."""
-    return z
-
-
-@complex_answers(np.conjugate, what="imaginary part negated")
-def conjugate(z: Any) -> Any:
-    """re − i·im."""
-    re, im = parts_of(z)
-    return joined(re, None if im is None else -im)
-
-
-@complex_answers(np.square, what="products of parts")
-def square(z: Any) -> Any:
-    """z²."""
-    return multiply(z, z)
-
-
-@complex_answers(np.power, np.float_power, what="products for whole exponents, else through polar form")
-def power(a: Any, b: Any) -> Any:
-    """a ** b."""
-    if isinstance(b, (int, np.integer)) or (isinstance(b, (float, np.floating)) and float(b).is_integer() and abs(b) < 64):
-        return _whole_power(a, int(b))
-    if is_complex(b):
-        return exp(multiply(b, log(a)))
-    size, angle = absolute(a), argument(a)
-    return joined(size**b * np.cos(b * angle), size**b * np.sin(b * angle))
-
-
-def _whole_power(z: Any, k: int) -> Any:
-    if k < 0:
-        return divide(1.0, _whole_power(z, -k))
-    if k == 0:
-        return np.ones(z.shape, z.dtype)
-    result: Any = None
-    while k:
-        if k % 2:
-            result = z if result is None else multiply(result, z)
-        k //= 2
-        z = multiply(z, z) if k else z
-    return result
-
-
-# -- functions --------------------------------------------------------------------------------------------
-
-
-@complex_answers(np.absolute, what="primitive hypot; derivative 0 at 0")
-def absolute(z: Any) -> Any:
-    """|z|."""
-    re, im = parts_of(z)
-    return np.hypot(re, im) if re is not None and im is not None else np.abs(re if im is None else im)
-
-
-@complex_answers(np.angle, what="primitive arctan2")
-def argument(z: Any, deg: bool = False) -> Any:
-    """The angle of z."""
-    re, im = parts_of(z)
-    if im is None:
-        return np.angle(re, deg)
-    angle = np.arctan2(im, _or_zero(re))
-    return angle * (180.0 / np.pi) if deg else angle
-
-
-@complex_answers(np.sign, what="z / |z|, 0 at 0")
-def sign(z: Any) -> Any:
-    """z on the unit circle."""
-    return multiply(z, primitive_step(p.inverse, absolute(z)))
-
-
-@complex_answers(np.exp, what="eʳᵉ · (cos im + i·sin im)")
-def exp(z: Any) -> Any:
-    """e^z."""
-    re, im = parts_of(z)
-    size = None if re is None else np.exp(re)
-    if im is None:
-        return joined(size, None)
-    return joined(np.cos(im), np.sin(im)) if size is None else joined(size * np.cos(im), size * np.sin(im))
-
-
-@complex_answers(np.log, what="ln |z| + i·angle z")
-def log(z: Any) -> Any:
-    """The logarithm with its imaginary part in (−π, π]."""
-    if not holds_traced(z):
-        return np.log(np.asarray(z, complex))
-    return joined(np.log(absolute(z)), argument(z))
-
-
-@complex_answers(np.sqrt, what="√|z| at half the angle")
-def sqrt(z: Any) -> Any:
-    """The root with a real part ≥ 0."""
-    size, half = np.sqrt(absolute(z)), argument(z) * 0.5
-    return joined(size * np.cos(half), size * np.sin(half))
-
-
-def _crossed(outer: Any, inner: Any, outer2: Any, inner2: Any, turn: float) -> Callable[[Any], Any]:
-    """f(x + iy) = outer(x)·inner(y) ± i·outer₂(x)·inner₂(y)."""
-
-    def code(z: Any) -> Any:
-        re, im = [_or_zero(x) for x in parts_of(z)]
-        return joined(outer(re) * inner(im), turn * (outer2(re) * inner2(im)))
-
-    return code
-
-
-sin = complex_answers(np.sin, what="sin x · cosh y + i·cos x · sinh y")(_crossed(np.sin, np.cosh, np.cos, np.sinh, 1.0))
-cos = complex_answers(np.cos, what="cos x · cosh y − i·sin x · sinh y")(_crossed(np.cos, np.cosh, np.sin, np.sinh, -1.0))
-sinh = complex_answers(np.sinh, what="sinh x · cos y + i·cosh x · sin y")(_crossed(np.sinh, np.cos, np.cosh, np.sin, 1.0))
-cosh = complex_answers(np.cosh, what="cosh x · cos y + i·sinh x · sin y")(_crossed(np.cosh, np.cos, np.sinh, np.sin, 1.0))
-complex_answers(np.tan, what="sin / cos")(lambda z: divide(sin(z), cos(z)))
-complex_answers(np.tanh, what="sinh / cosh")(lambda z: divide(sinh(z), cosh(z)))
-complex_answers(np.log2, what="log z / log 2")(lambda z: divide(log(z), float(np.log(2.0))))
-complex_answers(np.log10, what="log z / log 10")(lambda z: divide(log(z), float(np.log(10.0))))
-
-
-@complex_answers(np.equal, what="discrete")
-def equal(a: Any, b: Any) -> Any:
-    """Whether both parts are equal."""
-    (ar, ai), (br, bi) = [[_or_zero(x) for x in parts_of(v)] for v in (a, b)]
-    return np.logical_and(np.equal(ar, br), np.equal(ai, bi))
-
-
-complex_answers(np.not_equal, what="discrete")(lambda a, b: np.logical_not(equal(a, b)))
-complex_answers(np.isfinite, what="discrete")(lambda z: np.logical_and(*[np.isfinite(x) for x in (z.real, z.imag)]))
-complex_answers(np.isnan, what="discrete")(lambda z: np.logical_or(*[np.isnan(x) for x in (z.real, z.imag)]))
-complex_answers(np.isinf, what="discrete")(lambda z: np.logical_or(*[np.isinf(x) for x in (z.real, z.imag)]))
-complex_answers(np.real, what="the real part")(lambda z: z.real)
-complex_answers(np.imag, what="the imaginary part")(lambda z: z.imag)

@@ -333,7 +333,7 @@ def _run(home: Trace, body: Program, outer: list[int], carry: list[int], xs: lis
     return [*tail[:m], *[concatenate(list(pair), 0).slot for pair in pieces]]
 
 
-def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: bool | int | None = None) -> Any:
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: bool | int | None = None) -> Any:
     """value = body(i, value) for i from lower to upper − 1, as one step of the program.
 
     >>> import riesz as rz

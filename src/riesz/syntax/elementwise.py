@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..opaque import Discrete, Select
 from ..ops import Combination, product
 from ..terms import primitives as p
-from .traced import BOOL, FUNCTIONS, UFUNCS, Traced, answers, convert, holds_traced, lifted, operands, primitive_step, refuse, result_dtype, several, tidy
+from .traced import BOOL, FLOAT, FUNCTIONS, UFUNCS, Traced, answers, convert, holds_traced, lifted, operands, primitive_step, refuse, result_dtype, several, tidy
 
 
 def _is_discrete(x: Any) -> bool:
@@ -76,7 +77,21 @@ def divide(a: Any, b: Any) -> Any:
     return Traced(trace, trace.step(p.divide.op, slots), dtype, weak)
 
 
-@answers(np.power, np.float_power, what="primitive xᵏ, or x^y", rule="k·xᵏ⁻¹ · dx; for traced y also x^y · ln x · dy (0 where x = 0)")
+POWER_RULE = "k·xᵏ⁻¹ · dx; for traced y also x^y · ln x · dy (0 where x = 0)"
+
+
+@answers(np.float_power, what="primitive xᵏ, or x^y, in float64", rule=POWER_RULE)
+def float_power(a: Any, b: Any) -> Any:
+    """a ** b in float64."""
+    return power(_in_float64(a), _in_float64(b))
+
+
+def _in_float64(x: Any) -> Any:
+    x = tidy(x)
+    return x if isinstance(x, (int, float)) else convert(x, FLOAT)
+
+
+@answers(np.power, what="primitive xᵏ, or x^y", rule=POWER_RULE)
 def power(a: Any, b: Any) -> Any:
     """a ** b."""
     if _is_discrete(a) and _is_discrete(b) and (type(a) is Traced or type(b) is Traced):
@@ -206,7 +221,11 @@ def fmod(a: Any, b: Any) -> Any:
 @answers(np.copysign, what="|x| · sign y", rule="sign x · sign y · dx")
 def copysign(a: Any, b: Any) -> Any:
     """|a| with the sign of b."""
-    return np.absolute(a) * discrete(np.copysign, np.ones_like(b) if type(b) is not Traced else lifted(b) * 0.0 + 1.0, b)
+    a, b = tidy(a), tidy(b)
+    if type(b) is Traced:
+        return abs(a) * discrete(np.copysign, 1.0, b)
+    sign = np.copysign(1.0, b)
+    return abs(a) * (float(sign) if isinstance(b, (int, float)) else sign)
 
 
 @answers(np.modf, what="x − trunc x, trunc x", rule="dx, 0")
@@ -282,7 +301,7 @@ def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any)
     result: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
     for c, v in zip(conditions, values, strict=False):
         result = where(c, v, result)
-    return result if type(result) is Traced else result + 0.0 * x
+    return convert(lifted(result, x.trace), x.dtype)
 
 
 @answers(np.nan_to_num, what="selection", rule="dx where x is finite")
@@ -310,7 +329,13 @@ def i0(x: Any) -> Any:
     return primitive_step(primitive, x)
 
 
-@answers(np.round, np.around, np.fix, what="discrete", rule="0: constant between jumps")
+@answers(np.fix, what="discrete", rule="0: constant between jumps")
+def fix(x: Any, out: Any = None) -> Any:
+    """x rounded towards zero."""
+    return discrete(np.trunc, x)
+
+
+@answers(np.round, np.around, what="discrete", rule="0: constant between jumps")
 def rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
     """x rounded."""
     x = lifted(x)
@@ -333,13 +358,17 @@ def imag(x: Any) -> Any:
 def angle(x: Any, deg: bool = False) -> Any:
     """The argument of a real number."""
     half = 180.0 if deg else np.pi
-    return where(discrete(np.less, lifted(x), 0.0), half, 0.0)
+    return convert(where(discrete(np.less, lifted(x), 0.0), half, 0.0), x.dtype if x.dtype.kind == "f" else FLOAT)
 
 
-@answers(np.isclose, np.isreal, np.iscomplex, np.isposinf, np.isneginf, what="discrete", rule="no derivative")
-def isclose(*args: Any, **named: Any) -> Any:
-    """Comparisons of their own."""
-    raise refuse("comparison functions with a tolerance are not known for traced arrays; compare with <, <= or == and np.where")
+@answers(np.isclose, what="discrete", rule="no derivative")
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether two arrays are nearly equal, element by element."""
+    return several(Discrete(np.isclose, (("rtol", rtol), ("atol", atol), ("equal_nan", equal_nan))), BOOL, a, b)
+
+
+for _h in (np.isposinf, np.isneginf, np.isreal, np.iscomplex):
+    answers(_h, what="discrete", rule="no derivative")(lambda x, out=None, _h=_h: several(Discrete(_h), BOOL, x))
 
 
 def _shaped(value: float | None) -> Any:
@@ -390,4 +419,36 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
         a, b = [lifted(x, None) if type(x) is Traced else np.asarray(x) for x in args]
         wide = np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b)))
         return UFUNCS[ufunc](wide, b)
+    if method in ("reduce", "accumulate") and ufunc in ASSOCIATIVE:
+        return (_folded if method == "reduce" else _accumulated)(UFUNCS[ufunc], *args[:2], **{k: v for k, v in named.items() if v is not None or k == "axis"})
+    if method == "at":
+        raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array instead: np.where(mask, new, x) or np.concatenate")
     raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing")
+
+
+ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
+
+
+def _folded(rule: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
+    """An associative ufunc over axes, halving the number of arguments at each step."""
+    y = lifted(x)
+    gone = tuple(range(y.ndim)) if axis is None else tuple([a % y.ndim for a in (axis if isinstance(axis, tuple) else (axis,))])
+    kept = [n for i, n in enumerate(y.shape) if i not in gone]
+    y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
+    if not y.shape[0]:
+        raise ValueError("an empty array has no first element to begin with")
+    while y.shape[0] > 1:
+        n = y.shape[0]
+        pairs = rule(y[0 : n - n % 2 : 2], y[1:n:2])
+        y = np.concatenate([pairs, y[n - 1 :]]) if n % 2 else pairs
+    return np.reshape(y, tuple([1 if i in gone else n for i, n in enumerate(x.shape)]) if keepdims else tuple(kept))
+
+
+def _accumulated(rule: Any, x: Any, axis: int = 0) -> Any:
+    """An associative ufunc over all prefixes, doubling their length at each step."""
+    y = np.moveaxis(lifted(x), axis, 0)
+    shift = 1
+    while shift < y.shape[0]:
+        y = np.concatenate([y[:shift], rule(y[shift:], y[:-shift])])
+        shift *= 2
+    return np.moveaxis(y, 0, axis)

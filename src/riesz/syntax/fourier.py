@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ..fourier import TURNED, Fourier, HermitianFourier, RealFourier
+from ..fourier import TURNED, Fourier, HermitianFourier, Norm, RealFourier
 from ..ops import Reduction
 from ..relations import Range
 from ..sets import Seg
-from .complexes import ComplexTraced, complex_answers, conjugate, joined, paired, parts_of
+from .complex_functions import conjugate
+from .complexes import ComplexTraced, complex_answers, joined, paired, parts_of
 from .rearranging import along, axes_of, concatenate, roll
-from .traced import FLOAT, Traced, answers, convert, refuse, step, tidy
+from .traced import FLOAT, NOTES, Traced, answers, convert, refuse, step, tidy
+
+_ENTERED: list[Any] = []
 
 
 def _transform(*functions: Any, what: str, rule: str = "the same of dx; adjoint: n times the inverse (unitary up to scale)") -> Any:
     """Enter a rule for real and for complex arrays."""
 
     def enter(code: Any) -> Any:
+        _ENTERED.extend(functions)
         complex_answers(*functions, what=what)(code)
         return answers(*functions, what=what, rule=rule)(code)
 
@@ -33,7 +37,7 @@ def _array(a: Any) -> Any:
     return x
 
 
-def _norm(norm: Any) -> str:
+def _norm(norm: Any) -> Norm:
     known = "backward" if norm is None else norm
     if known not in TURNED:
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
@@ -68,17 +72,17 @@ def _axes(x: Any, s: Any, axes: Any) -> tuple[list[int | None], tuple[int, ...]]
 # -- the transforms, along axes counted from the front ----------------------------------------------------
 
 
-def _real_transform(x: Traced, at: int, norm: str) -> Traced:
+def _real_transform(x: Traced, at: int, norm: Norm) -> Traced:
     """F_ℝ of a real array, as pairs."""
     return step(RealFourier(at - x.ndim, norm), x)
 
 
-def _complex_transform(pairs: Traced, axes: tuple[int, ...], forward: bool, norm: str) -> Traced:
+def _complex_transform(pairs: Traced, axes: tuple[int, ...], forward: bool, norm: Norm) -> Traced:
     """F of an array of pairs."""
     return step(Fourier(tuple([a - pairs.ndim + 1 for a in axes]), forward, norm), pairs) if axes else pairs
 
 
-def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool, norm: str) -> Any:
+def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool, norm: Norm) -> Any:
     """The whole spectrum of a real or complex array."""
     re, im = parts_of(x)
     if im is None and axes:
@@ -92,7 +96,7 @@ def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool
     return paired(_complex_transform(pairs, axes, forward, norm))
 
 
-def _of_real(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: str) -> Any:
+def _of_real(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> Any:
     """F of a real array: half of it by F_ℝ, the other half is its mirror image, conjugated: F(x)₋ₖ = conj F(x)ₖ."""
     half = _halves(x, sizes, axes, norm)
     last = axes[-1]
@@ -109,14 +113,14 @@ def _of_real(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: st
     return joined(*parts)
 
 
-def _halves(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: str) -> ComplexTraced:
+def _halves(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> ComplexTraced:
     """rfftn."""
     for n, a in zip(sizes, axes, strict=True):
         x = _fitted(x, a, _length(x.shape[a] if n is None else n))
     return paired(_complex_transform(_real_transform(x, axes[-1], norm), axes[:-1], True, norm))
 
 
-def _from_halves(x: Any, sizes: list[int | None], axes: tuple[int, ...], norm: str) -> Traced:
+def _from_halves(x: Any, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> Traced:
     """irfftn."""
     if type(x) is not ComplexTraced:
         x = joined(x, None)
@@ -198,14 +202,22 @@ def _several(code: Any, pair: bool) -> Any:
     return rule
 
 
-def _rfftn(x: Any, sizes: Any, axes: Any, norm: str) -> Any:
+def _fftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
+    return _whole(x, sizes, axes, True, norm)
+
+
+def _ifftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
+    return _whole(x, sizes, axes, False, norm)
+
+
+def _rfftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
     return _halves(_real(x, "rfftn"), sizes, axes, norm)
 
 
 for _pair, _names in ((False, ("fftn", "ifftn", "rfftn", "irfftn")), (True, ("fft2", "ifft2", "rfft2", "irfft2"))):
     _functions = [getattr(np.fft, name) for name in _names]
-    _transform(_functions[0], what="Fourier transform F")(_several(lambda x, s, axes, norm: _whole(x, s, axes, True, norm), _pair))
-    _transform(_functions[1], what="inverse Fourier transform F⁻¹")(_several(lambda x, s, axes, norm: _whole(x, s, axes, False, norm), _pair))
+    _transform(_functions[0], what="Fourier transform F")(_several(_fftn, _pair))
+    _transform(_functions[1], what="inverse Fourier transform F⁻¹")(_several(_ifftn, _pair))
     _transform(_functions[2], what="F_ℝ, then F along the other axes", rule=HALVED)(_several(_rfftn, _pair))
     _transform(_functions[3], what="F⁻¹ along the other axes, then F_ℝ⁻¹", rule=DOUBLED)(_several(_from_halves, _pair))
 
@@ -222,3 +234,19 @@ def _shift(function: Any, sign: int) -> None:
 
 _shift(np.fft.fftshift, 1)
 _shift(np.fft.ifftshift, -1)
+
+
+# -- scipy.fft --------------------------------------------------------------------------------------------
+
+
+def _as_scipy(function: Any) -> Any:
+    """np.fft's function with the arguments that scipy.fft adds, which are about speed only."""
+
+    def code(x: Any, *args: Any, overwrite_x: bool = False, workers: Any = None, plan: Any = None, **named: Any) -> Any:
+        return function(x, *args[:3], **named)
+
+    return code
+
+
+SCIPY_TRANSFORMS: dict[str, tuple[Any, str, str]] = {f.__name__: (_as_scipy(f), *NOTES[f]) for f in (*_ENTERED, np.fft.fftshift, np.fft.ifftshift)}
+"""Functions of scipy.fft with a namesake in np.fft, which do not ask their arguments."""

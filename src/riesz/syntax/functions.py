@@ -321,7 +321,7 @@ def _presented(result: Any) -> Any:
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = _presented(x)
     if type(x) in TRACED and type(x) is not Traced:
-        raise TraceError(f"{trace.name} returns complex numbers, but results are real: return real and imaginary part, z.real and z.imag, or np.abs(z)")
+        raise TraceError(f"{trace.name} returns complex numbers, but results are real; return real and imaginary part, z.real and z.imag")
     if type(x) is Traced or holds_traced(x):
         y = tidy(x)
         return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
@@ -356,7 +356,7 @@ def numbers_of(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _number(x: Any) -> Any:
-    scalar = np.asarray(x)[()]
+    scalar: Any = np.asarray(x)[()]
     return float(scalar) if type(scalar) is np.float64 else scalar
 
 

@@ -16,7 +16,10 @@ from .traced import INT, Traced, refuse, several, slot_of, step, trace_of
 
 def index(x: Traced, key: Any) -> Traced:
     """x[key] for basic and integer-array indexing, masks that are known, and integers that are computed."""
-    keys = _expanded(key if isinstance(key, tuple) else (key,), x.shape)
+    given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
+    if any([isinstance(k, (bool, np.bool_)) or (isinstance(k, np.ndarray) and k.shape == () and k.dtype == bool) for k in given]):
+        return _gathered(x, given)
+    keys = _expanded(given, x.shape)
     if any([type(k) is Traced for k in keys]):
         return _computed(x, keys)
     if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)):
@@ -67,6 +70,7 @@ def _reduce(x: Traced, relation: Relation, axis: int) -> Traced:
 def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     """One key per axis: masks as index arrays, … written out."""
     found: list[Any] = []
+    masks: list[tuple[int, tuple[int, ...]]] = []
     for k in keys:
         if type(k) is Traced:
             if k.dtype.kind == "b":
@@ -81,13 +85,12 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
             if array.dtype == object:
                 raise refuse("an index array holds traced numbers; build it with np.stack")
             if array.dtype.kind == "b":
-                found.extend(np.nonzero(array) if array.ndim else [np.zeros(int(array), np.intp)])
+                masks.append((len(found), array.shape))
+                found.extend(np.nonzero(array))
                 continue
             if array.dtype.kind not in "iu" and array.size:
                 raise IndexError(f"indices are integers; got an array of {array.dtype}")
             k = array.astype(np.intp) if array.ndim else int(array)
-        elif isinstance(k, (bool, np.bool_)):
-            raise refuse("x[True] is not known to riesz for traced arrays; use x[None] or an index array")
         elif k is not None and k is not Ellipsis and not isinstance(k, (int, np.integer, slice)):
             if not hasattr(k, "__index__"):
                 raise IndexError(f"only integers, slices, ..., None and integer or boolean arrays are indices; got {k!r}")
@@ -100,6 +103,10 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     dots = [i for i, k in enumerate(found) if k is Ellipsis]
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
+    for place, size in masks:
+        axis = sum([k is not None and k is not Ellipsis for k in found[:place]]) + (len(fill) if dots and dots[0] < place else 0)
+        if shape[axis : axis + len(size)] != size:
+            raise IndexError(f"a mask of shape {size} does not fit the axes {shape[axis : axis + len(size)]} it is for (axis {axis} of {shape})")
     return [*found[: dots[0]], *fill, *found[dots[0] + 1 :]] if dots else [*found, *fill]
 
 
@@ -114,6 +121,11 @@ def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
         flat = np.ravel_multi_index(tuple([np.asarray(a, np.intp) for a in arrays]), sizes) if arrays[0].size else np.zeros(arrays[0].shape, np.intp)
         merged = Gather(real_index(sizes), real_index(np.shape(flat)), freeze(np.asarray(flat, np.intp).ravel()))
         return step(Reduction((merged,), first), x)
+    return _gathered(x, keys)
+
+
+def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
+    """As NumPy indexes the positions of x."""
     positions = np.arange(x.size).reshape(x.shape)[keys]
     flat = Gather(real_index(x.shape), real_index(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
     return _reduce(x, flat, 0)

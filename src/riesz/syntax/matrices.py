@@ -53,6 +53,22 @@ def _last_shape(*shapes: Shape, **parameters: Any) -> Shape:
     return shapes[-1]
 
 
+# A differential is written in linear steps: a triangle of dA is a selection by a fixed mask, not np.tril; a quotient a product with the reciprocal.
+def within(mask: Any, x: Any) -> Traced:
+    """x where a fixed mask holds, 0 elsewhere."""
+    return chosen(np.broadcast_to(mask, x.shape), x)
+
+
+def lower_part(x: Any, k: int = 0) -> Traced:
+    """np.tril."""
+    return within(np.tri(*x.shape[-2:], k, dtype=bool), x)
+
+
+def upper_part(x: Any, k: int = 0) -> Traced:
+    """np.triu."""
+    return within(~np.tri(*x.shape[-2:], k - 1, dtype=bool), x)
+
+
 # -- solves -----------------------------------------------------------------------------------------------
 
 
@@ -106,7 +122,7 @@ def _triangular_differential(d: Any, x: Any, t: Any, b: Any, *, lower: bool, tra
     parameters = (("lower", lower), ("transposed", transposed), ("unit", unit))
     moved: Any = None
     if d[0] is not None:
-        dt = np.tril(d[0], -int(unit)) if lower else np.triu(d[0], int(unit))
+        dt = lower_part(d[0], -int(unit)) if lower else upper_part(d[0], int(unit))
         moved = -((dt.mT if transposed else dt) @ x)
     return applied(Ruled(TRIANGULAR, parameters), t, plus(d[1], moved))
 
@@ -209,7 +225,7 @@ def _share(a: Any, lower: bool) -> Any:
 
 def half_triangle(x: Any) -> Any:
     """The lower triangle with half of the diagonal."""
-    return np.where(np.eye(x.shape[-1], dtype=bool), 0.5 * x, np.tril(x))
+    return lower_part(x, -1) + 0.5 * within(np.eye(x.shape[-1], dtype=bool), x)
 
 
 def _cholesky_differential(d: Any, y: Any, a: Any) -> Any:
@@ -233,7 +249,7 @@ def turned(x: Any, gap: Any) -> Any:
     off = ~np.eye(x.shape[-1], dtype=bool)
     trace, slots, _, _ = operands(1.0 / np.where(off, gap, 1.0), x)
     ratio = Traced(trace, trace.step(product(trace.shapes[slots[0]], trace.shapes[slots[1]], (1,)), slots), x.dtype)
-    return chosen(np.broadcast_to(off, x.shape), ratio)
+    return within(off, ratio)
 
 
 def _eigh_array(a: Any) -> Any:
@@ -290,7 +306,7 @@ def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
     moved = first @ inner
     if q.shape[-2] == k:
         return moved
-    outside = (image - first @ (first.mT @ image)) / s
+    outside = (image - first @ (first.mT @ image)) * (1.0 / s)
     moved = moved + outside
     if q.shape[-1] == k:
         return moved
@@ -325,7 +341,7 @@ def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
     first, square = q[..., :, :n], r[..., :n, :]
     c = solve_triangular(square, d[0].mT, False, True).mT
     inner = first.mT @ c
-    low = np.tril(inner, -1)
+    low = lower_part(inner, -1)
     upper = inner - low + low.mT
     dq, dr = c - first @ upper, upper @ square
     if not full or q.shape[-1] == n:
@@ -364,7 +380,7 @@ def _lu_differential(d: Any, y: Any, a: Any) -> Any:
     w = solve_triangular(packed, exchange(pivots, packed) @ d[0], True, unit=True)
     w = solve_triangular(packed, w.mT, False, True).mT
     lower, upper = unpacked(packed)
-    return np.tril(lower @ np.tril(w, -1), -1) + np.triu(w) @ upper, None
+    return lower @ lower_part(w, -1) + upper_part(w) @ upper, None
 
 
 LU = Smooth("lu", _lu_array, lambda a: (a, a[:-1]), _lu_differential)

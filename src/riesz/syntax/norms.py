@@ -39,7 +39,7 @@ def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
             return (np.max if k > 0 else np.min)(np.absolute(x), axis=axis, keepdims=keepdims)
         case float() as k:
             whole = np.sum(np.absolute(x) ** k, axis=axis, keepdims=keepdims)
-            return np.where(whole == 0.0, whole ** (1.0 / k), np.where(whole == 0.0, 1.0, whole) ** (1.0 / k)) if k < 0 else _rooted(whole, k)
+            return whole ** (1.0 / k) if k < 0 else _rooted(whole, k)
         case _:
             raise ValueError(f"Invalid norm order {ord!r} for vectors")
 
@@ -61,9 +61,9 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
             return svd(x)[1][..., 0]
         case -2.0:
             return svd(x)[1][..., -1]
-        case 1.0 | -1.0 | np.inf | -np.inf:
-            sums = np.sum(np.absolute(x), axis=-2 if abs(ord) == 1 else -1)
-            return (np.max if ord > 0 else np.min)(sums, axis=-1)
+        case float() as k if abs(k) in (1.0, np.inf):
+            sums = np.sum(np.absolute(x), axis=-2 if abs(k) == 1.0 else -1)
+            return (np.max if k > 0 else np.min)(sums, axis=-1)
         case _:
             raise ValueError("Invalid norm order for matrices.")
 

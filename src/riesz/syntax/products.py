@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ops import contraction
 from .rearranging import axes_of
-from .traced import Traced, answers, operands, refuse, tidy
+from .traced import Traced, answers, operands, result_dtype, tidy
 
 PRODUCT = "contraction"
 RULE = "one summand per factor"
@@ -100,18 +100,18 @@ def _subscripts(spec: str, ranks: list[int]) -> tuple[list[tuple[int, ...]], tup
     return rows, out
 
 
+def _letters(labels: Any) -> str:
+    """A list of numbers and … as subscripts."""
+    return "".join(["..." if k is Ellipsis else chr(ord("A") + int(k)) for k in labels])
+
+
 @answers(np.einsum, what=PRODUCT, rule=RULE)
 def einsum(*args: Any, **named: Any) -> Traced:
     """As np.einsum, in either of its forms."""
     if not isinstance(args[0], str):  # einsum(a, [0, 1], b, [1, 2], [0, 2])
         pairs, result = (args[:-1], args[-1]) if len(args) % 2 else (args, None)
-        xs = [tidy(x) for x in pairs[::2]]
-        rows = [tuple([200 if k is Ellipsis else int(k) + 1 for k in ls]) for ls in pairs[1::2]]
-        if any([200 in row for row in rows]):
-            raise refuse("np.einsum with index lists and an Ellipsis is not known to riesz; write the subscripts as a string")
-        flat = [c for row in rows for c in row]
-        out = tuple(sorted([c for c in set(flat) if flat.count(c) == 1])) if result is None else tuple([int(k) + 1 for k in result])
-        return contracted(tuple(rows), out, *xs)
+        spec = ",".join([_letters(ls) for ls in pairs[1::2]])
+        args = (spec if result is None else f"{spec}->{_letters(result)}", *pairs[::2])
     xs = [tidy(x) for x in args[1:]]
     rows, out = _subscripts(args[0], [np.ndim(x) for x in xs])
     low = 1 - min([0, *[c for row in rows for c in row]])
@@ -227,7 +227,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     sizes = (np.shape(a)[-1], np.shape(b)[-1])
     if not set(sizes) <= {2, 3}:
         raise ValueError(f"cross products are of vectors with 2 or 3 components; got {sizes}")
-    epsilon = np.zeros((3, 3, 3))
+    kind, _ = result_dtype([a, b])
+    epsilon = np.zeros((3, 3, 3), kind if kind.kind == "f" else float)
     epsilon[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0
     epsilon[[0, 2, 1], [2, 1, 0], [1, 0, 2]] = -1.0
     tensor = epsilon[: sizes[0], : sizes[1]]

@@ -12,7 +12,7 @@ from ..ops import Reduction, Reshape, broadcast, contraction
 from ..relations import Gather, Range, freeze
 from ..sets import Seg
 from ..spaces import real_index
-from .traced import FUNCTIONS, Traced, answers, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of
+from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of
 
 SAME = "the same of dx"
 
@@ -168,7 +168,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: Any = None, *,
     if axis is None:
         xs, axis = [np.ravel(x) for x in xs], 0
     trace = trace_of(*xs)
-    kind, _ = result_dtype(xs)
+    kind = result_dtype(xs)[0] if dtype is None else np.dtype(dtype)
     slots = [slot_of(trace, x, kind) for x in xs]
     shapes = [trace.shapes[s] for s in slots]
     if not shapes[0]:
@@ -186,10 +186,6 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: Any = None, *,
     if len(parts) == 1:
         return Traced(trace, parts[0][1], kind)
     return Traced(trace, trace.step(Reduction(tuple([r for r, _ in parts]), at), [slot for _, slot in parts]), kind)
-
-
-if hasattr(np, "concat"):
-    answers(np.concat, what="relational reduction: each part placed in its range", rule=SAME)(lambda arrays, /, *, axis=0: concatenate(arrays, axis))
 
 
 @answers(np.stack, what="relational reduction: each part placed at its index", rule=SAME)
@@ -413,9 +409,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """Elements at positions along an axis."""
     x = np.ravel(a) if axis is None else a
     (at,) = axes_of(0 if axis is None else axis, np.ndim(x))
-    if mode != "raise" and type(indices) is not Traced:
+    if mode != "raise":
         n = np.shape(x)[at]
-        indices = np.clip(indices, 0, n - 1) if mode == "clip" else np.asarray(indices) % n
+        indices = np.clip(indices, 0, n - 1) if mode == "clip" else tidy(indices) % n
     from .indexing import index
 
     return index(lifted(x, trace_of(x, indices)), (*(slice(None),) * at, indices if type(indices) is Traced else np.asarray(indices)))
@@ -435,50 +431,79 @@ def delete(arr: Traced, obj: Any, axis: Any = None) -> Any:
     return along(x, at, np.delete(np.arange(x.shape[at]), obj))
 
 
-@answers(np.insert, what="relational reduction", rule=SAME)
-def insert(arr: Any, obj: int, values: Any, axis: Any = None) -> Any:
-    """Values put in before a position."""
-    x = np.ravel(arr) if axis is None else arr
-    (at,) = axes_of(0 if axis is None else axis, np.ndim(x))
-    if not isinstance(obj, (int, np.integer)):
-        raise refuse("np.insert takes one position here; use np.concatenate")
-    head = (slice(None),) * at
-    shape = list(np.shape(x))
-    shape[at] = 1
-    given = tidy(values)
-    wide = np.reshape(given, (*np.shape(given)[:at], 1, *np.shape(given)[at:])) if 0 < np.ndim(given) < np.ndim(x) else given
-    if np.ndim(x) == 1 and np.ndim(given) == 1:
-        shape[at] = np.shape(given)[0]
-        wide = given
-    elif np.ndim(given) == np.ndim(x):
-        shape[at] = np.shape(given)[at]
-    return concatenate([x[(*head, slice(None, obj))], np.broadcast_to(wide, shape), x[(*head, slice(obj, None))]], at)
+@answers(np.insert, what="relational reduction: values placed behind, then a gather", rule=SAME)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Values put in before positions."""
+    x = np.ravel(arr) if axis is None else tidy(arr)
+    rank = np.ndim(x)
+    (at,) = axes_of(0 if axis is None else axis, rank)
+    given = _raised_front(convert(tidy(values), x.dtype), rank)
+    if not isinstance(obj, slice) and np.ndim(obj) == 0:  # one position: the axes of the values are the inserted one and the rest, as NumPy has it
+        given = np.moveaxis(given, 0, at)
+    n = np.shape(x)[at]
+    count = np.insert(np.arange(n), obj, 0).size - n
+    count = np.shape(given)[at] if count == 1 else count
+    wide = np.broadcast_to(given, (*np.shape(x)[:at], count, *np.shape(x)[at + 1 :]))
+    return along(concatenate([x, wide], at), at, np.insert(np.arange(n), obj, n + np.arange(count)))
 
 
-@answers(np.pad, what="relational reduction: placed in a larger range", rule=SAME)
-def pad(array: Traced, pad_width: Any, mode: Any = "constant", **named: Any) -> Any:
+@answers(np.pad, what="relational reduction: placed in a larger range, or a gather", rule=SAME)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **named: Any) -> Any:
     """With borders."""
-    widths = [tuple([int(k) for k in row]) for row in np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))] if array.ndim else []
-    x = array
-    if mode != "constant":
-        for axis, (before, after) in enumerate(widths):
-            if before or after:
-                x = along(x, axis, np.pad(np.arange(x.shape[axis]), (before, after), mode=mode, **named))
-        return x
-    fill = named.get("constant_values", 0)
-    values = [[0.0, 0.0]] * array.ndim if type(fill) is not Traced and np.all(np.asarray(fill) == 0) else np.broadcast_to(np.asarray(fill, float), (array.ndim, 2))
-    for axis, ((before, after), (low, high)) in enumerate(zip(widths, values, strict=True)):
-        if not before and not after:
-            continue
-        n = x.shape[axis]
-        if low == 0.0 and high == 0.0:
-            x = step(Reduction((Range(Seg(n), Seg(n + before + after), before if n else 0, 1, True),), axis), x)
-            continue
-        parts: list[Any] = []
-        for count, value in ((before, low), (after, high)):
-            parts.append(np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value, x.dtype))
-        x = concatenate([parts[0], x, parts[1]], axis)
+    x = lifted(array)
+    if isinstance(pad_width, dict):
+        given = {int(a) % x.ndim: w for a, w in cast("dict[Any, Any]", pad_width).items()}
+        pad_width = [np.broadcast_to(given.get(a, 0), (2,)) for a in range(x.ndim)]
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist() if x.ndim else []
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = _padded(x, axis, before, after, mode, named)
     return x
+
+
+def _padded(x: Traced, axis: int, before: int, after: int, mode: Any, named: dict[str, Any]) -> Any:
+    """With borders along one axis."""
+    n = x.shape[axis]
+    if not n and mode not in ("constant", "empty"):
+        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+    match mode:
+        case "empty" | "constant" if mode == "empty" or _all_zero(named.get("constant_values", 0)):
+            return step(Reduction((Range(Seg(n), Seg(n + before + after), before if n else 0, 1, True),), axis), x)
+        case "reflect" | "symmetric" if named.get("reflect_type", "even") == "odd":
+            # 2·edge − mirrored, again and again where the border is wide: NumPy's border of the coordinate vectors has the weights.
+            weights = np.pad(np.eye(n), ((before, after), (0, 0)), mode=mode, reflect_type="odd").astype(x.dtype)
+            return moveaxis(np.tensordot(weights, x, ([1], [axis])), 0, axis)
+        case "edge" | "reflect" | "symmetric" | "wrap":
+            return along(x, axis, np.pad(np.arange(n), (before, after), mode=mode))
+        case "constant" | "linear_ramp" | "mean" | "median" | "maximum" | "minimum":
+            borders = [_border(x, axis, width, side, mode, named) for side, width in enumerate((before, after))]
+            return concatenate([borders[0], x, borders[1]], axis)
+        case _:
+            raise refuse(f"np.pad with mode {mode!r} is not known to riesz; the modes NumPy knows by name are")
+
+
+def _all_zero(x: Any) -> bool:
+    return not holds_traced(x) and not np.any(np.asarray(x))
+
+
+def _border(x: Traced, axis: int, width: int, side: int, mode: str, named: dict[str, Any]) -> Any:
+    """What stands before (side 0) or after (side 1) an array along an axis."""
+    head = (slice(None),) * axis
+    shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
+    if mode in ("constant", "linear_ramp"):
+        ends = tidy(named.get("constant_values" if mode == "constant" else "end_values", 0))
+        end = convert(np.broadcast_to(ends, (x.ndim, 2))[axis, side], x.dtype)
+        if mode == "constant":
+            return np.broadcast_to(end, shape)
+        ramp = np.linspace(0.0, 1.0, width, endpoint=False, dtype=x.dtype)[:: -1 if side else 1]
+        edge = x[(*head, slice(-1, None) if side else slice(0, 1))]
+        return end + (edge - end) * np.reshape(ramp, (width, *(1,) * (x.ndim - axis - 1)))
+    n = x.shape[axis]
+    length = named.get("stat_length")
+    count = n if length is None else min(n, int(np.broadcast_to(length, (x.ndim, 2))[axis, side]))
+    part = x[(*head, slice(n - count, None) if side else slice(None, count))]
+    statistic = {"mean": np.mean, "median": np.median, "maximum": np.max, "minimum": np.min}[mode]
+    return np.broadcast_to(statistic(part, axis=axis, keepdims=True), shape)
 
 
 def _triangle(keep: Any) -> Any:

@@ -15,7 +15,7 @@ from ..terms import primitives as p
 from .elementwise import discrete, scaled, where
 from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
 from .ruled import chosen
-from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, refuse, several, step
+from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, refuse, several, step, tidy
 
 _NONE = np._NoValue  # pyright: ignore
 
@@ -64,8 +64,18 @@ def _reduced_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
     return _kept(shape, gone) if parameters.get("keepdims") else _dropped(shape, gone)
 
 
+def _same_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return shapes[0]
+
+
 def _count(x: Traced, axis: Any) -> int:
     return math.prod([x.shape[i] for i in axes_of(axis, x.ndim)])
+
+
+def _counts(mask: Any, axis: Any, keepdims: Any, dtype: Any) -> Any:
+    """How many elements a mask keeps, in a floating-point type."""
+    found = np.sum(mask, axis=axis if axis is None else axes_of(axis, np.ndim(mask)), keepdims=bool(_given(keepdims)))
+    return convert(found, dtype)
 
 
 def _float(a: Any) -> Traced:
@@ -80,8 +90,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
     if _given(where) is not None and _given(where) is not True:
         mask = np.broadcast_to(_given(where), x.shape)
-        counts = np.sum(mask, axis=axis if axis is None else axes_of(axis, x.ndim), keepdims=bool(_given(keepdims)))
-        return total(_masked(x, mask, 0.0), axis, bool(_given(keepdims))) / counts
+        return total(_masked(x, mask, 0.0), axis, bool(_given(keepdims))) / _counts(mask, axis, keepdims, x.dtype)
     n = _count(x, axis)
     result = total(x, axis, bool(_given(keepdims)))
     return scaled(1.0 / n, result) if n else result * np.nan
@@ -109,9 +118,13 @@ def var(
 ) -> Any:
     """The variance."""
     x = _float(a)
-    if _given(where) is not None:
-        raise refuse("np.var with where=… is not known to riesz; select with np.where and sum")
+    x = convert(x, np.dtype(dtype)) if dtype is not None else x
     ddof = ddof if _given(correction) is None else correction
+    if _given(where) is not None and _given(where) is not True:
+        mask = np.broadcast_to(_given(where), x.shape)
+        about = total(_masked(x, mask, 0.0), axis, True) / _counts(mask, axis, True, x.dtype) if _given(mean) is None else mean
+        squares = total(_masked((x - about) * (x - about), mask, 0.0), axis, bool(_given(keepdims)))
+        return squares / (_counts(mask, axis, keepdims, x.dtype) - ddof)
     n = _count(x, axis) - ddof
     about = scaled(1.0 / max(_count(x, axis), 1), total(x, axis, True)) if _given(mean) is None else mean
     centred = x - about
@@ -122,7 +135,7 @@ def var(
 @answers(np.std, what="root of the variance", rule="dvar / 2σ (0 where σ = 0)")
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **named: Any) -> Any:
     """The standard deviation."""
-    return primitive_step(p.root, var(a, axis, None, None, ddof, keepdims, **named))
+    return primitive_step(p.root, var(a, axis, dtype, None, ddof, keepdims, **named))
 
 
 # -- extrema ----------------------------------------------------------------------------------------------
@@ -131,8 +144,13 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 def _extremum_differential(d: Any, y: Any, x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
     """The differential of the elements that attain the extremum, in equal shares."""
     peak = y if keepdims else expand_dims(y, axis)
-    share = convert(discrete(np.equal, x, peak), FLOAT)
-    return total(chosen(share / total(share, axis, True), d[0]), axis, keepdims)
+    return total(chosen(several(Discrete(_shares, (("axis", axis),)), x.dtype, x, peak), d[0]), axis, keepdims)
+
+
+def _shares(x: Any, peak: Any, *, axis: Any) -> Any:
+    """1 / k at the k places that attain the extremum, 0 elsewhere; in the type of x."""
+    at = np.equal(x, peak)
+    return np.divide(at, np.sum(at, axis=axis, keepdims=True), dtype=np.asarray(x).dtype)
 
 
 def _extremum_shape(shape: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
@@ -215,6 +233,7 @@ _logical(np.count_nonzero, INT)
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:
     """Π over axes, halving the number of factors at each step."""
     x = _masked(_float(a), _given(where), 1.0)
+    x = convert(x, np.dtype(dtype)) if dtype is not None else x
     gone = axes_of(axis, x.ndim)
     shape = x.shape
     kept = tuple([i for i in range(x.ndim) if i not in gone])
@@ -240,7 +259,10 @@ def _flat_axis(a: Any, axis: Any) -> tuple[Traced, int]:
 @answers(np.cumsum, what="relational reduction by ≤: prefix sums", rule="cumsum of dx")
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """Prefix sums."""
-    x, at = _flat_axis(_float(a), axis)
+    x, at = _flat_axis(a, axis)
+    if x.dtype.kind != "f" and dtype is None:
+        return several(Discrete(np.cumsum, (("axis", at - x.ndim),), _same_shape), INT, x)
+    x = convert(x, np.dtype(dtype or x.dtype))
     index = Seg(x.shape[at])
     return step(Reduction((Triangular(index, index, True),), at), x)
 
@@ -248,8 +270,10 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 @answers(np.cumprod, what="products of shifted products, doubling", rule="that of the products; right with zeros too")
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """Prefix products, in log₂ n products of the array with itself shifted."""
-    x, at = _flat_axis(_float(a), axis)
-    y = moveaxis(x, at, 0)
+    x, at = _flat_axis(a, axis)
+    if x.dtype.kind != "f" and dtype is None:
+        return several(Discrete(np.cumprod, (("axis", at - x.ndim),), _same_shape), INT, x)
+    y = moveaxis(convert(x, np.dtype(dtype or x.dtype)), at, 0)
     shift = 1
     while shift < y.shape[0]:
         y = concatenate([y[:shift], y[shift:] * y[:-shift]], 0)
@@ -293,8 +317,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 @answers(np.ediff1d, what="combination of two slices", rule="ediff1d of dx")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours, flat."""
-    parts = [x for x in (to_begin, diff(ravel(ary)), to_end) if x is not None]
-    return concatenate([np.atleast_1d(x) for x in parts], 0) if len(parts) > 1 else parts[0]
+    parts = [convert(tidy(x), ary.dtype) for x in (to_begin, diff(ravel(ary)), to_end) if x is not None]
+    return concatenate([np.ravel(x) for x in parts], 0) if len(parts) > 1 else parts[0]
 
 
 @answers(np.gradient, what="combination of slices", rule="gradient of dx")
@@ -313,7 +337,7 @@ def _slope(x: Traced, at: int, h: Any, edge_order: int) -> Any:
     if n < edge_order + 1:
         raise ValueError("Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required.")
     # The stencil is NumPy's: its weights are the gradient of the coordinate vectors, one row per point.
-    weights = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order)
+    weights = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order).astype(x.dtype)
     if n <= 3:
         return moveaxis(np.tensordot(weights, x, ([1], [at])), 0, at)
     rows = [np.nonzero(weights[i])[0] for i in (0, n - 1)]
@@ -343,7 +367,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
     """The mean of the numbers."""
     x = _float(a)
     good = discrete(np.logical_not, discrete(np.isnan, x))
-    return total(where(good, x, 0.0), axis, bool(_given(keepdims))) / convert(sum_(good, axis, keepdims=keepdims), FLOAT)
+    return total(where(good, x, 0.0), axis, bool(_given(keepdims))) / convert(sum_(good, axis, keepdims=keepdims), x.dtype)
 
 
 @answers(np.trapezoid, what="combination of slices and Σ", rule="trapezoid of dx")

@@ -149,7 +149,7 @@ def _banded_product(ab: Any, x: Any, below: int, above: int, turned: bool) -> An
     n = x.shape[-2]
     column, meets, there = _band_places(n, below, above, turned)
     flat = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
-    band = np.where(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column), 0.0)
+    band = m.within(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column))
     return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, meets))
 
 

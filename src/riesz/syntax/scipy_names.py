@@ -9,6 +9,7 @@ import numpy as np
 
 from ..terms import primitives as p
 from .elementwise import discrete, where
+from .fourier import SCIPY_TRANSFORMS
 from .reductions import total
 from .special import PYTHON_FUNCTIONS
 from .traced import NOTES, Traced, lifted, primitive_step, several
@@ -68,7 +69,7 @@ _seen: set[str] = set()
 
 def counterparts() -> dict[Any, Any]:
     """original → ours, for the modules of SciPy that are loaded. A module is looked at once: during a trace its names stand for our versions."""
-    for home in ("scipy.special", "scipy.linalg"):
+    for home in ("scipy.special", "scipy.linalg", "scipy.fft"):
         module = sys.modules.get(home)
         if module is None or home in _seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
             continue
@@ -84,6 +85,8 @@ def counterparts() -> dict[Any, Any]:
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
     if home == "scipy.special":
         return _special | PYTHON_FUNCTIONS
+    if home == "scipy.fft":
+        return SCIPY_TRANSFORMS
     from .scipy_linalg import COUNTERPARTS
 
     return COUNTERPARTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -138,7 +138,7 @@ def _bin(bins: Any, v: Any, right: bool) -> Any:
 
 
 def _digitized(bins: Any, x: Any, right: bool) -> Any:
-    return np.digitize(x, bins, right=right)
+    return cast(Any, np).digitize(x, bins, right=right)
 
 
 def _place_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
@@ -212,7 +212,7 @@ def _width(gap: Traced, knots: Any) -> Any:
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements at positions of their own in each row."""
     if type(indices) is not Traced:
-        numbered: Any = np.arange(arr.size).reshape(arr.shape)
+        numbered = cast(Any, np).arange(arr.size).reshape(arr.shape)
         return everywhere(arr, np.take_along_axis(numbered, np.asarray(indices), axis))
     if indices.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
@@ -348,7 +348,7 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
     x, shape, kept = _flattened(lifted(a, trace_of(a, q)), axis)
     n = x.shape[-1]
     if not n:
-        return lifted(np.full((*np.shape(q), *(kept if keepdims and keepdims is not _NONE else shape)), np.nan, x.dtype), x.trace)
+        raise IndexError("quantiles of an empty axis")
     rows = taken(x, several(Discrete(_order_or_nan, (), _same_shape), INT, x))
     if type(q) is Traced:
         place: Any = ravel(q) * float(n - 1)
@@ -363,6 +363,14 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
     if part.any():
         found = found + part * (along(rows, x.ndim - 1, np.minimum(low + 1, n - 1)) - found)
     return _presented(found, shape, kept, q.shape, keepdims)
+
+
+def _nothing(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
+    """nan for each row, where the rows of an array are empty or there are none."""
+    x, shape, kept = _flattened(a, axis)
+    if x.size:
+        return None
+    return lifted(np.full((*np.shape(q), *(kept if keepdims and keepdims is not _NONE else shape)), np.nan, x.dtype), x.trace)
 
 
 _STATISTIC = "combination of sorted elements"
@@ -392,7 +400,9 @@ def _hundredth(q: Any) -> Any:
 @answers(np.median, what=_STATISTIC, rule="dx of the middle element; of an even number ½ of each of the two")
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The median."""
-    return _quantile(a, np.asarray(0.5), axis, keepdims, "linear")
+    half = np.asarray(0.5)
+    empty = _nothing(a, half, axis, keepdims)
+    return _quantile(a, half, axis, keepdims, "linear") if empty is None else empty
 
 
 def _numbers_place(x: Any, q: tuple[float, ...], method: str) -> Any:
@@ -423,9 +433,10 @@ def _per_row(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
     if type(q) is Traced:
         raise refuse("quantiles of the numbers that are not nan at traced q are not known to riesz; q is fixed, or np.quantile")
+    empty = _nothing(a, q, axis, keepdims)
+    if empty is not None:
+        return empty
     x, shape, kept = _flattened(a, axis)
-    if not x.shape[-1] or not x.size:
-        return _quantile(a, q, axis, keepdims, method)
     given = (("q", tuple([float(v) for v in q.ravel()])), ("method", method))
     low, high = [taken(x, several(Discrete(_neighbour, (*given, ("above", k)), _per_row), INT, x)) for k in (0, 1)]
     part = several(Discrete(_between, given, _per_row), x.dtype, x)

@@ -33,7 +33,11 @@ class SpecialRule(Rule):
     __slots__ = ()
 
     def __reduce__(self) -> Any:
-        return SPECIAL.__getitem__, (self.name,)
+        return _rule_named, (self.name,)
+
+
+def _rule_named(name: str) -> SpecialRule:
+    return SPECIAL[name]
 
 
 class _Function:
@@ -50,7 +54,7 @@ class _Function:
         if self.code is None:
             self.code = _found(self.name)
         found = self.code(*xs)
-        return found if self.part is None else found[self.part]
+        return _typed(found if self.part is None else found[self.part], *xs)  # SciPy leaves single precision where a Python float comes along
 
 
 def _found(name: str) -> Any:
@@ -83,7 +87,7 @@ def _special(name: str, derivative: Slope, text: str = "", arity: int = 1, array
 def _typed(found: Any, *xs: Any) -> Any:
     """A result in the type of the arguments; Python floats have none."""
     kinds = [x.dtype for x in xs if type(x) is not float]
-    return np.asarray(found).astype(np.result_type(*kinds))[()] if kinds else np.float64(found)
+    return np.asarray(found).astype(np.result_type(*kinds), copy=False)[()] if kinds else np.float64(found)
 
 
 _POLES = "x not 0, −1, −2, …"
@@ -326,8 +330,8 @@ def _expn(n: Any, x: Any) -> Any:
     s = _scipy()
     whole = np.rint(n)
     m = np.maximum(-whole, 0.0)
-    found = np.where(np.less(n, 0), s.gamma(m + 1.0) * s.gammaincc(m + 1.0, x) / np.power(x, m + 1.0), s.expn(np.maximum(whole, 0.0), x))
-    return _typed(found, n, x)
+    below = s.gamma(m + 1.0) * s.gammaincc(m + 1.0, x) / np.power(x, m + 1.0)
+    return _typed(np.where(np.less(n, 0), below, s.expn(np.maximum(whole, 0.0), x)), n, x)
 
 
 _UP = "the parameters one up, times"

@@ -130,8 +130,14 @@ def _refuse(text: str, place: Place, message: str) -> NoReturn:
     raise ExpressionError(f"{message}\n{shown(text, place)}") from None
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else name[:37] + "…"
+
+
 def _closest(name: str, known: Sequence[str]) -> str:
-    found = difflib.get_close_matches(name, known, 1, 0.7) if len(name) < 40 else []
+    if len(name) > 40:
+        return ""
+    found = [k for k in known if sorted(k) == sorted(name)] or difflib.get_close_matches(name, known, 1, 0.65)  # letters swapped first
     return f"; did you mean {found[0]}?" if found else ""
 
 
@@ -150,8 +156,9 @@ def parse(text: str) -> Expression:
         x -> sine(x)
              ^^^^
     """
-    if "#" in text:
-        _refuse(text, (text.index("#"), text.index("#") + 1), "comments are not part of a text")
+    for character, what in (("#", "comments are not part of a text"), ("\0", "a null character is not part of a text")):
+        if character in text:
+            _refuse(text, (text.index(character), text.index(character) + 1), what)
     arrow = text.find("->")
     if arrow < 0:
         _refuse(
@@ -182,7 +189,7 @@ def _parameters(text: str, end: int) -> list[str]:
         if not name.isidentifier() or keyword.iskeyword(name):
             _refuse(text, place, f"{_no_parameter(name)}; before -> there are names with commas between them")
         if name in found:
-            _refuse(text, place, f"there are two parameters {name}")
+            _refuse(text, place, f"there are two parameters {_short(name)}")
         found.append(name)
         at += len(part) + 1
     return found
@@ -215,20 +222,17 @@ class _Reader:
                 warnings.simplefilter("ignore")
                 return ast.parse(self.source, mode="eval").body
         except SyntaxError as problem:
-            if "nested" in (problem.msg or ""):
+            if "nested" in problem.msg:
                 self._too_deep()
-            if not problem.offset or problem.offset > len(self.source):
+            if problem.msg == "invalid syntax" and not 0 < (problem.offset or 0) <= len(self.source):
                 message, first, last = "it ends too early", len(self.source), len(self.source)
             else:
-                message, first, last = problem.msg or "invalid syntax", problem.offset - 1, (problem.end_offset or 0) - 1
+                message, first, last = problem.msg, max((problem.offset or 1) - 1, 0), (problem.end_offset or 0) - 1
             place = (self.start + first, self.start + max(last, first + 1))
         except (RecursionError, MemoryError):
             self._too_deep()
         except UnicodeEncodeError as problem:
             message, place = "a character that is none", (self.start + problem.start, self.start + problem.end)
-        except ValueError as problem:
-            first = self.start + max(self.source.find("\0"), 0)
-            message, place = str(problem), (first, first + 1)  # a null byte; newer Pythons say SyntaxError
         _refuse(self.text, place, f"not an expression: {message}")
 
     def _too_deep(self) -> NoReturn:
@@ -357,7 +361,7 @@ class _Reader:
             self.refuse(node, f"{name} is a function: write {name}(…)")
         known = [*self.parameters, *CONSTANTS]
         guess = _closest(name, known)
-        self.refuse(node, f"unknown name {name}{guess}" + ("" if guess else f"; known here are {', '.join(known)} and functions such as sin(…)"))
+        self.refuse(node, f"unknown name {_short(name)}{guess}" + ("" if guess else f"; known here are {', '.join(known)} and functions such as sin(…)"))
 
     def _constant(self, node: ast.Constant) -> Known:
         value: Any = node.value
@@ -436,7 +440,7 @@ class _Reader:
             hint = "write transpose(x)"
         else:
             hint = f"write {name}(x)" if name in FUNCTIONS else "what can be done with a value is written as a function of it, such as sum(x)"
-        self.refuse(node, f"attributes (.{name}) are not known here; {hint}")
+        self.refuse(node, f"attributes (.{_short(name)}) are not known here; {hint}")
 
     def _call(self, node: ast.Call) -> Generator[Any, Any, Operand]:
         row = self._function(node)
@@ -459,7 +463,7 @@ class _Reader:
             if key is None:
                 self.refuse(part, "** before an argument is not known here; write the options one by one")
             if key not in row.options or key in options:
-                what = f"{name} is given {key} twice" if key in options else f"{name} has no option {key}{_closest(key, row.options)}"
+                what = f"{name} is given {key} twice" if key in options else f"{name} has no option {_short(key)}{_closest(key, row.options)}"
                 self.refuse(part, f"{what}; it is written {row.usage(name)}")
             options[key] = (yield part, "option").value
         for key in row.options[: row.required]:
@@ -483,7 +487,7 @@ class _Reader:
             )
         if name not in FUNCTIONS:
             guess = _closest(name, list(FUNCTIONS))
-            self.refuse(function, f"unknown function {name}" + (guess or "; docs/coverage.md lists what riesz knows, as Python functions do"))
+            self.refuse(function, f"unknown function {_short(name)}" + (guess or "; docs/coverage.md lists what riesz knows, as Python functions do"))
         return FUNCTIONS[name]
 
     def _labels(self, node: Any) -> Known:

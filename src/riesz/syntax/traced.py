@@ -144,8 +144,8 @@ class Traced:
 
     @property
     def flat(self) -> Any:
-        """The elements one by one."""
-        return iter(self._call(np.ravel))
+        """The elements in one axis."""
+        return self._call(np.ravel)
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
         return FUNCTIONS[function](self, *args, **named)
@@ -373,6 +373,10 @@ class Traced:
         """As np.dot."""
         return np.dot(cast(Any, self), other)
 
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """As np.compress."""
+        return FUNCTIONS[np.compress](condition, self, axis)
+
     def conj(self) -> Traced:
         """The array itself."""
         return self
@@ -403,7 +407,7 @@ def _method(function: Any) -> Any:
 
 for _f in (
     *(np.mean, np.prod, np.max, np.min, np.var, np.std, np.any, np.all, np.argmax, np.argmin, np.argsort, np.cumsum, np.cumprod),
-    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.clip, np.round, np.trace, np.diagonal, np.ptp, np.searchsorted, np.compress),
+    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.clip, np.round, np.trace, np.diagonal, np.searchsorted),
 ):
     if not hasattr(Traced, cast(Any, _f).__name__):
         setattr(Traced, cast(Any, _f).__name__, _method(_f))
@@ -587,7 +591,7 @@ def lifted(x: Any, trace: Trace | None = None) -> Traced:
 
 def convert(x: Any, dtype: Any) -> Any:
     """x.astype(dtype): to another float type, to integers (no derivative)."""
-    if dtype.kind == "c" or type(x) is not Traced and type(x) in TRACED:
+    if dtype.kind == "c" or (type(x) is not Traced and type(x) in TRACED):
         from .complexes import complex_convert
 
         return complex_convert(x, dtype)

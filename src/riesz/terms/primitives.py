@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -162,7 +162,7 @@ def primitive(name: Any = None, array: Unary | None = None, scalar: Unary | None
     12.0
     """
     if name is None:
-        return lambda function: primitive(function, derivative=derivative)
+        return partial(primitive, derivative=derivative)
     if callable(name):
         title = getattr(name, "__name__", "p")
         arity = _arity(name)
@@ -195,6 +195,10 @@ def _declare(rule: Rule) -> Primitive:
 
 
 _closed: list[bool] = []  # set when riesz's own primitives are all there
+
+
+def _unary(name: str, array: Unary, scalar: Unary | None, derivative: Binary) -> Primitive:
+    return _declare(Rule(name, array, scalar, derivative, 1))
 
 
 def _binary(name: str, array: Binary, scalar: Binary | None, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
@@ -248,6 +252,10 @@ def _sinc_derivative(x: Any, n: float) -> Any:
     return result.astype(np.result_type(x))[()]
 
 
+def _next_sinc(x: Any, y: Any, n: float) -> Any:
+    return sinc_derivative(int(n) + 1)(x)
+
+
 def sinc_derivative(n: int) -> Primitive:
     """The n-th derivative of sinc."""
     return Primitive(RULES["sinc_derivative"], float(n))
@@ -283,37 +291,37 @@ def _power_derivative(x: Any, y: Any, k: float) -> Any:
 
 
 RULES["power"] = Rule("power", _power, math.pow, _power_derivative, 1)
-RULES["sinc_derivative"] = Rule("sinc_derivative", _sinc_derivative, None, lambda x, y, n: sinc_derivative(int(n) + 1)(x), 1)
-sin = primitive("sin", np.sin, math.sin, lambda x, y: cos(x))
-cos = primitive("cos", np.cos, math.cos, lambda x, y: -sin(x))
-tan = primitive("tan", np.tan, math.tan, lambda x, y: 1.0 + y * y)
-arcsin = primitive("arcsin", np.arcsin, math.asin, lambda x, y: 1.0 / sqrt(1.0 - x * x))
-arccos = primitive("arccos", np.arccos, math.acos, lambda x, y: -1.0 / sqrt(1.0 - x * x))
-arctan = primitive("arctan", np.arctan, math.atan, lambda x, y: 1.0 / (1.0 + x * x))
-exp = primitive("exp", np.exp, math.exp, lambda x, y: y)
-ln = primitive("ln", np.log, math.log, lambda x, y: power(-1)(x))
-expm1 = primitive("expm1", np.expm1, math.expm1, lambda x, y: 1.0 + y)
-log1p = primitive("log1p", np.log1p, math.log1p, lambda x, y: 1.0 / (1.0 + x))
-sqrt = primitive("sqrt", np.sqrt, math.sqrt, lambda x, y: 0.5 / y)
-sinh = primitive("sinh", np.sinh, math.sinh, lambda x, y: cosh(x))
-cosh = primitive("cosh", np.cosh, math.cosh, lambda x, y: sinh(x))
-tanh = primitive("tanh", np.tanh, math.tanh, lambda x, y: 1.0 - y * y)
-arcsinh = primitive("arcsinh", np.arcsinh, math.asinh, lambda x, y: 1.0 / sqrt(1.0 + x * x))
-arccosh = primitive("arccosh", np.arccosh, math.acosh, lambda x, y: 1.0 / sqrt(x * x - 1.0))
-arctanh = primitive("arctanh", np.arctanh, math.atanh, lambda x, y: 1.0 / (1.0 - x * x))
-sigmoid = primitive("sigmoid", lambda x: np.exp(-np.logaddexp(0.0, -x)), None, lambda x, y: y * sigmoid(-x))
-absolute = primitive("absolute", np.abs, abs, lambda x, y: sign(x))
-sign = primitive("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
-relu = primitive("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
-step = primitive("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
-exp2 = primitive("exp2", np.exp2, None, lambda x, y: _LN2 * y)
-log2 = primitive("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(x))
-log10 = primitive("log10", np.log10, math.log10, lambda x, y: (1.0 / _LN10) * power(-1)(x))
-cbrt = primitive("cbrt", np.cbrt, None, lambda x, y: (1.0 / 3.0) / (y * y))
-sinc = primitive("sinc", np.sinc, None, lambda x, y: _sinc1(x))
-root = primitive("root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y))  # √ of a sum of squares: a norm, with derivative 0 at 0
-inverse = primitive("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 at 0
-log0 = primitive("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
+RULES["sinc_derivative"] = Rule("sinc_derivative", _sinc_derivative, None, _next_sinc, 1)
+sin = _unary("sin", np.sin, math.sin, lambda x, y: cos(x))
+cos = _unary("cos", np.cos, math.cos, lambda x, y: -sin(x))
+tan = _unary("tan", np.tan, math.tan, lambda x, y: 1.0 + y * y)
+arcsin = _unary("arcsin", np.arcsin, math.asin, lambda x, y: 1.0 / sqrt(1.0 - x * x))
+arccos = _unary("arccos", np.arccos, math.acos, lambda x, y: -1.0 / sqrt(1.0 - x * x))
+arctan = _unary("arctan", np.arctan, math.atan, lambda x, y: 1.0 / (1.0 + x * x))
+exp = _unary("exp", np.exp, math.exp, lambda x, y: y)
+ln = _unary("ln", np.log, math.log, lambda x, y: power(-1)(x))
+expm1 = _unary("expm1", np.expm1, math.expm1, lambda x, y: 1.0 + y)
+log1p = _unary("log1p", np.log1p, math.log1p, lambda x, y: 1.0 / (1.0 + x))
+sqrt = _unary("sqrt", np.sqrt, math.sqrt, lambda x, y: 0.5 / y)
+sinh = _unary("sinh", np.sinh, math.sinh, lambda x, y: cosh(x))
+cosh = _unary("cosh", np.cosh, math.cosh, lambda x, y: sinh(x))
+tanh = _unary("tanh", np.tanh, math.tanh, lambda x, y: 1.0 - y * y)
+arcsinh = _unary("arcsinh", np.arcsinh, math.asinh, lambda x, y: 1.0 / sqrt(1.0 + x * x))
+arccosh = _unary("arccosh", np.arccosh, math.acosh, lambda x, y: 1.0 / sqrt(x * x - 1.0))
+arctanh = _unary("arctanh", np.arctanh, math.atanh, lambda x, y: 1.0 / (1.0 - x * x))
+sigmoid = _unary("sigmoid", lambda x: np.exp(-np.logaddexp(0.0, -x)), None, lambda x, y: y * sigmoid(-x))
+absolute = _unary("absolute", np.abs, abs, lambda x, y: sign(x))
+sign = _unary("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
+relu = _unary("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
+step = _unary("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
+exp2 = _unary("exp2", np.exp2, None, lambda x, y: _LN2 * y)
+log2 = _unary("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(x))
+log10 = _unary("log10", np.log10, math.log10, lambda x, y: (1.0 / _LN10) * power(-1)(x))
+cbrt = _unary("cbrt", np.cbrt, None, lambda x, y: (1.0 / 3.0) / (y * y))
+sinc = _unary("sinc", np.sinc, None, lambda x, y: _sinc1(x))
+root = _unary("root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y))  # √ of a sum of squares: a norm, with derivative 0 at 0
+inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 at 0
+log0 = _unary("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
 pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
 power_slope = _binary("power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, b - 1.0), pow(a, b - 1.0) + y * log0(a)))
@@ -323,8 +331,8 @@ logaddexp = _binary("logaddexp", np.logaddexp, None, lambda a, b, y: (sigmoid(a 
 logaddexp2 = _binary("logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a))))
 remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -floor(a / b)))
 fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -trunc(a / b)))
-floor = primitive("floor", np.floor, None, lambda x, y: None)
-trunc = primitive("trunc", np.trunc, None, lambda x, y: None)
+floor = _unary("floor", np.floor, None, lambda x, y: None)
+trunc = _unary("trunc", np.trunc, None, lambda x, y: None)
 larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
 maximum = _choice("maximum", np.maximum, lambda a, b, y: (larger(a, b), larger(b, a)))
 minimum = _choice("minimum", np.minimum, lambda a, b, y: (larger(b, a), larger(a, b)))
