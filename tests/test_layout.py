@@ -14,11 +14,12 @@ FILES = sorted(SRC.rglob("*.py"))
 
 # Rooms from the ground up; a module imports from its own room and those before it.
 ROOMS = [
-    ("errors", "interning", "stackless", "sets", "relations", "contractions", "layout", "spaces", "vectors", "ops"),
+    ("errors", "interning", "stackless", "sets", "relations", "contractions", "layout", "spaces", "vectors", "ops", "opaque", "convolution", "fourier"),
     ("terms",),
     ("programs",),
     ("calculus",),
     ("maps",),
+    ("syntax",),
     ("show",),
     ("api", "testing"),
     ("__init__", "__main__"),

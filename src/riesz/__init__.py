@@ -8,6 +8,7 @@
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
 from .calculus.guard import check_domain
+from .checking import check
 from .errors import DomainError, ExpressionError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
@@ -73,6 +74,7 @@ from .terms.primitives import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "check",
     "check_domain",
     "custom_derivative",
     "vmap",

@@ -19,7 +19,7 @@ from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
 from .programs.program import Constant
 from .spaces import R, Space, direct_sum, space_of
-from .syntax.functions import Aval, Function, as_function, numbers_of
+from .syntax.functions import Function, as_function, numbers_of, own, owned
 from .syntax.points import Point, TermPoint, point
 from .syntax.symbolic import SymbolicMap, present, traced_element
 from .syntax.text import parse
@@ -55,7 +55,7 @@ def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = 
         return Function(parse(f), name=f)
     if isinstance(f, Arrow):
         return Function(f, name=str(f))
-    return Function(_callable(f), static_argnums, static_argnames)
+    return Function(_callable(f), static_argnums, static_argnames) if static_argnums or static_argnames else as_function(_callable(f))
 
 
 def _callable(f: Any) -> Any:
@@ -114,19 +114,7 @@ def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
 
 
 def _owned(at: TermPoint | Point, values: list[Any]) -> list[Any]:
-    return values if isinstance(at, TermPoint) else [own(v, a) for v, a in zip(values, at.record.outputs, strict=True)]
-
-
-def own(x: Any, aval: Aval) -> Any:
-    """A result in its type, which the caller may write to."""
-    from .vectors import dense
-
-    value = dense(x)
-    if not aval.shape:
-        scalar = np.asarray(value, aval.dtype)[()]
-        return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
-    array = np.asarray(value, aval.dtype)
-    return array if array.flags.writeable and array.base is None else array.copy()
+    return values if isinstance(at, TermPoint) else owned(at.record, values)
 
 
 def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
@@ -212,8 +200,13 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
         return _dual(f, primals, tangents)
     if len(primals) != len(tangents):
         raise VectorError(f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due")
-    y, L = _linearized(_point(f, primals, {}, tuple(range(len(primals))), None, False, "a derivative"))
-    return y, L(tuple(tangents))
+    at = _point(f, primals, {}, tuple(range(len(primals))), None, False, "a derivative")
+    y, L = _linearized(at)
+    if at.home is not None:
+        return y, L(tuple(tangents))
+    assert isinstance(at, Point)
+    moved = L.apply(at.domain.open(tuple(tangents)))
+    return y, at.wrap([own(d, a) for d, a in zip(moved, at.record.outputs, strict=True)])
 
 
 def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -228,10 +221,13 @@ def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tupl
 def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """f(x) and the function w ↦ f'(x)*(w); of a Python function it gives one cotangent per argument, as a tuple, as in JAX."""
     every = None if isinstance(f, Arrow) else tuple(range(len(primals)))
-    y, L = _linearized(_point(f, primals, {}, every, None, has_aux, "a derivative"))
+    at = _point(f, primals, {}, every, None, has_aux, "a derivative")
+    y, L = _linearized(at)
 
     def back(w: Any) -> Any:
-        return L.H(w)
+        if isinstance(at, TermPoint) or at.home is not None:
+            return L.H(w)
+        return at.presented([own(c, a) for c, a in zip(L.H.apply(at.codomain.open(w)), at.avals, strict=True)])
 
     return (y[0], back, y[1]) if has_aux else (y, back)
 

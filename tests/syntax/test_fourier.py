@@ -380,6 +380,58 @@ EXPRESSIONS = [
         "np.vecdot(z, K)",
         "np.matvec(z, K[0])",
     ),
+    "np.permute_dims(z, (1, 0))",
+    "np.matrix_transpose(z)",
+    "np.linalg.matrix_transpose(z)",
+    "np.swapaxes(z, 0, 1)",
+    "np.rollaxis(z, 1)",
+    "np.array_split(z, 2)[0]",
+    "np.vsplit(z, 3)[1]",
+    "np.hsplit(z, 2)[0]",
+    "np.dsplit(z[None], 2)[1]",
+    "np.fliplr(z)",
+    "np.flipud(z)",
+    "np.rot90(z)",
+    "np.resize(z, (2, 2))",
+    "np.compress([True, False, True], z, axis=0)",
+    "np.delete(z, 1, axis=0)",
+    "np.tril(z)",
+    "np.copy(z)",
+    "z.copy()",
+    "np.linalg.trace(z)",
+    "np.linalg.diagonal(z)",
+    "np.diag(z)",
+    "np.diagflat(z[0])",
+    "np.unstack(z)[1]",
+    "np.linalg.matmul(z, K.T)",
+    "np.linalg.tensordot(z, K, axes=2)",
+    "np.linalg.outer(z[0], K[0])",
+    "np.cross(z[:, :3], K[:, :3])",
+    "np.linalg.vecdot(z, K)",
+    "np.vecmat(K[:, 0], z)",
+    "np.linalg.multi_dot([z, K.T, x])",
+    "np.dstack([z, x])",
+    "np.column_stack([z[0], x[0]])",
+    "np.concat([z, K])",
+    "np.broadcast_arrays(z, x[0])[0]",
+    "np.atleast_1d(z[0, 0])",
+    "np.atleast_3d(z)",
+    "np.ones_like(z) * x",
+    "np.empty_like(z) * 0 + x",
+    "np.where(z != K, z, 0)",
+    "np.where(np.isfinite(z), z, 0)",
+    "np.shape(z)[0] * z + np.ndim(z) + np.size(z)",
+    "np.mean(z)",
+    "z.trace()",
+    "z.swapaxes(0, 1)",
+    "z.repeat(2)",
+    "z.take([0, 5])",
+    "z.dot(K.T)",
+    "z.std()",
+    "z.squeeze()",
+    "z.diagonal()",
+    "z.cumsum(1)",
+    "z * [1j, 2, x[0, 0], 3]",
 ]
 
 
@@ -392,7 +444,7 @@ def expression(text: str) -> Any:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_complex_arithmetic_has_numpys_values_and_the_right_derivative(text: str) -> None:
-    if not all([hasattr(np, name) for name in ("vecdot", "matvec") if f"np.{name}" in text]):
+    if not all([hasattr(np, name) for name in ("vecdot", "matvec", "vecmat", "unstack", "concat") if f"np.{name}" in text]):
         pytest.skip("not in this NumPy")
     f = expression(text)
     wanted = f(X, Y)
@@ -558,6 +610,10 @@ REFUSED = {
     "truth": (lambda x: bool(np.fft.fft(x)[0]), "np.where"),
     "number": (lambda x: complex(np.fft.fft(x)[0]), "traced"),
     "ordering function": (lambda x: np.max(np.fft.fft(x)), "z.real"),
+    "start of a sum": (lambda x: np.sum(np.fft.fft(x), initial=2.0).real, "initial"),
+    "border": (lambda x: np.pad(np.fft.fft(x), 1, constant_values=2.0).real, "constant_values"),
+    "type of a sum": (lambda x: np.sum(np.fft.fft(x), None, float), "further"),
+    "complex shift": (lambda x: np.roll(x, 1j), "first argument only"),
     "matrix norm": (lambda x: np.linalg.norm(np.fft.fft(x).reshape(2, 3), 2), "ord=2"),
 }
 

@@ -112,6 +112,8 @@ class Affine:
             if x.wire is None:
                 return Pair(self.base.step(op, (x.value,)), None)
             y, (slope,) = self.base.linearized(op, (x.value,))
+            if slope is UNKNOWN:
+                raise TraceError(f"the derivative of {op.primitive.name} is not known")
             return Pair(y, None if slope is None else self._times(slope, x.wire, ()))
         if all([a.wire is None for a in args]):
             return Pair(self.base.step(op, [a.value for a in args]), None)

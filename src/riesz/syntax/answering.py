@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .complexes import COMPLEX
+from .elementwise import full
 from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
 
 _lock = RLock()
@@ -50,11 +51,6 @@ def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) 
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
 
 
-def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
-    x = _array(fill_value, dtype)
-    return np.broadcast_to(x, shape)
-
-
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
@@ -62,7 +58,7 @@ def _table() -> dict[Any, Any]:
             _versions[original] = _asking(original, _array)
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
             _versions[original] = _asking(original, _rule(original))
-        _versions[np.full] = _asking(np.full, _full)
+        _versions[np.full] = _asking(np.full, full)
     if "scipy" in sys.modules:
         from .scipy_names import counterparts
 

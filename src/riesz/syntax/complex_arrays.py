@@ -14,25 +14,40 @@ from .complexes import complex_answers, complex_convert, each, joined, parts_of
 from .ruled import plus
 from .traced import TRACED, is_complex, primitive_step, refuse, tidy
 
+_NONE = np._NoValue  # pyright: ignore
+_UNLIKE = ("initial", "constant_values", "end_values", "prepend", "append", "dtype")
+"""Arguments that do not mean the same for both parts."""
+_TYPED = (np.sum, np.mean, np.cumsum)
+"""Functions whose third argument is a type."""
+
 
 def _alike(function: Any) -> None:
     @complex_answers(function, what="the same of both parts")
     def code(z: Any, *args: Any, **named: Any) -> Any:
         if is_complex(args) or is_complex(list(named.values())):
             raise refuse(f"np.{function.__name__} takes complex numbers as its first argument only; write the rest with z.real and z.imag")
+        odd = [k for k in _UNLIKE if named.get(k) is not None and named.get(k) is not _NONE]
+        if odd or (len(args) > 1 and function in _TYPED and args[1] is not None) or (len(args) > 2 and function is np.diff):
+            raise refuse(f"np.{function.__name__} of a complex array takes no {odd[0] if odd else 'further arguments'}; use np.concatenate")
         return each(lambda x: function(x, *args, **named), z)
 
 
 for _f in (
     *(np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis),
     *(np.expand_dims, np.squeeze, np.broadcast_to, np.split, np.array_split, np.vsplit, np.hsplit, np.dsplit, np.flip, np.fliplr, np.flipud),
-    *(np.roll, np.rot90, np.tile, np.repeat, np.resize, np.take, np.compress, np.delete, np.tril, np.triu, np.pad, np.copy),
+    *(np.roll, np.rot90, np.tile, np.repeat, np.resize, np.take, np.delete, np.tril, np.triu, np.pad, np.copy),
     *(np.sum, np.mean, np.cumsum, np.diff, np.trace, np.linalg.trace, np.diagonal, np.linalg.diagonal, np.diag, np.diagflat),
     *(np.fft.fftshift, np.fft.ifftshift),
 ):
     _alike(_f)
 if hasattr(np, "unstack"):
     _alike(np.unstack)
+
+
+@complex_answers(np.compress, what="the same of both parts")
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """Elements where a fixed condition holds."""
+    return each(lambda x: np.compress(condition, x, axis), a)
 
 
 # -- products ---------------------------------------------------------------------------------------------

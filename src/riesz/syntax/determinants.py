@@ -33,9 +33,10 @@ def _odd(order: tuple[int, ...]) -> bool:
 def _cofactors_array(a: Any, *ms: Any) -> Any:
     """The gradient in A of D^(k−1)det(A)[M₁, …]; for k = 1 the cofactors.
 
-    With A = U·diag(s)·Vᵀ it is det(U)·det(V) · U·G·Vᵀ, and for diagonal matrices the derivative is a sum over k distinct rows and the permutations of them:
+    With A = U·diag(s)·Vᵀ it is det(U)·det(V) · U·G·Vᵀ; for diagonal matrices the derivative is a sum over k distinct rows and their permutations π:
     Σ sign(π) · (Π of the other sⱼ) · Π Mₗ[iₗ, i_π(l)]. Nothing is divided by, so it holds for every rank.
     """
+    shape = a.shape
     if a.ndim > 2 and a.shape[0] > 1 and a.strides[0] == 0:  # one matrix along the leading axis: factorised once
         a = a[:1]
     k, n = len(ms) + 1, a.shape[-1]
@@ -49,18 +50,19 @@ def _cofactors_array(a: Any, *ms: Any) -> Any:
     turned = [u.mT @ m @ vh.mT for m in ms]
     lead = np.broadcast_shapes(a.shape[:-2], *[m.shape[:-2] for m in ms])
     form = np.zeros((*lead, n, n), s.dtype)
+    einsum: Any = np.einsum
     if n:
         for order in permutations(range(k)):
             operands: list[Any] = [others, [..., *range(k)]]
             for row, m in enumerate(turned):
                 operands += [m, [..., row, order[row]]]
             if order[-1] == k - 1:
-                part = np.einsum(*operands, [..., k - 1])[..., :, None] * np.eye(n, dtype=s.dtype)
+                part = einsum(*operands, [..., k - 1])[..., :, None] * np.eye(n, dtype=s.dtype)
             else:
-                part = np.einsum(*operands, [..., k - 1, order[-1]])
+                part = einsum(*operands, [..., k - 1, order[-1]])
             form = form - part if _odd(order) else form + part
     orientation = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return (orientation * (u @ form @ vh)).astype(s.dtype)
+    return np.broadcast_to((orientation * (u @ form @ vh)).astype(s.dtype), shape)
 
 
 COFACTORS = Smooth(

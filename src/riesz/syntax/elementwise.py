@@ -16,7 +16,7 @@ from .traced import BOOL, FLOAT, FUNCTIONS, UFUNCS, Traced, answers, convert, ho
 def _is_discrete(x: Any) -> bool:
     if type(x) is Traced:
         return x.dtype.kind != "f"
-    return isinstance(x, (bool, int)) or getattr(x, "dtype", None) is not None and x.dtype.kind in "iub"
+    return isinstance(x, (bool, int)) or (getattr(x, "dtype", None) is not None and x.dtype.kind in "iub")
 
 
 def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
@@ -367,6 +367,12 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return several(Discrete(np.isclose, (("rtol", rtol), ("atol", atol), ("equal_nan", equal_nan))), BOOL, a, b)
 
 
+@answers(np.allclose, what="discrete", rule="no derivative")
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether two arrays are nearly equal everywhere."""
+    return np.all(isclose(a, b, rtol, atol, equal_nan))
+
+
 for _h in (np.isposinf, np.isneginf, np.isreal, np.iscomplex):
     answers(_h, what="discrete", rule="no derivative")(lambda x, out=None, _h=_h: several(Discrete(_h), BOOL, x))
 
@@ -390,6 +396,25 @@ def full_like(x: Any, fill: Any, dtype: Any = None, order: Any = "K", subok: boo
     if type(fill) is not Traced:
         return np.full(size, fill, dtype or x.dtype)
     return convert(np.broadcast_to(fill, size), np.dtype(dtype or (x.dtype if type(x) is Traced else np.asarray(x).dtype)))
+
+
+@answers(np.full, what="broadcast of the value", rule="broadcast of its differential")
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+    """An array of one number, or of copies of one array."""
+    x = tidy(fill_value)
+    return np.broadcast_to(x if dtype is None else convert(x, np.dtype(dtype)), shape)
+
+
+@answers(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, **named: Any) -> Any:
+    """Evenly spaced numbers between two."""
+    _, _, kind, _ = operands(start, stop)
+    gaps = num - 1 if endpoint else num
+    rank = max(np.ndim(tidy(start)), np.ndim(tidy(stop)))
+    t = (np.arange(num) / max(gaps, 1)).astype(kind).reshape((num, *(1,) * rank))
+    found = np.moveaxis(tidy(start) * (1 - t) + tidy(stop) * t, 0, axis)
+    found = found if dtype is None else convert(found, np.dtype(dtype))
+    return (found, (tidy(stop) - tidy(start)) * (1.0 / gaps if gaps else np.nan)) if retstep else found
 
 
 # -- methods of ufuncs ------------------------------------------------------------------------------------
@@ -418,9 +443,10 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
     if method == "outer":
         a, b = [lifted(x, None) if type(x) is Traced else np.asarray(x) for x in args]
         wide = np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b)))
-        return UFUNCS[ufunc](wide, b)
+        return call_ufunc(ufunc, (wide, b), {})
     if method in ("reduce", "accumulate") and ufunc in ASSOCIATIVE:
-        return (_folded if method == "reduce" else _accumulated)(UFUNCS[ufunc], *args[:2], **{k: v for k, v in named.items() if v is not None or k == "axis"})
+        given = {k: v for k, v in named.items() if v is not None or k == "axis"}
+        return (_folded if method == "reduce" else _accumulated)(UFUNCS[ufunc], *args[:2], **given)
     if method == "at":
         raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array instead: np.where(mask, new, x) or np.concatenate")
     raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing")

@@ -21,6 +21,7 @@ from ..layout import describe, hint
 from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
+from ..vectors import dense
 from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
@@ -262,7 +263,7 @@ def watch(function: Any) -> list[Any]:
         if isinstance(f, Function):
             stack.append(f.function)
             continue
-        if not isinstance(f, types.FunctionType) or f.__module__.split(".")[0] in _LIBRARIES:
+        if not isinstance(f, types.FunctionType) or (f.__module__ or "").split(".")[0] in _LIBRARIES:
             continue
         inside: list[tuple[Any, str, Any]] = []
         if f.__closure__:
@@ -298,7 +299,12 @@ def trace_function(function: Callable[..., Any], given: Given, name: str) -> Rec
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         args, kwargs = given.rebuilt(traced)
         with answering(function):
-            result = function(*args, **kwargs)
+            try:
+                result = function(*args, **kwargs)
+            except ValueError as problem:  # out[0] = x: NumPy hides why x is no number behind an error of its own
+                if isinstance(problem.__cause__, TraceError):
+                    raise problem.__cause__ from None
+                raise
         leaves, tree = flatten(_presented(result))
         results: list[Any] = []
         outs: list[int] = []
@@ -340,7 +346,7 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     if home is None:
         found = outputs(record.program, NUMBERS, numbers_of(leaves))
         guard(lambda: record.program, leaves, found)
-        return [_own(x, a) for x, a in zip(found, record.outputs, strict=True)]
+        return owned(record, found)
     return written(record.program, record, leaves, home, record.outputs)
 
 
@@ -360,16 +366,21 @@ def _number(x: Any) -> Any:
     return float(scalar) if type(scalar) is np.float64 else scalar
 
 
-def _own(x: Any, aval: Aval) -> Any:
-    """A result the caller may keep and write to."""
-    from ..vectors import dense
-
+def own(x: Any, aval: Aval, shared: bool = False) -> Any:
+    """A result in its type, which the caller may keep and write to; `shared` says that somebody else holds it."""
     value = dense(x)
     if not aval.shape:
-        scalar = np.asarray(value)[()]
+        scalar = np.asarray(value, aval.dtype)[()]
         return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
-    array = np.asarray(value)
-    return array if array.flags.writeable and array.base is None else array.copy()
+    array = np.asarray(value, aval.dtype)
+    return array if array.flags.writeable and array.base is None and not shared else array.copy()
+
+
+def owned(record: Record, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a trace, for the caller: an argument or a constant that is handed on is copied."""
+    program = record.program
+    handed = [not program.args[s] for s in program.outputs]
+    return [own(x, a, h) for x, a, h in zip(values, record.outputs, handed, strict=True)]
 
 
 def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:

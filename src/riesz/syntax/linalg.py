@@ -41,7 +41,7 @@ def solve(a: Any, b: Any) -> Any:
     """A⁻¹b: b is a vector if it has one axis, otherwise matrices."""
     x, y = _together(a, b)
     stacked_matrices(x)
-    return m.solve(x, y[:, None])[..., 0] if y.ndim == 1 else m.solve(x, y)
+    return np.squeeze(m.solve(x, y[:, None]), -1) if y.ndim == 1 else m.solve(x, y)
 
 
 @answers(np.linalg.inv, what="op inv", rule="−A⁻¹·dA·A⁻¹")
@@ -101,8 +101,8 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 def eig(a: Any) -> Any:
     """Not for traced arrays."""
     raise refuse(
-        "np.linalg.eig and eigvals have complex results, and riesz computes with real arrays; for symmetric matrices write np.linalg.eigh or eigvalsh, "
-        "for sizes np.linalg.svd"
+        "the eigenvalues and eigenvectors of np.linalg.eig and eigvals may be complex, and their derivatives are not known to riesz; "
+        "for symmetric matrices write np.linalg.eigh or eigvalsh, for singular values np.linalg.svd"
     )
 
 
@@ -111,10 +111,30 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     """U, s, Vᵀ. Columns beyond the rank of the frame are any that complete it; they turn against the others only."""
     x = stacked_matrices(a, square=hermitian)
     if hermitian:
-        x = m.mirrored(x)
+        return _from_eigenvectors(x, compute_uv)
     rows, columns = x.shape[-2:]
     u, s, vh = m.svd(x, compute_uv and full_matrices and rows != columns)
     return _Svd(u, s, vh) if compute_uv else s
+
+
+def _from_eigenvectors(x: Traced, compute_uv: bool) -> Any:
+    """The singular value decomposition of a symmetric matrix: eigenvalues by size, their signs in Vᵀ."""
+    w, v = m.eigh(x)
+    order = several(Discrete(_by_size, (), _square_shape), x.dtype, w)
+    w = np.einsum("...i,...ij->...j", w, order)
+    if not compute_uv:
+        return np.absolute(w)
+    v = v @ order
+    return _Svd(v, np.absolute(w), (v * np.sign(w)[..., None, :]).mT)
+
+
+def _by_size(w: Any) -> Any:
+    places = np.argsort(np.abs(w), axis=-1)[..., ::-1]
+    return (np.arange(w.shape[-1])[:, None] == places[..., None, :]).astype(w.dtype)
+
+
+def _square_shape(shapes: Any, parameters: Any) -> Any:
+    return (*shapes[0], shapes[0][-1])
 
 
 @answers(np.linalg.svdvals, what="op svd", rule="diag(Uᵀ·dA·V); 0 where s = 0")
@@ -137,7 +157,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 
 @answers(np.linalg.matrix_power, what="contractions, by repeated squaring", rule="one summand per factor")
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: Any, n: Any) -> Any:
     """Aⁿ."""
     x: Any = stacked_matrices(a)
     if not isinstance(n, (int, np.integer)):
@@ -184,7 +204,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 def _rank(x: Any, cutoff: float | None) -> Any:
     parameters = () if cutoff is None else (("rtol", cutoff),)
-    return several(Discrete(_rank_array, parameters, lambda shapes, parameters: shapes[0][:-2]), INT, x)
+    return several(Discrete(_rank_array, parameters, _lead_shape), INT, x)
+
+
+def _lead_shape(shapes: Any, parameters: Any) -> Any:
+    return shapes[0][:-2]
 
 
 def _rank_array(x: Any, rtol: float | None = None) -> Any:
@@ -221,5 +245,3 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         raise ValueError("Invalid ind argument.")
     shape = (*x.shape[ind:], *x.shape[:ind])
     return np.reshape(inv(np.reshape(x, (math.prod(x.shape[:ind]), -1))), shape)
-
-

@@ -7,15 +7,16 @@ side of a solve) it can be transposed in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..opaque import Discrete, Get, Ruled, Smooth
 from ..ops import product
-from .rearranging import concatenate, swapaxes
+from ..terms import primitives as p
+from .rearranging import concatenate
 from .ruled import chosen, plus
-from .traced import Traced, operands, several
+from .traced import Traced, operands, primitive_step, several
 
 Shape = tuple[int, ...]
 
@@ -45,6 +46,11 @@ def each(function: Callable[..., Any], *xs: Any) -> Any:
     return np.stack(found).reshape((*lead, *np.shape(found[0])))
 
 
+def like_first(shapes: Any, parameters: Any) -> Shape:
+    """The shape of a discrete op's result: that of its first argument."""
+    return shapes[0]
+
+
 def _first_shape(first: Shape, *rest: Shape, **parameters: Any) -> Shape:
     return first
 
@@ -61,12 +67,12 @@ def within(mask: Any, x: Any) -> Traced:
 
 def lower_part(x: Any, k: int = 0) -> Traced:
     """np.tril."""
-    return within(np.tri(*x.shape[-2:], k, dtype=bool), x)
+    return within(np.tri(x.shape[-2], x.shape[-1], k, dtype=bool), x)
 
 
 def upper_part(x: Any, k: int = 0) -> Traced:
     """np.triu."""
-    return within(~np.tri(*x.shape[-2:], k - 1, dtype=bool), x)
+    return within(~np.tri(x.shape[-2], x.shape[-1], k - 1, dtype=bool), x)
 
 
 # -- solves -----------------------------------------------------------------------------------------------
@@ -212,7 +218,7 @@ PINV = Smooth("pinv", _pinv_array, _pinv_shape, _pinv_differential)
 # and half, as in a tie of maxima: so the gradient at a symmetric matrix is symmetric. Where the two differ, the triangle NumPy reads counts alone.
 def mirrored(a: Any, lower: bool = True) -> Any:
     """The symmetric matrix with the lower or upper triangle of a. See Note [Symmetric]."""
-    share = several(Discrete(_share, (("lower", lower),), lambda shapes, parameters: shapes[0]), a.dtype, a)
+    share = several(Discrete(_share, (("lower", lower),), like_first), a.dtype, a)
     half = share * a
     return half + half.mT
 
@@ -242,8 +248,9 @@ def cholesky(a: Any, lower: bool = True) -> Traced:
     return applied(Ruled(CHOLESKY), mirrored(a, lower))
 
 
-# Note [Ties]: eigenvectors and singular vectors turn by 1 / (difference of eigenvalues). Where two eigenvalues are equal they have no derivative, and the
-# coefficient is infinite; nothing is pretended. But what does not touch these vectors (an exact zero) takes no notice of it: zeros are strong, both ways.
+# Note [Ties]: eigenvectors and singular vectors turn by 1 / (difference of eigenvalues). Where two eigenvalues are equal they have no derivative, and
+# the coefficient is infinite; nothing is pretended. But what does not touch these vectors (an exact zero) takes no notice: zeros are strong, both
+# ways (that is what the selection by an everywhere true mask in dw is for).
 def turned(x: Any, gap: Any) -> Any:
     """x / gap off the diagonal. See Note [Ties]."""
     off = ~np.eye(x.shape[-1], dtype=bool)
@@ -261,7 +268,7 @@ def _eigh_differential(d: Any, y: Any, a: Any) -> Any:
     """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
     w, v = y
     m = v.mT @ d[0] @ v
-    return np.diagonal(m, 0, -2, -1), v @ turned(m, w[..., None, :] - w[..., :, None])
+    return within(True, np.diagonal(m, 0, -2, -1)), v @ turned(m, w[..., None, :] - w[..., :, None])
 
 
 EIGH = Smooth("eigh", _eigh_array, lambda a: (a[:-1], a), _eigh_differential)
@@ -319,6 +326,36 @@ SVD = Smooth("svd", _svd_array, _svd_shapes, _svd_differential)
 def svd(a: Any, full: bool = False) -> tuple[Traced, ...]:
     """U, s, Vᵀ."""
     return taken_apart(Ruled(SVD, (("full", full),)), a)
+
+
+def _polar_array(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u * np.sign(s)[..., None, :]) @ vh
+
+
+def _polar_differential(d: Any, y: Any, a: Any) -> Any:
+    """With M = Uᵀ·dA·V: dW = U·((M − Mᵀ) / (sᵢ + sⱼ))·Vᵀ, and what leaves the spans of U and V divided by s; equal singular values do no harm."""
+    u, s, vh = svd(a)
+    v = vh.mT
+    m = u.mT @ d[0] @ v
+    one, sums = primitive_step(p.inverse, s)[..., None, :], primitive_step(p.inverse, s[..., :, None] + s[..., None, :])
+    dw = u @ ((m - m.mT) * sums) @ vh
+    if a.shape[-2] > s.shape[-1]:
+        image = d[0] @ v
+        dw = dw + ((image - u @ (u.mT @ image)) * one) @ vh
+    if a.shape[-1] > s.shape[-1]:
+        image = d[0].mT @ u
+        dw = dw + u @ ((image - v @ (v.mT @ image)) * one).mT
+    return dw
+
+
+POLAR = Smooth("polar", _polar_array, _first_shape, _polar_differential)
+NUCLEAR = Smooth("nuclear", lambda a: np.sum(np.linalg.svdvals(a), axis=-1), lambda a: a[:-2], lambda d, y, a: np.sum(polar(a) * d[0], axis=(-2, -1)))
+
+
+def polar(a: Any) -> Traced:
+    """W = U·Vᵀ of the singular value decomposition: the orthogonal factor, with zeros in place of singular values that are 0."""
+    return applied(Ruled(POLAR), a)
 
 
 # -- triangular factors -----------------------------------------------------------------------------------
@@ -394,10 +431,10 @@ def unpacked(packed: Any) -> tuple[Any, Any]:
 
 def exchange(pivots: Any, like: Any) -> Any:
     """The permutation matrix P of the exchanges of rows, in the type of another array."""
-    return several(Discrete(_exchange, (), lambda shapes, parameters: shapes[1]), like.dtype, pivots, like)
+    return several(Discrete(_exchange, (), like_first), like.dtype, like, pivots)
 
 
-def _exchange(pivots: Any, like: Any) -> Any:
+def _exchange(like: Any, pivots: Any) -> Any:
     pivots = np.asarray(pivots).astype(np.intp)
     n = pivots.shape[-1]
     order = np.broadcast_to(np.arange(n), pivots.shape).copy()
@@ -445,7 +482,7 @@ def real_part(x: Any, dtype: Any, name: str) -> Any:
         if np.abs(x.imag).max(initial=0.0) > 1e-8 * np.abs(x).max(initial=0.0):
             raise np.linalg.LinAlgError(f"{name} of this matrix is not real; riesz computes with real arrays")
         x = x.real
-    return cast(Any, x).astype(dtype)
+    return x.astype(dtype)
 
 
 def _sqrtm_array(a: Any) -> Any:

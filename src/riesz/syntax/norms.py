@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..opaque import Ruled
 from ..terms import primitives as p
 from .elementwise import discrete
-from .matrices import inverse, svd
+from .matrices import NUCLEAR, applied, inverse, svd
 from .rearranging import axes_of
 from .traced import FLOAT, Traced, answers, convert, lifted, primitive_step
 
@@ -56,7 +57,7 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
         case None | "fro" | "f":
             return primitive_step(p.root, np.sum(x * x, axis=(-2, -1)))
         case "nuc":
-            return np.sum(svd(x)[1], axis=-1)
+            return applied(Ruled(NUCLEAR), x)
         case 2.0:
             return svd(x)[1][..., 0]
         case -2.0:

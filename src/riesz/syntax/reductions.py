@@ -15,7 +15,7 @@ from ..terms import primitives as p
 from .elementwise import discrete, scaled, where
 from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
 from .ruled import chosen
-from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, refuse, several, step, tidy
+from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, several, step, tidy
 
 _NONE = np._NoValue  # pyright: ignore
 

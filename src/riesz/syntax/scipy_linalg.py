@@ -27,7 +27,7 @@ def _columns(b: Any) -> Any:
 
 
 def _like(x: Any, b: Any) -> Any:
-    return x[..., 0] if np.ndim(b) == 1 else x
+    return np.squeeze(x, -1) if np.ndim(b) == 1 else x
 
 
 def _number_or_letter(trans: Any) -> bool:
@@ -40,7 +40,14 @@ def _number_or_letter(trans: Any) -> bool:
 
 
 def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: Any = False, overwrite_b: Any = False, check_finite: Any = True, assume_a: Any = None, transposed: Any = False
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    assume_a: Any = None,
+    transposed: Any = False,
 ) -> Any:
     """A⁻¹b; what is assumed of A says which part of it is read."""
     x, y = _common(a, b)
@@ -148,7 +155,7 @@ def _banded_product(ab: Any, x: Any, below: int, above: int, turned: bool) -> An
     """A·x or Aᵀ·x for A given by its diagonals."""
     n = x.shape[-2]
     column, meets, there = _band_places(n, below, above, turned)
-    flat = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
+    flat: Any = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
     band = m.within(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column))
     return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, meets))
 
@@ -199,7 +206,17 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overw
 # -- factorisations ---------------------------------------------------------------------------------------
 
 
-def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, subset_by_index: Any = None, subset_by_value: Any = None, type: int = 1, **named: Any) -> Any:
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    type: int = 1,
+    **named: Any,
+) -> Any:
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a pair A·v = w·B·v."""
     if subset_by_value is not None or type != 1:
         raise refuse("scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is")
@@ -241,6 +258,13 @@ def qr(a: Any, overwrite_a: Any = False, lwork: Any = None, mode: str = "full", 
     if mode == "r":
         return (m.qr(x, True)[1],)
     return m.qr(x, mode == "full")
+
+
+def polar(a: Any, side: str = "right") -> Any:
+    """An orthogonal and a positive factor: A = W·P, or P·W."""
+    x = stacked_matrices(a, square=False)
+    w = m.polar(x)
+    return w, w.mT @ x if side == "right" else x @ w.mT
 
 
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: Any = True) -> Any:
@@ -366,6 +390,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "svd": (svd, "op svd", "as np.linalg.svd"),
     "svdvals": (svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
     "qr": (qr, "op qr", "as np.linalg.qr"),
+    "polar": (polar, "op polar and a contraction", "U·((M − Mᵀ) / (sᵢ + sⱼ))·Vᵀ, M = Uᵀ·dA·V, and what leaves the spans divided by s"),
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
     "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
     "norm": (norm, norms.NORM, norms.NORM_RULE),

@@ -361,7 +361,8 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
     part = (place - low).astype(x.dtype)
     found = along(rows, x.ndim - 1, low)
     if part.any():
-        found = found + part * (along(rows, x.ndim - 1, np.minimum(low + 1, n - 1)) - found)
+        weight = float(part[0]) if (part == part[0]).all() else part  # one number is a scaling
+        found = found + weight * (along(rows, x.ndim - 1, np.minimum(low + 1, n - 1)) - found)
     return _presented(found, shape, kept, q.shape, keepdims)
 
 

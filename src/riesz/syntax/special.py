@@ -479,7 +479,24 @@ def _multigammaln(a: Any, d: Any) -> Any:
     return total
 
 
+def _factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    if exact or extend != "zero":
+        raise refuse("scipy.special.factorial with exact=True or extend=… is not known to riesz; scipy.special.gamma(n + 1.0) extends it")
+    return np.where(n < 0, 0.0, primitive_step(gamma, np.where(n < 0, 0.0, n) + 1.0))
+
+
+def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    if exact:
+        raise refuse("scipy.special.comb(exact=True) is for integers; leave exact out")
+    if repetition:
+        return _comb(N + k - 1.0, k)
+    inside = np.logical_and(np.logical_and(k <= N, N >= 0), k >= 0)
+    return np.where(inside, primitive_step(binom, N, k), 0.0)
+
+
 PYTHON_FUNCTIONS: dict[str, tuple[Any, str, str]] = {
     "polygamma": (_polygamma_of, "primitive polygamma", "in x: ψ₍ₙ₊₁₎(x) · dx; in n: not known"),
     "multigammaln": (_multigammaln, "Σ of gammaln", "Σⱼ ψ(a − j/2) · da"),
+    "factorial": (_factorial, "primitive gamma at n + 1", "Γ(n+1)·ψ(n+1) · dn; 0 where n < 0"),
+    "comb": (_comb, "primitive binom", "that of binom; 0 outside 0 ≤ k ≤ N"),
 }

@@ -99,20 +99,29 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 class Traced:
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("dtype", "shape", "slot", "trace", "weak")
+    __slots__ = ("_shape", "dtype", "slot", "trace", "weak")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool = False) -> None:
         self.trace = trace
         self.slot = slot
-        self.shape: Shape = trace.shapes[slot]
+        self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
         self.weak = weak  # a Python float: it takes the type of what it meets
 
     @property
+    def shape(self) -> Shape:
+        """The lengths of the axes."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise refuse(f"x.shape = … changes an array in place; write x = x.reshape({shape})")
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.shape)
+        return len(self._shape)
 
     @property
     def size(self) -> int:
@@ -176,6 +185,10 @@ class Traced:
         return np
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if self.dtype.kind == "b":
+            raise refuse("a mask that depends on the numbers cannot select from a NumPy array: the result's length is not known; write np.where(mask, a, 0)")
+        if self.dtype.kind != "f":
+            raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
             "To build an array of traced numbers write np.stack([…]) or np.concatenate; functions that convert their arguments "
@@ -312,7 +325,7 @@ class Traced:
     def _no_number(self, kind: str) -> TraceError:
         return refuse(
             f"{kind}() needs a number, but this is a traced {'number' if not self.shape else f'array of shape {self.shape}'}; "
-            f"leave {kind}() out, or build arrays of traced numbers with np.stack instead of writing into an existing array"
+            f"leave {kind}() out, write np.sin(x) for math.sin(x), and build arrays of traced numbers with np.stack instead of writing into an existing array"
         )
 
     def __float__(self) -> float:
@@ -325,15 +338,18 @@ class Traced:
         raise self._no_number("complex")
 
     def __index__(self) -> int:
-        raise refuse("a traced integer cannot be an index of a list or a range: use it to index traced or NumPy arrays through np.take, or make it static")
+        raise refuse(
+            "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
+            "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
+        )
 
     def item(self, *args: Any) -> Any:
         """Not while tracing."""
-        raise self._no_number("item")
+        raise refuse("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
 
     def tolist(self) -> Any:
         """Not while tracing."""
-        raise self._no_number("tolist")
+        raise refuse("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
 
     def __repr__(self) -> str:
         kind = "" if self.dtype == FLOAT else f", {self.dtype}"
@@ -439,8 +455,9 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if rule is None:
             raise refuse(f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; rz.primitive or rz.custom_derivative adds it")
     if named:
-        if named.get("out") not in (None, (None,)):
-            raise refuse(f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible while tracing; use the result")
+        if any([out is not None for out in named.get("out") or ()]):
+            name = ufunc.__name__
+            raise refuse(f"np.{name} into an existing array (out=…, or a += b for a NumPy array a) is not possible while tracing; use the result: a = a + b")
         if named.get("where", True) is not True:
             raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
         dtype = named.get("dtype")
@@ -464,7 +481,13 @@ def trace_of(*xs: Any) -> Trace:
             stack.extend(cast(Any, x).ravel().tolist())
     if found is None:
         raise AssertionError("no traced argument")
+    if not found.open:
+        raise _leaked(found)
     return found
+
+
+def _leaked(trace: Trace) -> TraceError:
+    return refuse(f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead")
 
 
 def tidy(x: Any) -> Any:
@@ -511,7 +534,7 @@ def _witness(x: Any) -> Any:
         return 0.0 if x.weak else x.dtype
     if isinstance(x, (bool, int, float)):
         return x
-    return cast(Any, x).dtype
+    return x.dtype
 
 
 def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
@@ -521,7 +544,7 @@ def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
         other = xs[-1]
         if type(other) is float or (type(other) is Traced and other.dtype is FLOAT) or type(other) is int:
             return FLOAT, False
-    weak = all([isinstance(x, (bool, int, float)) and type(x) is not np.float64 or (type(x) is Traced and x.weak) for x in xs])
+    weak = all([(isinstance(x, (bool, int, float)) and type(x) is not np.float64) or (type(x) is Traced and x.weak) for x in xs])
     if weak:
         return FLOAT, True
     dtype = np.result_type(*[_witness(x) for x in xs])
@@ -554,9 +577,7 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
 
 def _outer(trace: Trace, x: Traced) -> int:
     if not x.trace.open:
-        raise refuse(
-            f"a traced array of {x.trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
-        )
+        raise _leaked(x.trace)
     if x.trace.level > trace.level:
         raise refuse(f"a traced array of an inner function, {x.trace.name}, is used outside it; return it instead")
     return trace.capture(x)

@@ -10,7 +10,7 @@ Everything random is built by a `Builder`, which only ever asks its `pick` for a
 so Hypothesis shrinks what it finds, and `Builder(np.random.default_rng(0).integers)` works without Hypothesis.
 """
 
-from .checks import check_adjoint, check_derivative, check_taylor
+from .checks import check_adjoint, check_derivative, check_derivatives, check_taylor
 from .strategies import bilinears, functions, index_sets, linear_terms, relations, scalar_functions, spaces, vectors
 from .terms import Builder, smooth_functions
 
@@ -19,6 +19,7 @@ __all__ = [
     "bilinears",
     "check_adjoint",
     "check_derivative",
+    "check_derivatives",
     "check_taylor",
     "functions",
     "index_sets",
