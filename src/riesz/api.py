@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -343,7 +346,15 @@ def derive(f: Any, *spaces: Space) -> Derivation:
     >>> D.derivative(1.0)(1.0) == rz.grad(rz.ln @ rz.sin)(1.0)
     True
     """
-    return Derivation(typed(f, *spaces))
+    return Derivation(typed(f, *spaces), None if isinstance(f, Arrow) else argument_names(as_function(_callable(f)).function))
+
+
+def argument_names(f: Any) -> tuple[str, ...] | None:
+    """The names of a Python function's arguments, where they can be known."""
+    try:
+        return tuple([p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
+    except (TypeError, ValueError):
+        return None
 
 
 def typed(f: Any, *spaces: Space) -> Term:

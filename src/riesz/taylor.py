@@ -40,6 +40,7 @@ class Called(NamedTuple):
 # the end of the domain or other terms of the series. Where f'(x) is wrong, r falls like h until it drowns. Where it is right, r falls like h²
 # or, where f is linear near x with a kink further off, drops to rounding all at once: so the fall from the last remainder that counts to where
 # counting ends is looked at too. Under the order-1 law that fall is at most the ratio of two steps, so it cannot excuse a wrong derivative.
+# Last, where f loses many digits it stands still for the smallest h; there it is enough that two steps in a row agree with f'(x)dx closely.
 def slopes(f: Callable[[float], Leaves], y: Leaves, dy: Leaves, eps: float, called: Called | None = None) -> list[Slope]:
     """For each array, the order in h of f(h) − y − h·dy, where eps is the rounding of one operation."""
     called = called or Called()
@@ -82,13 +83,19 @@ def _slope(h: Any, r: Any, sizes: Any, y: float, dy: float, eps: float) -> tuple
     if len(counts) < 2:
         return Slope(math.inf, True), None
     before, last = int(counts[-2]), int(counts[-1])
-    log_h, log_r = np.log(h[counts[-4:]]), np.log(r[counts[-4:]])
-    centred = log_h - np.mean(log_h)
-    fitted = float(np.sum(centred * log_r) / np.sum(centred * centred))
+    fitted = _fitted(h[counts[-4:]], r[counts[-4:]])
     end = math.log(r[before] / r[last]) / math.log(h[before] / h[last])
     drop = math.log(r[last] / level[last + 1]) / math.log(h[0] / h[1]) if last + 1 < len(h) and known[last + 1] else 0.0
     order = fitted if fitted > 1.5 else max(fitted, end, drop)
-    return Slope(order, order > 1.5), last
+    close = known & (np.where(known, r, np.inf) <= 5.0 * math.sqrt(eps) * dy * h)
+    agree = bool((close[1:] & close[:-1]).any())
+    return Slope(order if order > 1.5 or not agree else math.inf, order > 1.5 or agree), last
+
+
+def _fitted(h: Any, r: Any) -> float:
+    """The slope of log r over log h."""
+    x, y = np.log(h), np.log(r)
+    return float(np.polyfit(x, y, 1)[0])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _jump(called: Called) -> str:

@@ -1,7 +1,7 @@
 """NumPy code by the line: what it says, and the inputs it is tested at.
 
-A case is an expression in `np` and its inputs. It is evaluated with `np` standing for numpy (plain and traced) or for jax.numpy; its text is its name.
-`onp` is numpy always, for constants. The tables are in cases_pointwise.py and cases_structure.py, the tests in test_coverage.py.
+A case is an expression in `np` and its inputs. It is evaluated with `np` standing for numpy (plain and traced) or for jax.numpy; its text is its
+name. `onp` is numpy always, for constants. The tables are in cases_pointwise.py and cases_structure.py, the tests in test_coverage.py.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ class Case:
         """The inputs."""
         rng = np.random.default_rng(seed)
         return [d.sample(rng) for d in self.inputs]
+
+
+def names(block: str) -> list[str]:
+    """Words."""
+    return block.split()
+
+
+def texts(block: str) -> list[str]:
+    """Expressions separated by semicolons."""
+    return [" ".join(part.split()) for part in block.split(";")]
 
 
 CASES: list[Case] = []

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from cases import N, P, U, case
+from cases import N, P, U, case, names, texts
 
 EMPTY = ((0,), (3, 0), (0, 1), (1,), (1, 1))
 PAIRS = (((0,), (0,)), ((0,), (1,)), ((3, 0), (0,)), ((1, 4), (3, 1)), ((1,), ()), ((0, 3), (1, 3)))
 
 # -- ufuncs of one argument -------------------------------------------------------------------------------
 
-for name in ("sin cos tan sinh cosh tanh arctan arcsinh exp exp2 expm1 cbrt reciprocal absolute fabs sign square negative positive conjugate sinc "
-             "deg2rad radians rad2deg degrees floor ceil rint trunc nan_to_num real imag angle round around i0").split():  # fmt: skip
+for name in names("""
+    sin cos tan sinh cosh tanh arctan arcsinh exp exp2 expm1 cbrt reciprocal absolute fabs sign square negative positive conjugate sinc
+    deg2rad radians rad2deg degrees floor ceil rint trunc nan_to_num real imag angle round around i0
+"""):
     case(f"np.{name}(x)", N(3, 4), shapes=EMPTY)
-for name in "arcsin arccos arctanh log1p".split():
+for name in names("arcsin arccos arctanh log1p"):
     case(f"np.{name}(x)", U(3, 4), shapes=EMPTY)
-for name in "log log2 log10 sqrt".split():
+for name in names("log log2 log10 sqrt"):
     case(f"np.{name}(x)", P(3, 4), shapes=EMPTY)
 case("np.arccosh(x + 1.0)", P(3, 4), shapes=EMPTY)
-for name in "isnan isfinite isinf signbit isposinf isneginf isreal iscomplex".split():
+for name in names("isnan isfinite isinf signbit isposinf isneginf isreal iscomplex"):
     case(f"np.{name}(x)", N(3, 4), shapes=EMPTY)
 case("np.sin(x)", N())
 case("np.exp(x) * np.cos(x)", N())
@@ -45,14 +47,14 @@ case("np.linspace(x, 1.0, 1)", N(2))
 
 # -- ufuncs of two arguments ------------------------------------------------------------------------------
 
-for name in "add subtract multiply divide maximum minimum fmax fmin logaddexp logaddexp2 hypot arctan2 copysign".split():
+for name in names("add subtract multiply divide maximum minimum fmax fmin logaddexp logaddexp2 hypot arctan2 copysign"):
     case(f"np.{name}(x, y)", N(3, 4), N(3, 4), shapes=PAIRS)
     case(f"np.{name}(x, y)", N(3, 1), N(4))
     case(f"np.{name}(x, y)", N(3), N())
     case(f"np.{name}(x, 1.5)", N(3))
     case(f"np.{name}(1.5, x)", N(3))
     case(f"np.{name}(x, onp.array([[1.5], [-0.5]]))", N(3))
-for name in "power float_power".split():
+for name in names("power float_power"):
     case(f"np.{name}(x, y)", P(3, 4), N(3, 4), shapes=PAIRS)
     case(f"np.{name}(x, y)", P(3, 1), N(4))
     case(f"np.{name}(x, 3)", N(3), single=name == "power")
@@ -62,7 +64,7 @@ case("np.power(x, onp.array([0.0, 1.0, 2.0, 3.0]))", P(4))
 case("np.power(x, np.array([1.0, 2.0, 3.0]))", N(3))
 case("np.true_divide(x, y)", N(3), N(3))
 case("np.arctan2(x, y)", N(1), N(2, 1), shapes=PAIRS)
-for name in "less less_equal greater greater_equal equal not_equal floor_divide".split():
+for name in names("less less_equal greater greater_equal equal not_equal floor_divide"):
     case(f"np.{name}(x, y)", N(3, 1), N(4), shapes=PAIRS)
     case(f"np.{name}(x, 1)", N(3))
 case("np.heaviside(x, 0.5)", N(3))
@@ -77,22 +79,22 @@ case("np.isclose(x, y)", N(3), N(3))
 case("np.isclose(x, x + 1e-9)", N(3))
 case("np.allclose(x, y)", N(3), N(3))
 case("np.allclose(x, x + 1e-9)", N(3), shapes=((0,),))
-for name in "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor".split():
+for name in names("logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor"):
     case(f"np.{name}(x > 0, x < 1)", N(3, 4))
     case(f"np.where(np.{name}(x > 0, y < 1), x, y)", N(3, 1), N(4))
 case("np.logical_not(x > 0)", N(3))
 case("np.invert(x > 0)", N(3))
-for name in "gcd lcm left_shift right_shift".split():
+for name in names("gcd lcm left_shift right_shift"):
     case(f"np.{name}(np.argmax(x, axis=0) + 2, 2)", N(3, 4))
     case(f"x * np.{name}(np.argmax(x, axis=0) + 2, 2)", N(3, 4), single=False)
 
 # -- operators --------------------------------------------------------------------------------------------
 
-for text in (
-    *("x + 2", "2 + x", "x - 2", "2 - x", "x * 2", "2 * x", "x / 2", "2 / x", "x + 0.5", "0.5 - x", "3.5 * x", "x / 3.5", "3.5 / x", "-x", "+x", "abs(x)"),
-    *("x % 3.0", "3.0 % x", "x // 0.5", "3.0 // x", "x ** 2", "x ** 3", "x ** 1", "x ** 0", "x ** -1", "x ** -2.0", "x ** 4.0", "2.0 ** x", "2 ** x"),
-    *("divmod(x, 0.7)", "x > 0", "x >= 0", "x < 0", "x <= 0", "x == 0", "x != 0", "0 < x", "(x > 0) & (x < 1)", "(x > 0) | (x < -1)", "(x > 0) ^ (x < 1)", "~(x > 0)"),
-):
+for text in texts("""
+    x + 2; 2 + x; x - 2; 2 - x; x * 2; 2 * x; x / 2; 2 / x; x + 0.5; 0.5 - x; 3.5 * x; x / 3.5; 3.5 / x; -x; +x; abs(x); x % 3.0; 3.0 % x;
+    x // 0.5; 3.0 // x; x ** 2; x ** 3; x ** 1; x ** 0; x ** -1; x ** -2.0; x ** 4.0; 2.0 ** x; 2 ** x; divmod(x, 0.7); x > 0; x >= 0; x < 0;
+    x <= 0; x == 0; x != 0; 0 < x; (x > 0) & (x < 1); (x > 0) | (x < -1); (x > 0) ^ (x < 1); ~(x > 0)
+"""):
     case(text, N(3))
     if "//" not in text:
         case(text, N(3, 4), shapes=((0,), (1, 1)))
@@ -104,13 +106,21 @@ for text in ("x + y", "x - y", "x * y", "x / y", "x % y", "x > y", "x // y"):
     case(text, N(), N(3))
     case(text, N(2, 1, 4), N(3, 1))
 case("x ** y", P(2, 1, 4), N(3, 1), shapes=PAIRS)
-for text in ("onp.float64(2.0) * x", "x * onp.float64(2.0)", "onp.float64(2.0) - x", "x / onp.float64(3.0)", "onp.float64(3.0) / x", "x ** onp.float64(2.0)", "onp.int64(3) * x", "x + onp.int64(3)",
-             "onp.float32(0.5) * x", "x - onp.float32(0.5)", "x ** onp.int64(3)", "onp.float64(2.0) > x"):  # fmt: skip
+for text in texts("""
+    onp.float64(2.0) * x; x * onp.float64(2.0); onp.float64(2.0) - x; x / onp.float64(3.0); onp.float64(3.0) / x; x ** onp.float64(2.0);
+    onp.int64(3) * x; x + onp.int64(3); onp.float32(0.5) * x; x - onp.float32(0.5); x ** onp.int64(3); onp.float64(2.0) > x
+"""):
     case(text, N(3))
-for text in ("x + [1.0, 2.0, 3.0]", "[1.0, 2.0, 3.0] - x", "[1, 2, 3] * x", "x / [1.0, 2.0, 4.0]", "[[1.0], [2.0]] * x", "(1.0, 2.0, 3.0) + x", "x > [0.0, 1.0, -1.0]", "x ** [1.0, 2.0, 3.0]"):
+for text in texts("""
+    x + [1.0, 2.0, 3.0]; [1.0, 2.0, 3.0] - x; [1, 2, 3] * x; x / [1.0, 2.0, 4.0]; [[1.0], [2.0]] * x; (1.0, 2.0, 3.0) + x; x > [0.0, 1.0, -1.0];
+    x ** [1.0, 2.0, 3.0]
+"""):
     case(text, P(3), differences=True)
-for text in ("onp.array([1.0, 2.0, 3.0]) * x", "x @ onp.arange(3.0)", "onp.eye(3) @ x", "onp.array([1, 2, 3]) + x", "x - onp.array([[1], [2]])", "x / onp.array([2, 4, 8])", "onp.array([1, 2, 3]) / x",
-             "onp.array([True, False, True]) * x", "x + True", "onp.arange(3) ** x", "x * onp.ones((2, 1, 3))", "x ** onp.array([1, 2, 3])", "x * 1.0 * onp.array(2.0)", "onp.arange(3) * x + 1"):  # fmt: skip
+for text in texts("""
+    onp.array([1.0, 2.0, 3.0]) * x; x @ onp.arange(3.0); onp.eye(3) @ x; onp.array([1, 2, 3]) + x; x - onp.array([[1], [2]]);
+    x / onp.array([2, 4, 8]); onp.array([1, 2, 3]) / x; onp.array([True, False, True]) * x; x + True; onp.arange(3) ** x; x * onp.ones((2, 1, 3));
+    x ** onp.array([1, 2, 3]); x * 1.0 * onp.array(2.0); onp.arange(3) * x + 1
+"""):
     case(text, P(3))
 case("x @ y", N(3), N(3))
 case("x * x + x", N())
@@ -160,18 +170,18 @@ case("np.maximum(np.argmax(x, axis=0), 1)", N(3, 4))
 
 MATRICES = ((0, 4), (3, 0), (1, 4), (3, 1), (1, 1))
 AXES = ("", ", axis=0", ", axis=-1", ", axis=(0, 1)", ", axis=1, keepdims=True", ", keepdims=True")
-for name in "sum mean prod var std nansum nanmean nanprod".split():
+for name in names("sum mean prod var std nansum nanmean nanprod"):
     for rest in AXES:
         case(f"np.{name}(x{rest})", N(3, 4), shapes=MATRICES if rest in ("", ", axis=0") else ((1, 4), (3, 0)))
     case(f"np.{name}(x, axis=(0, -1))", N(2, 3, 4), shapes=((0, 3, 4), (1, 3, 1)))
     case(f"np.{name}(x, (1, 2), keepdims=True)" if name != "prod" else "np.prod(x, axis=1)", N(2, 3, 4))
     case(f"np.{name}(x)", N(4), shapes=((0,), (1,)))
-for name in "max min amax amin ptp nanmax nanmin".split():
+for name in names("max min amax amin ptp nanmax nanmin"):
     for rest in AXES:
         case(f"np.{name}(x{rest})", N(3, 4), shapes=MATRICES)
     case(f"np.{name}(x, axis=(0, -1))", N(2, 3, 4))
     case(f"np.{name}(x)", N(4), shapes=((0,), (1,)))
-for name in "sum mean prod max min".split():
+for name in names("sum mean prod max min"):
     case(f"np.{name}(x)", N())
 case("np.sum(x, axis=())", N(2, 3), differences=True)
 case("np.sum(x, dtype=onp.float64)", N(3))
@@ -194,7 +204,7 @@ case("np.average(x, axis=0, weights=y)", N(3, 4), P(3))
 case("np.average(x, weights=y)", N(3, 4), P(3, 4))
 case("np.average(x, axis=1, weights=y, returned=True)", N(3, 4), P(4))
 case("np.average(x, axis=1, weights=y, keepdims=True)", N(3, 4), P(4))
-for name in "var std".split():
+for name in names("var std"):
     case(f"np.{name}(x, ddof=1)", N(3, 4), shapes=((1, 1), (2, 1)))
     case(f"np.{name}(x, axis=0, ddof=1, keepdims=True)", N(3, 4), shapes=((2, 0), (2, 1)))
     case(f"np.{name}(x, axis=1, correction=1)", N(3, 4))
@@ -208,10 +218,10 @@ case("np.max(x > 0)", N(3))
 case("np.max(np.stack([x, x]), axis=0)", N(3))
 case("np.max(x) + np.min(y)", N(3, fixed={0: 5.0, 1: 5.0}), N(4, fixed={0: -5.0, 2: -5.0, 3: -5.0}))
 case("np.maximum(x, y)", N(3, fixed={0: 1.0}), N(3, fixed={0: 1.0}))
-for name in "argmax argmin".split():
+for name in names("argmax argmin"):
     for rest in ("", ", axis=0", ", axis=-1", ", axis=1, keepdims=True"):
         case(f"np.{name}(x{rest})", N(3, 4), shapes=((1, 4), (3, 1)))
-for name in "any all count_nonzero".split():
+for name in names("any all count_nonzero"):
     for rest in ("", ", axis=0", ", axis=(0, 1)", ", axis=1, keepdims=True"):
         case(f"np.{name}(x > 0{rest})", N(3, 4), shapes=((0, 4), (1, 4), (3, 0)))
 case("np.any(x)", N(3))
@@ -224,14 +234,14 @@ case("np.prod(x, axis=0)", N(3, 4, fixed={(1, 2): 0.0, (0, 1): 0.0, (2, 1): 0.0}
 case("np.prod(x, initial=2.0)", N(3), shapes=((0,),))
 case("np.prod(x, axis=0, where=onp.array([True, False, True]))", N(2, 3))
 case("np.prod(x)", N(7))
-for name in "cumsum cumprod".split():
+for name in names("cumsum cumprod"):
     for rest in ("", ", axis=0", ", axis=-1"):
         case(f"np.{name}(x{rest})", N(3, 4), shapes=((0, 4), (3, 0), (1, 4), (3, 1)))
     case(f"np.{name}(x, axis=1)", N(2, 3, 4))
     case(f"np.{name}(x)", N(5), shapes=((0,), (1,)))
 case("np.cumsum(x > 0)", N(4))
 case("np.cumsum(x, dtype=onp.float64)", N(4))
-for name in "cumulative_sum cumulative_prod".split():
+for name in names("cumulative_sum cumulative_prod"):
     case(f"np.{name}(x)", N(4), shapes=((0,), (1,)))
     case(f"np.{name}(x, axis=1, include_initial=True)", N(3, 4), shapes=((3, 1), (2, 0)))
     case(f"np.{name}(x, axis=-2)", N(3, 4))
@@ -267,14 +277,15 @@ case("np.trapezoid(x, y, axis=0)", N(3, 4), N(3))
 
 # -- methods of arrays ------------------------------------------------------------------------------------
 
-for text in (
-    *("x.sum()", "x.sum(axis=0)", "x.sum(1, keepdims=True)", "x.mean(axis=0)", "x.mean()", "x.prod(axis=1)", "x.max()", "x.min(axis=0)", "x.max(axis=1, keepdims=True)", "x.var()", "x.std(axis=0)"),
-    *("x.reshape(-1)", "x.reshape(4, 3)", "x.reshape((2, -1))", "x.reshape(2, 6, order='F')", "x.ravel()", "x.ravel(order='F')", "x.flatten()", "x.T", "x.transpose()", "x.transpose(1, 0)", "x.transpose((1, 0))", "x.mT"),
-    *("x.dot(x.T)", "x.dot(onp.ones(4))", "x.cumsum(axis=1)", "x.cumprod(0)", "x.cumsum()", "x.diagonal()", "x.diagonal(1)", "x.repeat(2)", "x.repeat(2, axis=1)", "x.take(onp.array([0, 2]), axis=1)"),
-    *("x.swapaxes(0, 1)", "x[:, :1].squeeze()", "x[:, :1].squeeze(axis=1)", "x.clip(0.0, 1.0)", "x.clip(min=0.0)", "x.round()", "x.round(1)", "x.argmax()", "x.argmin(axis=1)", "(x > 0).any()", "(x > 0).all(axis=0)"),
-    *("x.copy()", "x.conj()", "x.real", "x.astype(onp.float64)", "x.astype(float).sum()", "x.astype(int)", "(x > 0).astype(float) * x", "x.ndim * x", "x.size * x.sum()", "x.shape[0] * x", "len(x) * x"),
-    *("(x > 0).sum(axis=0)", "x.imag", "x.conjugate()"),
-):
+for text in texts("""
+    x.sum(); x.sum(axis=0); x.sum(1, keepdims=True); x.mean(axis=0); x.mean(); x.prod(axis=1); x.max(); x.min(axis=0);
+    x.max(axis=1, keepdims=True); x.var(); x.std(axis=0); x.reshape(-1); x.reshape(4, 3); x.reshape((2, -1)); x.reshape(2, 6, order='F');
+    x.ravel(); x.ravel(order='F'); x.flatten(); x.T; x.transpose(); x.transpose(1, 0); x.transpose((1, 0)); x.mT; x.dot(x.T); x.dot(onp.ones(4));
+    x.cumsum(axis=1); x.cumprod(0); x.cumsum(); x.diagonal(); x.diagonal(1); x.repeat(2); x.repeat(2, axis=1); x.take(onp.array([0, 2]), axis=1);
+    x.swapaxes(0, 1); x[:, :1].squeeze(); x[:, :1].squeeze(axis=1); x.clip(0.0, 1.0); x.clip(min=0.0); x.round(); x.round(1); x.argmax();
+    x.argmin(axis=1); (x > 0).any(); (x > 0).all(axis=0); x.copy(); x.conj(); x.real; x.astype(onp.float64); x.astype(float).sum(); x.astype(int);
+    (x > 0).astype(float) * x; x.ndim * x; x.size * x.sum(); x.shape[0] * x; len(x) * x; (x > 0).sum(axis=0); x.imag; x.conjugate()
+"""):
     case(text, N(3, 4))
 case("(x > 0).mean(axis=0) * x", N(3, 4), differences=True)
 case("x.compress([True, False, True], axis=0)", N(3, 4), differences=True)
@@ -284,7 +295,7 @@ case("x.flat[1]", N(2, 2), differences=True)
 # -- methods of ufuncs ------------------------------------------------------------------------------------
 
 for rest in ("", ", axis=0", ", axis=1", ", axis=None", ", axis=-1, keepdims=True"):
-    for name in "add multiply maximum minimum".split():
+    for name in names("add multiply maximum minimum"):
         case(f"np.{name}.reduce(x{rest})", N(3, 4))
 case("np.add.reduce(x)", N(3), shapes=((0,), (1,)))
 case("np.add.reduce(x, (0, 1))", N(3, 4))
@@ -297,7 +308,7 @@ case("np.add.accumulate(x, axis=1)", N(3, 4))
 case("np.multiply.accumulate(x, axis=-1)", N(3, 4))
 case("np.maximum.accumulate(x)", N(5), differences=True)
 case("np.minimum.accumulate(x, axis=1)", N(3, 4), differences=True)
-for name in "add subtract multiply divide maximum arctan2 hypot".split():
+for name in names("add subtract multiply divide maximum arctan2 hypot"):
     case(f"np.{name}.outer(x, y)", N(3), N(4), differences=name in ("divide", "arctan2", "hypot"))
 case("np.multiply.outer(x, onp.array([1.0, 2.0]))", N(2, 3))
 case("np.subtract.outer(onp.array([1.0, 2.0]), x)", N(2, 3))

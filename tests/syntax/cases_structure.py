@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from cases import N, P, case
+from cases import N, P, case, texts
 
 MATRICES = ((0, 4), (3, 0), (1, 4), (3, 1), (1, 1))
 
 # -- products ---------------------------------------------------------------------------------------------
 
-for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((2, 3, 4), (4, 2)), ((2, 3, 4), (2, 4, 3)), ((3, 4), (2, 4, 3)), ((2, 1, 3, 4), (3, 4, 2)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((1, 2, 3), (5, 3, 1))):
+for text in texts("3 3; 23 3; 3 34; 23 34; 234 42; 234 243; 34 243; 2134 342; 234 4; 4 243; 123 531"):
+    a, b = [tuple(map(int, word)) for word in text.split()]
     case("np.matmul(x, y)", N(*a), N(*b))
     case("x @ y", N(*a), N(*b))
-case("np.matmul(x, y)", N(2, 3), N(3, 4), shapes=(((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((1, 1), (1, 1)), ((0,), (0,)), ((0, 2, 3), (3, 4)), ((1, 3), (3, 1)), ((1, 2, 3), (0, 3, 4)), ((5, 1, 3), (1, 3, 2))))
+PRODUCTS = [((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((1, 1), (1, 1)), ((0,), (0,)), ((0, 2, 3), (3, 4)), ((1, 3), (3, 1))]
+case("np.matmul(x, y)", N(2, 3), N(3, 4), shapes=(*PRODUCTS, ((1, 2, 3), (0, 3, 4)), ((5, 1, 3), (1, 3, 2))))
 case("np.linalg.matmul(x, y)", N(2, 3), N(3, 4))
 case("x @ onp.ones((3, 2)) @ y", N(4, 3), N(2))
 case("onp.arange(6.0).reshape(2, 3) @ x", N(3, 2))
@@ -46,18 +48,19 @@ case("np.linalg.multi_dot([x, y, z])", N(3), N(3, 4), N(4))
 case("np.linalg.multi_dot([x, y])", N(2, 3), N(3, 4))
 case("np.linalg.multi_dot([x, y, z, u])", N(2, 3), N(3, 4), N(4, 2), N(2))
 
-SPECS = {
-    **{"ij,jk->ik": ((2, 3), (3, 4)), "ij,jk": ((2, 3), (3, 4)), "i,i": ((3,), (3,)), "i,i->i": ((3,), (3,)), "i,j->ij": ((3,), (4,)), "i,j->ji": ((3,), (4,)), "ij,j->": ((2, 3), (3,))},
-    **{"ij->ji": ((2, 3),), "ij->": ((2, 3),), "ij->i": ((2, 3),), "ij->j": ((2, 3),), "ii": ((3, 3),), "ii->i": ((3, 3),), "iij->j": ((3, 3, 2),), "iij->ij": ((3, 3, 2),), "iii->i": ((2, 2, 2),)},
-    **{"ba": ((2, 3),), "ij": ((2, 3),), "i": ((3,),), "": ((),), "->": ((),), ",->": ((), ()), ",i->i": ((), (3,)), "i...->...": ((2, 3, 4),), "...i->...": ((2, 3, 4),), "...ii->...i": ((2, 3, 3),)},
-    **{"...ij,...jk->...ik": ((2, 2, 3), (2, 3, 4)), "...ij,jk->...ik": ((2, 2, 3), (3, 4)), "...i,...i": ((2, 3), (3,)), "i...,i...->i...": ((2, 3), (2, 3)), "...,...": ((2, 3), (3,)), "...,...->...": ((2, 1), (3,))},
-    **{"i...j,j->i...": ((2, 3, 4), (4,)), "ij...,...->ij...": ((2, 3, 4), (4,)), "bij,bjk->bik": ((2, 3, 4), (2, 4, 2)), "bhid,bhjd->bhij": ((1, 2, 3, 2), (1, 2, 4, 2)), "ij,ij->": ((2, 3), (2, 3)), "ij,ij->ij": ((2, 3), (2, 3))},
-    **{"ij,ji->": ((2, 3), (3, 2)), "ii,ij->j": ((3, 3), (3, 2)), "ii,ii->i": ((3, 3), (3, 3)), "ij,kl->": ((2, 3), (4, 2)), "ij,kl->ijkl": ((2, 2), (2, 2)), "ijk,jil->kl": ((2, 3, 4), (3, 2, 5)), "i j , j k -> i k": ((2, 3), (3, 4))},
-    **{"ij,jk,kl->il": ((2, 3), (3, 4), (4, 2)), "i,ij,j->": ((2,), (2, 3), (3,)), "i,i,i->i": ((3,), (3,), (3,)), "i,j,k->kij": ((2,), (3,), (4,)), "ij,ik,il->jkl": ((2, 3), (2, 2), (2, 4)), "...i,i...,->...": ((2, 3), (3, 2), ())},
-    **{"Ab,bA->A": ((2, 3), (3, 2)), "aB,Bc": ((2, 3), (3, 4))},
-}  # fmt: skip
-for spec, shapes in SPECS.items():
-    case(f"np.einsum({spec!r}, {', '.join('xyz'[: len(shapes)])})", *[N(*s) for s in shapes])
+# Subscripts and the lengths of the operands' axes; - is a number.
+for text in texts("""
+    ij,jk->ik : 23 34; ij,jk : 23 34; i,i : 3 3; i,i->i : 3 3; i,j->ij : 3 4; i,j->ji : 3 4; ij,j-> : 23 3; ij->ji : 23; ij-> : 23; ij->i : 23;
+    ij->j : 23; ii : 33; ii->i : 33; iij->j : 332; iij->ij : 332; iii->i : 222; ba : 23; ij : 23; i : 3;  : -; -> : -; ,-> : - -; ,i->i : - 3;
+    i...->... : 234; ...i->... : 234; ...ii->...i : 233; ...ij,...jk->...ik : 223 234; ...ij,jk->...ik : 223 34; ...i,...i : 23 3;
+    i...,i...->i... : 23 23; ...,... : 23 3; ...,...->... : 21 3; i...j,j->i... : 234 4; ij...,...->ij... : 234 4; bij,bjk->bik : 234 242;
+    bhid,bhjd->bhij : 1232 1242; ij,ij-> : 23 23; ij,ij->ij : 23 23; ij,ji-> : 23 32; ii,ij->j : 33 32; ii,ii->i : 33 33; ij,kl-> : 23 42;
+    ij,kl->ijkl : 22 22; ijk,jil->kl : 234 325; i j , j k -> i k : 23 34; ij,jk,kl->il : 23 34 42; i,ij,j-> : 2 23 3; i,i,i->i : 3 3 3;
+    i,j,k->kij : 2 3 4; ij,ik,il->jkl : 23 22 24; ...i,i...,->... : 23 32 -; Ab,bA->A : 23 32; aB,Bc : 23 34
+"""):
+    spec, _, sizes = text.rpartition(":")
+    shapes = [() if word == "-" else tuple(map(int, word)) for word in sizes.split()]
+    case(f"np.einsum({spec.strip()!r}, {', '.join('xyz'[: len(shapes)])})", *[N(*s) for s in shapes])
 case("np.einsum('ij,jk->ik', x, y)", N(2, 3), N(3, 4), shapes=(((0, 3), (3, 2)), ((2, 0), (0, 2)), ((1, 1), (1, 1)), ((2, 1), (1, 0))))
 case("np.einsum('ij,j->i', x, y)", N(2, 3), N(1), differences=True)
 case("np.einsum('i,i,i->', x, x, x)", N(3))
@@ -121,22 +124,32 @@ case("np.diagflat(x)", N())
 
 # -- shapes and axes --------------------------------------------------------------------------------------
 
-for text in (
-    *("np.transpose(x)", "np.transpose(x, (1, 0, 2))", "np.transpose(x, axes=[2, 0, 1])", "np.transpose(x, (-1, 0, 1))", "np.permute_dims(x, (2, 1, 0))", "np.matrix_transpose(x)", "np.linalg.matrix_transpose(x)"),
-    *("np.swapaxes(x, 0, 2)", "np.swapaxes(x, -1, 1)", "np.moveaxis(x, 0, -1)", "np.moveaxis(x, -1, 0)", "np.moveaxis(x, (0, 1), (1, 2))", "np.moveaxis(x, [0, 2], [-1, 0])", "np.rollaxis(x, 2)", "np.rollaxis(x, 0, 3)"),
-    *("np.rollaxis(x, 1, 2)", "np.rollaxis(x, -1, 1)", "np.reshape(x, -1)", "np.reshape(x, (4, 6))", "np.reshape(x, [-1, 4])", "np.reshape(x, (2, 2, -1), order='F')", "np.reshape(x, (6, 4), 'F')", "np.reshape(x, 24)", "np.ravel(x)"),
-    *("np.ravel(x, order='F')", "np.expand_dims(x, 0)", "np.expand_dims(x, -1)", "np.expand_dims(x, (0, 2))", "np.expand_dims(x, axis=[1, -1])", "np.squeeze(x[:1])", "np.squeeze(x[:1], axis=0)", "np.squeeze(x[:1, :, :1], axis=(0, -1))"),
-    *("np.atleast_1d(x)", "np.atleast_2d(x)", "np.atleast_3d(x)", "np.broadcast_to(x, (2, 2, 3, 4))", "np.broadcast_to(x, x.shape)", "np.copy(x)", "np.asarray(x)", "np.array(x)", "x * np.shape(x)[1] + np.ndim(x)", "x * np.size(x)"),
-    *("np.flip(x)", "np.flip(x, 0)", "np.flip(x, axis=-1)", "np.flip(x, (0, 2))", "np.fliplr(x)", "np.flipud(x)", "np.roll(x, 2)", "np.roll(x, -3)", "np.roll(x, 1, axis=0)", "np.roll(x, -1, axis=2)", "np.roll(x, 5, axis=1)", "np.roll(x, 0)"),
-    *("np.roll(x, (1, 2), axis=(0, 1))", "np.roll(x, 1, axis=(0, 2))", "np.roll(x, (1, 1), axis=2)", "np.rot90(x)", "np.rot90(x, 2)", "np.rot90(x, 3)", "np.rot90(x, -1)", "np.rot90(x, 4)", "np.rot90(x, 1, (1, 2))", "np.rot90(x, 1, (2, 0))"),
-    *("np.rot90(x, k=3, axes=(0, 2))", "np.tile(x, 2)", "np.tile(x, (2, 1))", "np.tile(x, (2, 1, 3))", "np.tile(x, (2, 1, 1, 2))", "np.tile(x, 0)", "np.repeat(x, 2)", "np.repeat(x, 3, axis=1)", "np.repeat(x, 2, axis=-1)", "np.repeat(x, 0, axis=0)"),
-    *("np.repeat(x, onp.array([1, 0, 2]), axis=1)", "np.resize(x, (5, 7))", "np.resize(x, (2, 3))", "np.array(x, dtype=onp.float64)", "np.vstack(x)", "np.concatenate(x)", "np.concatenate(x, axis=1)", "np.stack(x, axis=1)", "np.hstack(x)"),
-):
+for text in texts("""
+    np.transpose(x); np.transpose(x, (1, 0, 2)); np.transpose(x, axes=[2, 0, 1]); np.transpose(x, (-1, 0, 1)); np.permute_dims(x, (2, 1, 0));
+    np.matrix_transpose(x); np.linalg.matrix_transpose(x); np.swapaxes(x, 0, 2); np.swapaxes(x, -1, 1); np.moveaxis(x, 0, -1);
+    np.moveaxis(x, -1, 0); np.moveaxis(x, (0, 1), (1, 2)); np.moveaxis(x, [0, 2], [-1, 0]); np.rollaxis(x, 2); np.rollaxis(x, 0, 3);
+    np.rollaxis(x, 1, 2); np.rollaxis(x, -1, 1); np.reshape(x, -1); np.reshape(x, (4, 6)); np.reshape(x, [-1, 4]);
+    np.reshape(x, (2, 2, -1), order='F'); np.reshape(x, (6, 4), 'F'); np.reshape(x, 24); np.ravel(x); np.ravel(x, order='F');
+    np.expand_dims(x, 0); np.expand_dims(x, -1); np.expand_dims(x, (0, 2)); np.expand_dims(x, axis=[1, -1]); np.squeeze(x[:1]);
+    np.squeeze(x[:1], axis=0); np.squeeze(x[:1, :, :1], axis=(0, -1)); np.atleast_1d(x); np.atleast_2d(x); np.atleast_3d(x);
+    np.broadcast_to(x, (2, 2, 3, 4)); np.broadcast_to(x, x.shape); np.copy(x); np.asarray(x); np.array(x); x * np.shape(x)[1] + np.ndim(x);
+    x * np.size(x); np.flip(x); np.flip(x, 0); np.flip(x, axis=-1); np.flip(x, (0, 2)); np.fliplr(x); np.flipud(x); np.roll(x, 2); np.roll(x, -3);
+    np.roll(x, 1, axis=0); np.roll(x, -1, axis=2); np.roll(x, 5, axis=1); np.roll(x, 0); np.roll(x, (1, 2), axis=(0, 1));
+    np.roll(x, 1, axis=(0, 2)); np.roll(x, (1, 1), axis=2); np.rot90(x); np.rot90(x, 2); np.rot90(x, 3); np.rot90(x, -1); np.rot90(x, 4);
+    np.rot90(x, 1, (1, 2)); np.rot90(x, 1, (2, 0)); np.rot90(x, k=3, axes=(0, 2)); np.tile(x, 2); np.tile(x, (2, 1)); np.tile(x, (2, 1, 3));
+    np.tile(x, (2, 1, 1, 2)); np.tile(x, 0); np.repeat(x, 2); np.repeat(x, 3, axis=1); np.repeat(x, 2, axis=-1); np.repeat(x, 0, axis=0);
+    np.repeat(x, onp.array([1, 0, 2]), axis=1); np.resize(x, (5, 7)); np.resize(x, (2, 3)); np.array(x, dtype=onp.float64); np.vstack(x);
+    np.concatenate(x); np.concatenate(x, axis=1); np.stack(x, axis=1); np.hstack(x)
+"""):
     case(text, N(2, 3, 4))
 EMPTY3 = ((0, 3, 4), (2, 0, 4), (2, 3, 0), (1, 1, 1))
-for text in ("np.transpose(x)", "np.moveaxis(x, 0, -1)", "np.reshape(x, (x.size,))", "np.ravel(x)", "np.ravel(x, 'F')", "np.expand_dims(x, 1)", "np.atleast_3d(x)", "np.broadcast_to(x, (2, *x.shape))", "np.flip(x)", "np.roll(x, 1)", "np.roll(x, 1, axis=1)",
-             "np.rot90(x)", "np.tile(x, (2, 1))", "np.repeat(x, 2, axis=1)", "np.squeeze(x)", "np.concatenate([x, x], axis=1)", "np.stack([x, x])", "np.pad(x, 1)", "np.pad(x, ((0, 1), (0, 0), (2, 0)))", "x[..., ::-1]", "x[:1]", "x[:, None]",
-             "np.hstack([x, x])", "x[onp.zeros(0, int)]", "x[:, :, onp.zeros((0, 2), int)]", "np.array_split(x, 2)", "np.reshape(x, x.shape[::-1], order='F')", "list(x)", "np.append(x, x)"):  # fmt: skip
+for text in texts("""
+    np.transpose(x); np.moveaxis(x, 0, -1); np.reshape(x, (x.size,)); np.ravel(x); np.ravel(x, 'F'); np.expand_dims(x, 1); np.atleast_3d(x);
+    np.broadcast_to(x, (2, *x.shape)); np.flip(x); np.roll(x, 1); np.roll(x, 1, axis=1); np.rot90(x); np.tile(x, (2, 1)); np.repeat(x, 2, axis=1);
+    np.squeeze(x); np.concatenate([x, x], axis=1); np.stack([x, x]); np.pad(x, 1); np.pad(x, ((0, 1), (0, 0), (2, 0))); x[..., ::-1]; x[:1];
+    x[:, None]; np.hstack([x, x]); x[onp.zeros(0, int)]; x[:, :, onp.zeros((0, 2), int)]; np.array_split(x, 2);
+    np.reshape(x, x.shape[::-1], order='F'); list(x); np.append(x, x)
+"""):
     case(text, N(2, 3, 4), shapes=EMPTY3, differences=text == "list(x)")
 case("np.atleast_1d(x)", N())
 case("np.atleast_2d(x)", N(3))
@@ -153,7 +166,9 @@ case("np.broadcast_arrays(x, onp.zeros((2, 1)), 1.0)", N(3), differences=True)
 case("np.result_type(x, onp.float32) == onp.float64 and x", N(3), single=False, differences=True)
 case("x * (0.0 if np.iscomplexobj(x) else 1.0) * np.isrealobj(x)", N(3), differences=True)
 case("np.asanyarray(x) + np.ascontiguousarray(x)", N(3), differences=True)
-for text in ("np.meshgrid(x, y)", "np.meshgrid(x, y, indexing='ij')", "np.meshgrid(x, y, sparse=True)", "np.meshgrid(x, onp.arange(2.0))", "np.meshgrid(x)"):
+for text in texts("""
+    np.meshgrid(x, y); np.meshgrid(x, y, indexing='ij'); np.meshgrid(x, y, sparse=True); np.meshgrid(x, onp.arange(2.0)); np.meshgrid(x)
+"""):
     case(text, N(3), N(4), shapes=(((0,), (2,)), ((1,), (1,))))
 case("np.meshgrid(x, y, z)", N(2), N(3), N(4))
 case("np.meshgrid(x, y, z, indexing='ij', sparse=True)", N(2), N(3), N(4))
@@ -175,7 +190,9 @@ for axis in (0, 1, -1, 2):
 case("np.stack([x, y, z])", N(), N(), N())
 case("np.stack([x, 1.0, y])", N(), N(), differences=True)
 case("np.stack([x, onp.ones(3)], axis=1)", N(3))
-for text in ("np.vstack([x, y])", "np.hstack([x, y])", "np.dstack([x, y])", "np.column_stack([x, y])", "np.append(x, y)", "np.block([x, y])", "np.block([[x], [y]])"):
+for text in texts("""
+    np.vstack([x, y]); np.hstack([x, y]); np.dstack([x, y]); np.column_stack([x, y]); np.append(x, y); np.block([x, y]); np.block([[x], [y]])
+"""):
     case(text, N(3), N(3), shapes=(((1,), (1,)), ((0,), (0,))))
     case(text, N(2, 3), N(2, 3))
 case("np.vstack([x, y])", N(3), N(2, 3))
@@ -187,8 +204,11 @@ case("np.append(onp.arange(3.0), x)", N(2))
 case("np.block([[x, onp.zeros((2, 1))], [onp.ones((1, 3)), y]])", N(2, 3), N(1, 1))
 case("np.block([[x, x.T], [2 * x, y]])", N(2, 2), N(2, 2))
 case("np.block([x, 1.0, y])", N(2), N(), differences=True)
-for text in ("np.split(x, 2)", "np.split(x, [1, 3])", "np.split(x, [1, 3], axis=1)", "np.split(x, [2, 9])", "np.split(x, 3, axis=1)", "np.split(x, [3, 1])", "np.split(x, [-1])", "np.array_split(x, 3)", "np.array_split(x, 4, axis=1)", "np.array_split(x, 5)",
-             "np.array_split(x, [1])", "np.vsplit(x, 2)", "np.hsplit(x, 3)", "np.hsplit(x, [2])", "np.unstack(x)", "np.unstack(x, axis=1)", "np.split(x, onp.array([1, 2]))"):  # fmt: skip
+for text in texts("""
+    np.split(x, 2); np.split(x, [1, 3]); np.split(x, [1, 3], axis=1); np.split(x, [2, 9]); np.split(x, 3, axis=1); np.split(x, [3, 1]);
+    np.split(x, [-1]); np.array_split(x, 3); np.array_split(x, 4, axis=1); np.array_split(x, 5); np.array_split(x, [1]); np.vsplit(x, 2);
+    np.hsplit(x, 3); np.hsplit(x, [2]); np.unstack(x); np.unstack(x, axis=1); np.split(x, onp.array([1, 2]))
+"""):
     case(text, N(4, 3), shapes=((4, 0), (0, 3), (1, 1)), differences=text in ("np.split(x, [2, 9])", "np.split(x, [3, 1])", "np.split(x, [-1])"))
 case("np.hsplit(x, 2)", N(4))
 case("np.dsplit(x, 2)", N(2, 3, 4))
@@ -232,28 +252,41 @@ case("np.take(x, np.argmin(x) + onp.array([3, 5]), mode='wrap')", N(4))
 case("np.take(x, np.argmin(x) + onp.array([3, 5]), mode='clip')", N(4))
 case("np.compress(onp.array([True, False, True]), x, axis=0)", N(3, 4), differences=True)
 case("np.compress(onp.array([True, False, True]), x)", N(3, 4), differences=True)
-for text in ("np.delete(x, 1)", "np.delete(x, 1, axis=0)", "np.delete(x, [0, 2], axis=1)", "np.delete(x, slice(0, 2), axis=-1)", "np.delete(x, onp.array([True, False, True]), axis=0)", "np.delete(x, -1, axis=1)"):
+for text in texts("""
+    np.delete(x, 1); np.delete(x, 1, axis=0); np.delete(x, [0, 2], axis=1); np.delete(x, slice(0, 2), axis=-1);
+    np.delete(x, onp.array([True, False, True]), axis=0); np.delete(x, -1, axis=1)
+"""):
     case(text, N(3, 4), differences="[0, 2]" in text)
-for text in ("np.insert(x, 1, 5.0)", "np.insert(x, 1, 5.0, axis=0)", "np.insert(x, -1, 5.0, axis=1)", "np.insert(x, 2, onp.arange(3.0), axis=1)", "np.insert(x, [1, 2], 5.0, axis=1)", "np.insert(x, 1, onp.arange(4.0), axis=0)",
-             "np.insert(x, 0, x[0], axis=0)", "np.insert(x, 3, x[1], axis=0)", "np.insert(x, 1, x[:, :1], axis=1)", "np.insert(x, [1], x[:, :2], axis=1)", "np.insert(x, [0, 2, 2], onp.arange(3.0), axis=1)"):  # fmt: skip
+for text in texts("""
+    np.insert(x, 1, 5.0); np.insert(x, 1, 5.0, axis=0); np.insert(x, -1, 5.0, axis=1); np.insert(x, 2, onp.arange(3.0), axis=1);
+    np.insert(x, [1, 2], 5.0, axis=1); np.insert(x, 1, onp.arange(4.0), axis=0); np.insert(x, 0, x[0], axis=0); np.insert(x, 3, x[1], axis=0);
+    np.insert(x, 1, x[:, :1], axis=1); np.insert(x, [1], x[:, :2], axis=1); np.insert(x, [0, 2, 2], onp.arange(3.0), axis=1)
+"""):
     case(text, N(3, 4), differences=True)
 case("np.insert(x, 1, y)", N(3), N(2))
 case("np.insert(onp.arange(4.0), 1, x)", N(), differences=True)
 
 # -- indexing ---------------------------------------------------------------------------------------------
 
-for key in (
-    *("0", "-1", "1, 2", "1, -1, 3", "...", "..., 0", "0, ...", "None", "None, 0", ":, None", "..., None", "0, None, ..., None, 1", "None, None", ":", "1:", ":1", "::2", "::-1", ":, ::-1", ":, :, ::-2", "::-1, ::-1, ::-1", "-1:", ":-1"),
-    *("..., 1:3", ":, 1:3, ::2", "0, 1:3", "0, :, 1", ":, 1, 2", "..., 3:0:-1", "..., -1:-4:-2", "..., 10:20", "5:", ":, 2:1", "0:10", "..., -10:2", "slice(0, 2)", "slice(None), 1", "(0, 1)", "()", "onp.int64(1)", "onp.array(1)"),
-    *("onp.array([1, 0])", "onp.array([1, 0, 1, 1])", "[1, 0]", "[[0, 1], [1, 1]]", "onp.array([[0, 1], [1, 1]])", ":, onp.array([0, 2, 2])", ":, onp.array([[0, 2], [1, -1]])", "..., onp.array([3, 0])", ":, :, onp.array([-1, -4])"),
-    *("onp.array([0, 1]), onp.array([2, 0])", "onp.array([[0], [1]]), onp.array([2, 0])", ":, onp.array([0, 1]), onp.array([2, 3])", "onp.array([0, 1]), :, onp.array([2, 3])", "onp.array([0, 1]), onp.array([2, 0]), onp.array([1, 3])"),
-    *("0, onp.array([0, 2])", "onp.array([0, 1]), 1", "0, :, onp.array([0, 2])", "onp.array([0, 1]), :, 2", ":, 0, onp.array([0, 2])", ":, onp.array([0, 2]), 1", "onp.array([0, 1]), 1, onp.array([0, 3])", "onp.array([0, 1]), 1:, onp.array([2, 3])"),
-    *("onp.array([0, 1]), 1:, ::2", "1:, onp.array([0, 1]), ::-1", "::-1, onp.array([0, 1]), onp.array([2, 3])", "None, onp.array([0, 1])", "onp.array([0, 1]), None, onp.array([0, 1])", "..., onp.array([0, 1]), None", "onp.array([0, 1]), ..., onp.array([0, 1])"),
-    *("onp.array([[0, 1]]), :, onp.array([[2], [3]])", "onp.array([True, False])", "onp.array([False, False])", ":, onp.array([True, False, True])", "[True, False]", "..., onp.array([True, False, True, True])", "onp.array([[True, False, True], [False, True, True]])"),
-    *("onp.arange(24).reshape(2, 3, 4) % 3 == 0", ":, onp.arange(12).reshape(3, 4) % 2 == 0", "0, onp.array([True, False, True])", "onp.array([True, True]), onp.array([0, 2])", "onp.array([True, True]), :, onp.array([0, 2])", "onp.array([True, False]), 1:, None"),
-    *("onp.zeros(0, int)", ":, onp.zeros((0, 2), int)", "0, onp.array(1)", "onp.ix_([0, 1], [0, 2])", "onp.ix_([1, 0], [0, 2], [3, 1, 1])", "onp.arange(2), onp.arange(2), onp.arange(2)", "onp.array([0, 1], onp.int32)", "onp.array([0, 1], onp.uint8), 0"),
-    *("onp.tril_indices(2)", "onp.diag_indices(2)", "True", "onp.array([1]), onp.array([1])", "[0, 1], [1, 2]", "[0, 1], :, [1, 2]", "None, onp.array([0, 1]), None, onp.array([1, 2])", "onp.array([0, -1]), onp.array([-1, -2]), ::-1", "False"),
-):
+for key in texts("""
+    0; -1; 1, 2; 1, -1, 3; ...; ..., 0; 0, ...; None; None, 0; :, None; ..., None; 0, None, ..., None, 1; None, None; :; 1:; :1; ::2; ::-1;
+    :, ::-1; :, :, ::-2; ::-1, ::-1, ::-1; -1:; :-1; ..., 1:3; :, 1:3, ::2; 0, 1:3; 0, :, 1; :, 1, 2; ..., 3:0:-1; ..., -1:-4:-2; ..., 10:20; 5:;
+    :, 2:1; 0:10; ..., -10:2; slice(0, 2); slice(None), 1; (0, 1); (); onp.int64(1); onp.array(1); onp.array([1, 0]); onp.array([1, 0, 1, 1]);
+    [1, 0]; [[0, 1], [1, 1]]; onp.array([[0, 1], [1, 1]]); :, onp.array([0, 2, 2]); :, onp.array([[0, 2], [1, -1]]); ..., onp.array([3, 0]);
+    :, :, onp.array([-1, -4]); onp.array([0, 1]), onp.array([2, 0]); onp.array([[0], [1]]), onp.array([2, 0]);
+    :, onp.array([0, 1]), onp.array([2, 3]); onp.array([0, 1]), :, onp.array([2, 3]); onp.array([0, 1]), onp.array([2, 0]), onp.array([1, 3]);
+    0, onp.array([0, 2]); onp.array([0, 1]), 1; 0, :, onp.array([0, 2]); onp.array([0, 1]), :, 2; :, 0, onp.array([0, 2]);
+    :, onp.array([0, 2]), 1; onp.array([0, 1]), 1, onp.array([0, 3]); onp.array([0, 1]), 1:, onp.array([2, 3]); onp.array([0, 1]), 1:, ::2;
+    1:, onp.array([0, 1]), ::-1; ::-1, onp.array([0, 1]), onp.array([2, 3]); None, onp.array([0, 1]); onp.array([0, 1]), None, onp.array([0, 1]);
+    ..., onp.array([0, 1]), None; onp.array([0, 1]), ..., onp.array([0, 1]); onp.array([[0, 1]]), :, onp.array([[2], [3]]);
+    onp.array([True, False]); onp.array([False, False]); :, onp.array([True, False, True]); [True, False];
+    ..., onp.array([True, False, True, True]); onp.array([[True, False, True], [False, True, True]]); onp.arange(24).reshape(2, 3, 4) % 3 == 0;
+    :, onp.arange(12).reshape(3, 4) % 2 == 0; 0, onp.array([True, False, True]); onp.array([True, True]), onp.array([0, 2]);
+    onp.array([True, True]), :, onp.array([0, 2]); onp.array([True, False]), 1:, None; onp.zeros(0, int); :, onp.zeros((0, 2), int);
+    0, onp.array(1); onp.ix_([0, 1], [0, 2]); onp.ix_([1, 0], [0, 2], [3, 1, 1]); onp.arange(2), onp.arange(2), onp.arange(2);
+    onp.array([0, 1], onp.int32); onp.array([0, 1], onp.uint8), 0; onp.tril_indices(2); onp.diag_indices(2); True; onp.array([1]), onp.array([1]);
+    [0, 1], [1, 2]; [0, 1], :, [1, 2]; None, onp.array([0, 1]), None, onp.array([1, 2]); onp.array([0, -1]), onp.array([-1, -2]), ::-1; False
+"""):
     case(f"x[{key}]", N(2, 3, 4), differences="[0, 1], [" in key or key.startswith("[") or key.endswith(", [1, 2]"))
 for key in ("0", "::2", "onp.array([0])", "1:", "None", "...", "onp.array([True])", "::-1", "onp.array([0, 0])", "0:1, ..."):
     case(f"x[{key}]", N(1), shapes=((0,), (1,)) if key not in ("0:1, ...",) else ())

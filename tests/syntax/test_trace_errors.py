@@ -330,7 +330,7 @@ def test_a_traced_array_is_refused_after_its_trace_has_ended() -> None:
         return np.sin(kept[0])  # here
 
     for f, args in ((outside, ()), (rz.function(elsewhere), (X,)), (rz.function(alone), (X,)), (rz.grad(lambda y: np.sum(elsewhere(y))), (X,))):
-        with pytest.raises(rz.TraceError, match="a traced array of leaky is used after its trace has ended.*return it instead") as caught:
+        with pytest.raises(rz.TraceError, match=r"a traced array of leaky is used after its trace has ended.*return it instead") as caught:
             f(*args)
         inner = {"outside": outside, "alone": alone}.get(getattr(f, "__name__", ""), elsewhere)
         assert f"test_trace_errors.py:{marked_line(inner)}" in str(caught.value)

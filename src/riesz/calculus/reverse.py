@@ -7,11 +7,12 @@ A cotangent that came through a selection has strong zeros from there on (Note [
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..opaque import Declared, Get
-from ..ops import Combination, Contraction, Multilinear, Reduction, Single, unbroadcast
+from ..ops import Combination, Contraction, Multilinear, Reduction, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
 
@@ -75,7 +76,10 @@ def pullback(
             continue
         whole[slot] = None  # free as soon as it is used
         if kind is float:  # (k·)* = (k·)
-            give(given[0], domain.scale(op, c))
+            if strong[slot] and not math.isfinite(op):
+                give(given[0], domain.step(product((), shapes[slot], (1,)), (domain.const(op), c)))
+            else:
+                give(given[0], domain.scale(op, c))
         elif kind is Combination:  # (Σ kᵢ xᵢ)* = ⟨(kᵢ·)⟩
             for k, a in zip(op.coefficients, given, strict=True):
                 if flags[a]:

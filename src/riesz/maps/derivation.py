@@ -15,11 +15,15 @@ from ..terms.makers import frozen
 from .linear_map import LinearMap, as_element
 
 
+Names = tuple[str, ...] | None
+
+
 class Family:
     """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps."""
 
-    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space) -> None:
+    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space, names: Names = None) -> None:
         self.program = program
+        self.names = names  # of the arguments, in print
         self.point = point
         self.domain = domain
         self.codomain = codomain
@@ -52,8 +56,9 @@ class Family:
 class Value:
     """A function as a program. `value(x)` evaluates it; `len` counts steps."""
 
-    def __init__(self, program: Program, domain: Space, codomain: Space) -> None:
+    def __init__(self, program: Program, domain: Space, codomain: Space, names: Names = None) -> None:
         self.program = program
+        self.names = names
         self.domain = domain
         self.codomain = codomain
 
@@ -79,27 +84,28 @@ class Derivation:
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
 
-    def __init__(self, term: Term) -> None:
+    def __init__(self, term: Term, names: Names = None) -> None:
         self.function = term
+        self.names = names
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
     def value(self) -> Value:
         """f as a program."""
-        return Value(self.programs.value, self.function.domain, self.function.codomain)
+        return Value(self.programs.value, self.function.domain, self.function.codomain, self.names)
 
     @cached_property
     def derivative(self) -> Family:
         """x ↦ f'(x)."""
         V, W = self.function.domain, self.function.codomain
-        return Family(self.programs.derivative, V, V, W)
+        return Family(self.programs.derivative, V, V, W, self.names)
 
     @cached_property
     def adjoint(self) -> Family:
         """x ↦ f'(x)*."""
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
-        return Family(transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W), V, W, V)
+        return Family(transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W), V, W, V, self.names)
 
     @property
     def size(self) -> int:

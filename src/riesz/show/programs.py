@@ -285,9 +285,11 @@ class Writer:
         return self.n.clip(text, 4000)
 
 
-def input_names(n: Notation, space: Space, letter: str) -> list[Text]:
+def input_names(n: Notation, space: Space, letter: str, known: tuple[str, ...] | None = None) -> list[Text]:
     """x, or x₀ … for the components, or their names."""
     count = len(space.leaves)
+    if known is not None and len(known) == count:
+        return [(name if len(name) == 1 else n.name(name), ATOM) for name in known]
     if count == 1:
         return [(letter, ATOM)]
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
@@ -360,7 +362,7 @@ def family_writer(n: Notation, f: Family) -> Writer:
     """A linear map that depends on a point x."""
     count = len(f.point.leaves)
     flags = f.program.dependent(f.program.inputs[count:])
-    return Writer(n, f.program, flags, [*input_names(n, f.point, "x"), *wires(n, f.domain)])
+    return Writer(n, f.program, flags, [*input_names(n, f.point, "x", f.names), *wires(n, f.domain)])
 
 
 def show_family(f: Family) -> str:
@@ -371,7 +373,7 @@ def show_family(f: Family) -> str:
 
 def show_value(f: Value) -> str:
     """x ↦ f(x)."""
-    writer = Writer(UNICODE, f.program, bytearray(len(f.program.ops)), input_names(UNICODE, f.domain, "x"))
+    writer = Writer(UNICODE, f.program, bytearray(len(f.program.ops)), input_names(UNICODE, f.domain, "x", f.names))
     return _where(writer, writer.outputs()[0])
 
 
@@ -389,7 +391,7 @@ def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
     found: list[tuple[Writer, list[str]]] = []
     for program, space in ((D.programs.affine, V), (D.programs.reverse, W)):
         flags = program.dependent(program.inputs[count:])
-        writer = Writer(n, program, flags, [*input_names(n, V, "x"), *wires(n, space)])
+        writer = Writer(n, program, flags, [*input_names(n, V, "x", D.names), *wires(n, space)])
         found.append((writer, [writer.outputs(0, values)[0], writer.outputs(values)[0]]))
     return found
 
@@ -397,7 +399,7 @@ def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
 def show_derivation(D: Derivation) -> str:
     """Function, f^[1] and f^[1r], the let around value and derivative together."""
     n, f = UNICODE, D.function
-    arguments = input_names(n, f.domain, "x")
+    arguments = input_names(n, f.domain, "x", D.names)
     x = arguments[0][0] if len(arguments) == 1 else n.listed("(", arguments[:8] + ([("…", ATOM)] if len(arguments) > 8 else []), ")")[0].strip("()")
     lines = [f"f = {term_text(n, f)[0]}", f"  : {space_text(n, f.domain)[0]} → {space_text(n, f.codomain)[0]}"]
     for name, (writer, body) in zip((f"f^[1]({x}) =", f"f^[1r]({x}) ="), halves(n, D), strict=True):
@@ -436,7 +438,7 @@ def latex_family(f: Family) -> str:
 def latex_derivation(D: Derivation) -> str:
     """f^[1] and f^[1r] in LaTeX."""
     n = LATEX
-    arguments = input_names(n, D.function.domain, "x")
+    arguments = input_names(n, D.function.domain, "x", D.names)
     x = ", ".join([a[0] for a in arguments[:8]]) + (", \\ldots" if len(arguments) > 8 else "")
     rows: list[str] = []
     for name, (writer, body) in zip(("[1]", "[1r]"), halves(n, D), strict=True):

@@ -10,7 +10,24 @@ import numpy as np
 from ..opaque import Discrete, Select
 from ..ops import Combination, product
 from ..terms import primitives as p
-from .traced import BOOL, FLOAT, FUNCTIONS, UFUNCS, Traced, answers, convert, holds_traced, lifted, operands, primitive_step, refuse, result_dtype, several, tidy
+from .traced import (
+    BOOL,
+    FLOAT,
+    FUNCTIONS,
+    UFUNCS,
+    Traced,
+    answers,
+    call_ufunc,
+    convert,
+    holds_traced,
+    lifted,
+    operands,
+    primitive_step,
+    refuse,
+    result_dtype,
+    several,
+    tidy,
+)
 
 
 def _is_discrete(x: Any) -> bool:
@@ -406,7 +423,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> An
 
 
 @answers(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, **named: Any) -> Any:
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, **named: Any
+) -> Any:
     """Evenly spaced numbers between two."""
     _, _, kind, _ = operands(start, stop)
     gaps = num - 1 if endpoint else num

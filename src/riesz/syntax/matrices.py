@@ -259,24 +259,56 @@ def turned(x: Any, gap: Any) -> Any:
     return within(off, ratio)
 
 
-def _eigh_array(a: Any) -> Any:
-    w, v = np.linalg.eigh(a)
+def _eigh_array(a: Any, *, scipy: bool) -> Any:
+    """SciPy's eigenvectors may have other signs than NumPy's."""
+    if not scipy or not a.size:
+        w, v = np.linalg.eigh(a)
+        return w, v
+    return _pairs(a)
+
+
+def _pairs(*matrices: Any) -> Any:
+    """Eigenvalues and eigenvectors by SciPy, of a matrix or a pair."""
+    import scipy.linalg
+
+    w, v = np.empty(matrices[0].shape[:-1], matrices[0].dtype), np.empty_like(matrices[0])
+    for at in np.ndindex(*w.shape[:-1]):
+        if w.shape[-1]:
+            w[at], v[at] = scipy.linalg.eigh(*[x[at] for x in matrices], check_finite=False)
     return w, v
 
 
-def _eigh_differential(d: Any, y: Any, a: Any) -> Any:
+def _eigh_differential(d: Any, y: Any, a: Any, *, scipy: bool) -> Any:
     """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
     w, v = y
     m = v.mT @ d[0] @ v
     return within(True, np.diagonal(m, 0, -2, -1)), v @ turned(m, w[..., None, :] - w[..., :, None])
 
 
-EIGH = Smooth("eigh", _eigh_array, lambda a: (a[:-1], a), _eigh_differential)
+EIGH = Smooth("eigh", _eigh_array, lambda a, *, scipy: (a[:-1], a), _eigh_differential)
 
 
-def eigh(a: Any, lower: bool = True) -> tuple[Traced, ...]:
+def eigh(a: Any, lower: bool = True, scipy: bool = False) -> tuple[Traced, ...]:
     """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it."""
-    return taken_apart(Ruled(EIGH), mirrored(a, lower))
+    return taken_apart(Ruled(EIGH, (("scipy", scipy),)), mirrored(a, lower))
+
+
+def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any) -> Any:
+    """With M = Vᵀ·dA·V, N = Vᵀ·dB·V and K = M − N·diag(w): dw = diag K, dV = V·(K / (wⱼ − wᵢ) − ½ diag N)."""
+    w, v = y
+    m, n = [None if x is None else v.mT @ x @ v for x in d]
+    k = plus(m, None if n is None else -(n * w[..., None, :]))
+    inner = turned(k, w[..., None, :] - w[..., :, None])
+    inner = inner if n is None else inner - 0.5 * within(np.eye(n.shape[-1], dtype=bool), n)
+    return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
+
+
+EIGH_PAIR = Smooth("eigh", _pairs, lambda a, b: (a[:-1], a), _eigh_pair_differential)
+
+
+def eigh_pair(a: Any, b: Any, lower: bool = True) -> tuple[Traced, ...]:
+    """Eigenvalues and eigenvectors of A·v = w·B·v, with vᵀ·B·v = 1."""
+    return taken_apart(Ruled(EIGH_PAIR), mirrored(a, lower), mirrored(b, lower))
 
 
 # -- singular values --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -270,7 +271,7 @@ def split(x: Traced, indices_or_sections: Any, axis: int = 0) -> list[Traced]:
     (at,) = axes_of(axis, x.ndim)
     n = x.shape[at]
     cuts = [0, *[int(c) for c in _cuts(n, indices_or_sections)], n]
-    return [x[(*(slice(None),) * at, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [x[(*(slice(None),) * at, slice(a, b))] for a, b in pairwise(cuts)]
 
 
 def _cuts(n: int, given: Any) -> list[int]:
@@ -290,7 +291,8 @@ FUNCTIONS[np.split] = _equal_split
 answers(np.vsplit, what="relational reductions: slices", rule=SAME)(lambda x, k: _equal_split(x, k, 0))
 answers(np.hsplit, what="relational reductions: slices", rule=SAME)(lambda x, k: _equal_split(x, k, 0 if x.ndim == 1 else 1))
 answers(np.dsplit, what="relational reductions: slices", rule=SAME)(lambda x, k: _equal_split(x, k, 2))
-answers(np.unstack, what="relational reductions: points", rule=SAME)(lambda x, /, *, axis=0: tuple(moveaxis(x, axis, 0))) if hasattr(np, "unstack") else None
+if hasattr(np, "unstack"):
+    answers(np.unstack, what="relational reductions: points", rule=SAME)(lambda x, /, *, axis=0: tuple(moveaxis(x, axis, 0)))
 
 
 # -- copies to other places -------------------------------------------------------------------------------
@@ -557,5 +559,3 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         slim = np.reshape(x, tuple([-1 if k == a else 1 for k in range(n)]))
         found.append(slim if sparse else np.broadcast_to(slim, tuple(shape)))
     return tuple(found)
-
-

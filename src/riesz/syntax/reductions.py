@@ -114,7 +114,16 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 @answers(np.var, what="mean of squares about the mean", rule="2·mean((x − x̄) · dx)")
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *, where: Any = None, mean: Any = None, correction: Any = None
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Any:
     """The variance."""
     x = _float(a)
@@ -171,13 +180,14 @@ def _extremum(largest: bool) -> Any:
             return x
         gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
         if x.dtype.kind != "f":
-            result: Any = several(Discrete(np.max if largest else np.min, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), x.dtype, x)
+            found = Discrete(np.max if largest else np.min, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape)
+            result: Any = several(found, x.dtype, x)
         elif not gone:
             result = x
         else:
             if not _count(x, axis):
                 if _given(initial) is None:
-                    raise ValueError("zero-size array to reduction operation maximum which has no identity" if largest else "zero-size array to reduction operation minimum which has no identity")
+                    raise ValueError(f"zero-size array to reduction operation {'maximum' if largest else 'minimum'} which has no identity")
                 return np.full(_reduced_shape((x.shape,), {"axis": gone, "keepdims": bool(_given(keepdims))}), float(initial))
             parameters = (("axis", gone), ("keepdims", bool(_given(keepdims))), ("title", "max" if largest else "min"))
             result = step(Ruled(EXTREMUM, parameters), x)

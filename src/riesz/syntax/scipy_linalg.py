@@ -221,13 +221,10 @@ def eigh(
     if subset_by_value is not None or type != 1:
         raise refuse("scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is")
     if b is None:
-        w, v = m.eigh(stacked_matrices(a), lower)
+        w, v = m.eigh(stacked_matrices(a), lower, True)
     else:
         x, y = _common(a, b)
-        factor = m.cholesky(stacked_matrices(y), lower)
-        half = m.solve_triangular(factor, m.mirrored(stacked_matrices(x), lower), True)
-        w, v = m.eigh(m.solve_triangular(factor, half.mT, True), True)
-        v = m.solve_triangular(factor, v, True, True)
+        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower)
     if subset_by_index is not None:
         first, last = subset_by_index
         w, v = w[..., first : last + 1], v[..., :, first : last + 1]
@@ -385,7 +382,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "lu": (lu, "op lu", "dL = L·(strictly lower W), dU = (upper W)·U, with W = L⁻¹·P·dA·U⁻¹"),
     "lu_factor": (lu_factor, "op lu", "that of lu"),
     "lu_solve": (lu_solve, "two triangular solves", "that of both"),
-    "eigh": (eigh, "op eigh; a pair through cholesky", "dw = diag M, dV = V·(M / (wⱼ − wᵢ)), M = Vᵀ·dA·V; equal eigenvalues have no dV"),
+    "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
     "eigvalsh": (eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
     "svd": (svd, "op svd", "as np.linalg.svd"),
     "svdvals": (svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),

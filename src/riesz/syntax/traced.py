@@ -186,7 +186,9 @@ class Traced:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if self.dtype.kind == "b":
-            raise refuse("a mask that depends on the numbers cannot select from a NumPy array: the result's length is not known; write np.where(mask, a, 0)")
+            raise refuse(
+                "a mask that depends on the numbers cannot select from a NumPy array: the result's length is not known; write np.where(mask, a, 0)"
+            )
         if self.dtype.kind != "f":
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         raise refuse(
@@ -457,7 +459,9 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     if named:
         if any([out is not None for out in named.get("out") or ()]):
             name = ufunc.__name__
-            raise refuse(f"np.{name} into an existing array (out=…, or a += b for a NumPy array a) is not possible while tracing; use the result: a = a + b")
+            raise refuse(
+                f"np.{name} into an existing array (out=…, or a += b for a NumPy array a) is not possible while tracing; use the result: a = a + b"
+            )
         if named.get("where", True) is not True:
             raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
         dtype = named.get("dtype")
@@ -487,7 +491,9 @@ def trace_of(*xs: Any) -> Trace:
 
 
 def _leaked(trace: Trace) -> TraceError:
-    return refuse(f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead")
+    return refuse(
+        f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
+    )
 
 
 def tidy(x: Any) -> Any:
@@ -660,5 +666,3 @@ def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
         return code
 
     return enter
-
-
