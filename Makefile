@@ -19,6 +19,7 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.demo
 	$(BIN)/python bench/calculus.py
+	$(BIN)/python bench/numpy_in.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from . import api
-from .errors import TraceError
+from .errors import TraceError, VectorError
 from .maps.linear_map import LinearMap, as_element
 from .spaces import Space, container
 from .syntax.functions import Function
@@ -162,7 +162,9 @@ class _FunctionSubject(_Subject):
         self.name = getattr(f, "name", None) or getattr(f, "__name__", type(f).__name__)
         moving = [i for i, a in enumerate(args) if any([_is_float(x) for x in flatten(a)[0]])]
         self.argnums = tuple(moving) if argnums is None else tuple([i % len(args) if -len(args) <= i < len(args) else i for i in argnums])
-        self.derivative = api.jacobian(f, self.argnums or None)(*args)
+        if not self.argnums:
+            raise VectorError(f"{self.name} has no argument to differentiate in: none of {len(args)} holds floats; write 2.0 instead of 2")
+        self.derivative = api.jacobian(f, self.argnums)(*args)
         names = _parameter_names(f, len(args))
         self.given: list[Any] = []
         self.trees: list[Any] = []

@@ -287,6 +287,32 @@ def test_empty_arrays_and_axes_of_length_one(c: Case, shapes: Any) -> None:
             assert abs(there - here) <= 1e-12 * max(1.0, abs(there)), "not an adjoint"
 
 
+def test_a_cast_is_linear_and_casts_back() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    y, back = rz.vjp(lambda x: (x * x).astype(np.float32) * 2.0, x)
+    assert y.dtype == np.float32
+    (turned,) = back(np.ones(3, np.float32))
+    assert turned.dtype == np.float64
+    np.testing.assert_array_equal(turned, 4.0 * x)
+    up = rz.grad(lambda x: np.sum(x.astype(np.float64) ** 2))(x.astype(np.float32))
+    assert up.dtype == np.float32
+    np.testing.assert_array_equal(up, 2.0 * x)
+
+
+@pytest.mark.parametrize("x", [0.0, -1.0])
+@pytest.mark.parametrize("f", [np.log, np.sqrt, np.reciprocal, lambda v: v**-1.5, lambda v: v**0.5, lambda v: 1.0 / v], ids=repr)
+def test_the_branch_not_taken_leaves_no_trace(f: Any, x: float) -> None:
+    at = np.array([x, 2.0])
+    g = lambda v: np.sum(np.where(v > 0, f(v), 3.0 * v) ** 2)  # noqa: E731
+    with np.errstate(all="ignore"):
+        gradient, hessian = rz.grad(g)(at), rz.hessian(g)(at).to_dense()
+        _, forward = rz.jvp(rz.grad(g), (at,), (np.array([1.0, 0.0]),))
+    np.testing.assert_allclose(gradient[0], 18.0 * x, rtol=1e-15)
+    np.testing.assert_allclose(hessian[0], [18.0, 0.0], rtol=1e-15)
+    np.testing.assert_allclose(forward[0] if isinstance(forward, tuple) else forward, [18.0, 0.0], rtol=1e-15)
+    assert np.isfinite(hessian).all()
+
+
 # -- the tables themselves --------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Python functions as programs: caches, trees, arguments, static values, closures, nesting, types."""
 
 import dataclasses
+import functools
 import threading
 from typing import NamedTuple
 
@@ -125,6 +126,21 @@ def test_methods_see_their_attributes():
     s.k = 5.0
     assert rz.grad(s.apply)(1.0) == 5.0 and g(1.0) == 5.0
     assert s.declared(2.0) == 10.0
+    s.k = 6.0
+    assert s.declared(2.0) == 12.0
+
+    class Callable:
+        k = 1.0
+
+        def __call__(self, x):
+            return self.k * x
+
+    c = Callable()
+    g = rz.grad(c)
+    assert g(1.0) == 1.0
+    c.k = 4.0
+    assert g(1.0) == 4.0
+    assert rz.grad(functools.partial(lambda a, x: a * x, 3.0))(1.0) == 3.0
 
 
 def test_many_kinds_of_arguments_do_not_pile_up():

@@ -476,7 +476,7 @@ ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logadd
 
 def _folded(rule: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
     """An associative ufunc over axes, halving the number of arguments at each step."""
-    y = lifted(x)
+    y: Any = lifted(x)
     gone = tuple(range(y.ndim)) if axis is None else tuple([a % y.ndim for a in (axis if isinstance(axis, tuple) else (axis,))])
     kept = [n for i, n in enumerate(y.shape) if i not in gone]
     y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
@@ -491,7 +491,8 @@ def _folded(rule: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
 
 def _accumulated(rule: Any, x: Any, axis: int = 0) -> Any:
     """An associative ufunc over all prefixes, doubling their length at each step."""
-    y = np.moveaxis(lifted(x), axis, 0)
+    y: Any = lifted(x)
+    y = np.moveaxis(y, axis, 0)
     shift = 1
     while shift < y.shape[0]:
         y = np.concatenate([y[:shift], rule(y[shift:], y[:-shift])])

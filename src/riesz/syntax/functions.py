@@ -9,7 +9,7 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -139,6 +139,11 @@ class Given:
             self.trees.append(tree)
         self.key = tuple(key)
 
+    @property
+    def statics(self) -> list[Any]:
+        """The leaves that are no arrays."""
+        return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
+
     def rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with other array leaves."""
         rest = iter(arrays)
@@ -195,7 +200,7 @@ class Function:
                 return record
         record = trace_function(self.function, given, self.name)
         if not record.captured:
-            self._records[given.key] = record, watch(self.function)
+            self._records[given.key] = record, watch(self.function, *given.statics)
             self._records.move_to_end(given.key)
             if len(self._records) > KEPT:
                 self._records.popitem(last=False)
@@ -225,6 +230,28 @@ def _stand_in(space: Space) -> Any:
 _MISSING = object()
 
 
+def _is_object(x: Any) -> bool:
+    """An object of a user's class, whose attributes a function may read."""
+    kind = cast(Any, type(x))
+    plain = isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ndarray))
+    return not plain and isinstance(getattr(x, "__dict__", None), dict) and kind.__module__.split(".")[0] not in _LIBRARIES
+
+
+class _Attributes:
+    """The attributes of an object that are values, its own and those of its class, as a mapping."""
+
+    __slots__ = ("names", "owner")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        shared = {k for kind in type(owner).__mro__[:-1] for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")}
+        self.names: list[str] = sorted({*vars(owner), *shared})
+
+    def get(self, name: str, default: Any) -> Any:
+        """What an attribute is now."""
+        return getattr(self.owner, name, default)
+
+
 class _Cells:
     """The closure of a function, as a mapping."""
 
@@ -241,27 +268,32 @@ class _Cells:
             return default
 
 
-def watch(function: Any) -> list[Any]:
-    """What a trace depends on besides arguments: closed-over names, globals the code mentions, defaults, attributes of `self`; by identity.
+def watch(*functions: Any) -> list[Any]:
+    """What a trace depends on besides arrays: closed-over names, globals the code mentions, defaults, attributes of objects; by identity.
 
     Functions found on the way are looked into as well, so that a helper's data counts too.
     """
     found: list[Any] = []
     seen: set[int] = set()
-    stack: list[Any] = [function]
+    stack: list[Any] = list(functions)
     while stack:
         f = stack.pop()
         if id(f) in seen or len(found) > 1000:
             continue
         seen.add(id(f))
         if isinstance(f, types.MethodType):
-            owner = f.__self__
-            stack.append(f.__func__)
-            if hasattr(owner, "__dict__") and not isinstance(owner, type):
-                found.extend([(owner.__dict__, k, v) for k, v in vars(owner).items()])
+            stack += [f.__func__, f.__self__]
+            continue
+        if isinstance(f, partial):
+            stack += [f.func, *f.args, *f.keywords.values()]
             continue
         if isinstance(f, Function):
             stack.append(f.function)
+            continue
+        if _is_object(f):
+            attributes = _Attributes(f)
+            found.extend([(attributes, k, getattr(f, k)) for k in attributes.names])
+            stack += [*vars(f).values(), getattr(type(f), "__call__", None)]
             continue
         if not isinstance(f, types.FunctionType) or (f.__module__ or "").split(".")[0] in _LIBRARIES:
             continue

@@ -511,7 +511,7 @@ def sylvester(a: Any, b: Any, q: Any) -> Traced:
 def real_part(x: Any, dtype: Any, name: str) -> Any:
     """A matrix that should be real."""
     if np.iscomplexobj(x):
-        if np.abs(x.imag).max(initial=0.0) > 1e-8 * np.abs(x).max(initial=0.0):
+        if np.abs(x.imag).max(initial=0.0) > np.sqrt(np.finfo(dtype).eps) * np.abs(x).max(initial=0.0):
             raise np.linalg.LinAlgError(f"{name} of this matrix is not real; riesz computes with real arrays")
         x = x.real
     return x.astype(dtype)

@@ -184,7 +184,7 @@ answers(np.linalg.trace, what="contraction", rule="trace of dx")(lambda x, /, *,
 
 
 @answers(np.diagonal, what="contraction with one label twice", rule="diagonal of dx")
-def diagonal(x: Traced, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
     """The diagonal of two axes, as a last axis."""
     if x.ndim < 2:
         raise ValueError("diagonal needs an array of at least two axes")
@@ -202,7 +202,7 @@ answers(np.linalg.diagonal, what="contraction with one label twice", rule="diago
 
 
 @answers(np.diag, what="contraction with one label twice, or its transpose", rule="diag of dx")
-def diag(x: Traced, k: int = 0) -> Traced:
+def diag(x: Any, k: int = 0) -> Any:
     """The diagonal of a matrix, or the diagonal matrix of a vector."""
     if x.ndim == 2:
         return diagonal(x, k)

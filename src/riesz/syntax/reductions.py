@@ -342,7 +342,7 @@ def gradient(f: Traced, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _slope(x: Traced, at: int, h: Any, edge_order: int) -> Any:
+def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
     n = x.shape[at]
     if n < edge_order + 1:
         raise ValueError("Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required.")

@@ -147,7 +147,7 @@ def _closest(name: str, known: Sequence[str]) -> str:
 def parse(text: str) -> Expression:
     """The function a text stands for.
 
-    >>> parse("x, y -> x ** 2 + sin(y)")(3.0, 0.0)
+    >>> parse("x, y -> x ** 2 + y")(3.0, 0.0)
     9.0
     >>> parse("x -> sine(x)")
     Traceback (most recent call last):
@@ -360,8 +360,8 @@ class _Reader:
         if name in FUNCTIONS:
             self.refuse(node, f"{name} is a function: write {name}(…)")
         known = [*self.parameters, *CONSTANTS]
-        guess = _closest(name, known)
-        self.refuse(node, f"unknown name {_short(name)}{guess}" + ("" if guess else f"; known here are {', '.join(known)} and functions such as sin(…)"))
+        guess = _closest(name, known) or f"; known here are {', '.join(known)} and functions such as sin(…)"
+        self.refuse(node, f"unknown name {_short(name)}{guess}")
 
     def _constant(self, node: ast.Constant) -> Known:
         value: Any = node.value

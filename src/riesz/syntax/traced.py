@@ -36,22 +36,21 @@ class Trace(Program):
         self.level = _level.get() + 1
         self.open = True
         self.captured: list[Traced] = []
+        self._places: dict[tuple[int, int], int] = {}  # captured arrays, by the level of their trace and their slot there
         self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
 
     def capture(self, x: Traced) -> int:
         """The input slot of an array of an outer trace."""
-        for i, known in enumerate(self.captured):
-            if known.trace is x.trace and known.slot == x.slot:
-                return self.captured_slots[i]
-        slot = self.input(x.shape)
-        self.captured.append(x)
-        self.captured_slots.append(slot)
-        return slot
+        key = (x.trace.level, x.slot)
+        if key not in self._places:
+            self._places[key] = self.input(x.shape)
+            self.captured.append(x)
+        return self._places[key]
 
     @property
     def captured_slots(self) -> list[int]:
         """The input slots of captured arrays."""
-        return self.__dict__.setdefault("_captured_slots", [])
+        return list(self._places.values())
 
     def converted(self, array: Any, dtype: Any) -> Any:
         """A constant array in another type, converted once."""

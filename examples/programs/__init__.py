@@ -1,0 +1,1 @@
+"""Programs written in plain NumPy, which riesz differentiates as they are. Each file runs by itself; `python examples/programs` runs them all."""
