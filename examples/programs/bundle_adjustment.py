@@ -1,7 +1,6 @@
 """Bundle adjustment in the form of ADBench: cameras, points and weights from observations of points by cameras, by Levenberg-Marquardt."""
 
 import numpy as np
-from scipy.sparse.linalg import lsmr
 
 import riesz as rz
 
@@ -40,7 +39,9 @@ def cost(cameras, X, weights, observations, features):
 
 def data(rng, n=4, m=20, p=50):
     """n cameras around m points, p observations with noise."""
-    cameras = np.concatenate([0.2 * rng.normal(size=(n, 3)), rng.normal(size=(n, 3)) - [0, 0, 8], np.full((n, 1), 300.0), np.full((n, 2), 50.0), 0.01 * rng.normal(size=(n, 2))], axis=1)
+    pose = np.concatenate([0.2 * rng.normal(size=(n, 3)), rng.normal(size=(n, 3)) - [0, 0, 8]], axis=1)
+    lens = np.concatenate([np.full((n, 1), 300.0), np.full((n, 2), 50.0), 0.01 * rng.normal(size=(n, 2))], axis=1)
+    cameras = np.concatenate([pose, lens], axis=1)
     X = rng.normal(size=(m, 3))
     observations = np.stack([rng.integers(n, size=p), np.arange(p) % m], axis=1)
     features = project(cameras[observations[:, 0]], X[observations[:, 1]]) + 0.5 * rng.normal(size=(p, 2))
@@ -48,17 +49,19 @@ def data(rng, n=4, m=20, p=50):
 
 
 def main():
-    """Levenberg-Marquardt: each step solves a least-squares problem with the derivative as an operator, never as a matrix."""
+    """Levenberg-Marquardt: each step solves with J*J and more of its diagonal."""
     *parameters, observations, features = data(np.random.default_rng(0))
     derivative = rz.jacobian(residuals, (0, 1, 2))
-    damping = 1.0
-    for i in range(8):
+    damping = 1e-2
+    for i in range(10):
         L = derivative(*parameters, observations, features)
         r = L.codomain.flatten(residuals(*parameters, observations, features))
+        J = L.to_dense()
         if i == 0:
-            print(f"J : {L.domain} ⊸ {L.codomain}, {np.mean(L.to_dense() != 0):.1%} of the matrix is not zero")
+            print(f"J : {L.domain} ⊸ {L.codomain}, {np.mean(J != 0):.1%} of the matrix is not zero")
         print(f"step {i}   cost {0.5 * r @ r:12.5f}   gradient {np.linalg.norm(L.T.matvec(r)):10.3e}   damping {damping:.0e}")
-        step = L.domain.unflatten(lsmr(L.as_operator(), -r, damp=np.sqrt(damping), atol=1e-12, btol=1e-12)[0])
+        normal = J.T @ J
+        step = L.domain.unflatten(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -J.T @ r))
         tried = [a + b for a, b in zip(parameters, step, strict=True)]
         better = cost(*tried, observations, features) < 0.5 * r @ r
         parameters, damping = (tried, damping / 10) if better else (parameters, damping * 10)

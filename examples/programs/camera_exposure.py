@@ -52,7 +52,7 @@ def main():
         matrix = J.to_dense()
         step = np.linalg.solve(2 * matrix.T @ matrix + 0.05 * np.eye(V.dim), V.flatten(slope))
         unknowns = tuple(a - b for a, b in zip(unknowns, V.unflatten(step), strict=True))
-    saturated = np.mean(photographs(*unknowns) >= 1.0)
+    saturated = np.mean(photographs(*unknowns) > 0.999999)
     print(f"{saturated:.0%} of the pixels are saturated: rows of the Jacobian that are zero, {np.mean(~matrix.any(axis=1)):.0%}")
 
 

@@ -46,13 +46,16 @@ def main():
     """One solve with the Hessian deblurs; the derivative in the width says how wrong it was."""
     rng = np.random.default_rng(0)
     _, kernel, blurred = data(rng, (32, 40))
-    zero = np.zeros_like(blurred)
-    slope, H = rz.grad(loss)(zero, kernel, blurred, 1e-3), rz.hessian(loss)(zero, kernel, blurred, 1e-3)
-    sharp = cg(H.as_operator(), -slope.ravel(), rtol=1e-10, maxiter=400)[0].reshape(blurred.shape)
-    print(f"loss {loss(zero, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {np.linalg.norm(rz.grad(loss)(sharp, kernel, blurred, 1e-3)):.1e}")
+    slope, H = rz.grad(loss)(blurred, kernel, blurred, 1e-3), rz.hessian(loss)(blurred, kernel, blurred, 1e-3)
+    step = cg(H.as_operator(), -slope.ravel(), rtol=1e-10, maxiter=400)[0].reshape(blurred.shape)
+    sharp = blurred + step
+    left = np.linalg.norm(rz.grad(loss)(sharp, kernel, blurred, 1e-3))
+    print(
+        f"loss {loss(blurred, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {np.linalg.norm(slope):.1e} → {left:.1e}"
+    )
     for width in (0.8, 1.0, 1.2):
         print(f"width {width}: d loss / d ln width = {rz.grad(blind_loss, 1)(sharp, np.log(width), blurred, 1e-3):9.5f}")
-    print("\nthe derivative of the blur:", rz.jacobian(blur)(zero, kernel), sep="\n")
+    print("\nthe derivative of the blur:", rz.jacobian(blur)(blurred, kernel), sep="\n")
 
 
 if __name__ == "__main__":

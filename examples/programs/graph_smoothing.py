@@ -53,7 +53,10 @@ def main():
         if np.linalg.norm(slope) < 1e-10:
             break
         H = rz.hessian(robust_energy)(x, edges, weights, measured)
-        x = x + cg(H.as_operator(), -slope.ravel(), rtol=1e-6)[0].reshape(x.shape)
+        step, length = cg(H.as_operator(), -slope.ravel(), rtol=1e-6)[0].reshape(x.shape), 1.0
+        while robust_energy(x + length * step, edges, weights, measured) > value and length > 1e-6:
+            length /= 2
+        x = x + length * step
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def data(rng, n=10, steps=6):
 
 
 def main():
-    """Gauss-Newton for the conductivity."""
+    """Levenberg-Marquardt for the conductivity."""
     rng = np.random.default_rng(0)
     n, steps = 24, 40
     x = np.linspace(0, 1, n)
@@ -50,11 +50,14 @@ def main():
     truth = -2.0 + np.sin(5 * x)
     observed = simulate(truth, u0, steps, 0.02, 0.1)[:, sensors]
     log_k = np.full(n, -2.0) + 0.01 * rng.normal(size=n)
-    for i in range(9):
+    damping = 1e-2
+    for i in range(12):
         value, slope = rz.value_and_grad(misfit)(log_k, u0, observed, sensors, smoothness=1e-9)
-        print(f"step {i}   misfit {value:.3e}   gradient {np.linalg.norm(slope):.2e}   error of ln k {np.max(np.abs(log_k - truth)):.4f}")
+        print(f"step {i:2d}   misfit {value:.3e}   gradient {np.linalg.norm(slope):.2e}   error of ln k {np.max(np.abs(log_k - truth)):.4f}")
         J = rz.jacobian(lambda q: simulate(q, u0, steps, 0.02, 0.1)[:, sensors])(log_k).to_dense()
-        log_k = log_k - np.linalg.solve(2 * J.T @ J + 1e-7 * np.eye(n), slope)
+        tried = log_k - np.linalg.solve(2 * J.T @ J + damping * np.eye(n), slope)
+        better = misfit(tried, u0, observed, sensors, smoothness=1e-9) < value
+        log_k, damping = (tried, damping / 10) if better else (log_k, damping * 10)
 
 
 if __name__ == "__main__":

@@ -47,15 +47,16 @@ def data(rng, n=5):
 
 
 def main():
-    """Damped least squares: dq = J* (J J* + λ)⁻¹ e, the smallest change of the angles that helps."""
+    """Damped least squares: dq = J* (J J* + λ)⁻¹ e, the smallest change of the angles that helps, towards a target at most 0.7 away."""
     angles, lengths, target = data(np.random.default_rng(4))
-    for i in range(8):
+    for i in range(12):
         error = target - hand(angles, lengths)
-        print(f"step {i}   the hand is {np.linalg.norm(error):.2e} away, cost {cost(angles, lengths, target):.5f}")
+        print(f"step {i:2d}   the hand is {np.linalg.norm(error):.2e} away, cost {cost(angles, lengths, target):.5f}")
         J = rz.jacobian(hand)(angles, lengths)
         if i == 0:
             print(f"         J : {J.domain} ⊸ {J.codomain}, singular values {np.array2string(np.linalg.svd(J.to_dense())[1], precision=3)}")
-        angles = angles + J.H(np.linalg.solve((J @ J.H).to_dense() + 1e-6 * np.eye(3), error))
+        aim = error * min(1.0, 0.7 / np.linalg.norm(error))
+        angles = angles + J.H(np.linalg.solve((J @ J.H).to_dense() + 1e-3 * np.eye(3), aim))
 
 
 if __name__ == "__main__":

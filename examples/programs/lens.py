@@ -48,13 +48,23 @@ def data(rng, rays=20):
 
 
 def main():
-    """The smallest spot, in curvatures and the place of the screen."""
+    """The curvatures with the smallest spot, by a trust region with the exact Hessian."""
     curvatures, thicknesses, indices, origin, direction = data(np.random.default_rng(0), rays=200)
-    both = rz.value_and_grad(lambda c: 1e4 * spot(c, thicknesses, indices, origin, direction))
-    found = minimize(both, curvatures, jac=True, method="BFGS", options={"gtol": 1e-8})
-    print(f"spot radius {np.sqrt(both(curvatures)[0]) / 100:.5f} → {np.sqrt(found.fun) / 100:.5f} in {found.nit} iterations")
+    rest = (thicknesses, indices, origin, direction)
+    both, second = rz.value_and_grad(spot), rz.hessian(spot)
+    found = minimize(
+        lambda c: both(c, *rest),
+        curvatures,
+        jac=True,
+        hess=lambda c: second(c, *rest).to_dense(),
+        method="trust-exact",
+        options={"initial_trust_radius": 0.01},
+    )
+    print(
+        f"spot radius {np.sqrt(spot(curvatures, *rest)):.5f} → {np.sqrt(found.fun):.5f} in {found.nit} iterations, gradient {np.linalg.norm(found.jac):.1e}"
+    )
     print(f"curvatures {np.array2string(curvatures, precision=4)} → {np.array2string(found.x, precision=4)}")
-    S = rz.hessian(spot, (0, 1))(found.x, thicknesses, indices, origin, direction)
+    S = rz.hessian(spot, (0, 1))(found.x, *rest)
     print(f"tolerances: curvature of the spot in (curvatures, thicknesses) {np.array2string(np.diag(S.to_dense()), precision=4)}")
 
 

@@ -68,11 +68,11 @@ def main():
     params, text = data(rng, time=20, batch=8, size=12)
     V = rz.space_of(params)
     train = rz.value_and_grad(loss_looped)
-    velocity = V.zeros()
-    for t in range(151):
+    velocity = V.zero()
+    for t in range(121):
         value, slope = train(params, text)
         velocity = V.add(V.scale(0.9, velocity), slope)
-        params = V.sub(params, V.scale(0.1, velocity))
+        params = V.add(params, V.scale(-0.1, velocity))
         if t % 30 == 0:
             print(f"step {t:4d}   {value:.4f} nats per character   |gradient| {np.sqrt(V.inner(slope, slope)):.4f}")
     a, b = V.flatten(rz.grad(loss)(params, text)), V.flatten(rz.grad(loss_looped)(params, text))

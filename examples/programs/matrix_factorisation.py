@@ -1,4 +1,4 @@
-"""Matrix completion: A ≈ U Vᵀ on the entries that were observed, by Newton's method with conjugate gradients."""
+"""Matrix completion: A ≈ U Vᵀ on the entries that were observed, by Levenberg-Marquardt with conjugate gradients."""
 
 import numpy as np
 from scipy.sparse.linalg import cg
@@ -24,19 +24,23 @@ def data(rng, m=12, n=9, rank=2, observed=0.6):
 
 
 def main():
-    """Gauss-Newton: conjugate gradients on J*J + damping, which is never formed."""
+    """Levenberg-Marquardt: conjugate gradients on J*J + damping, which is never formed."""
     rng = np.random.default_rng(0)
-    U, V, A, mask = data(rng, m=40, n=30, rank=3)
+    _, _, A, mask = data(rng, m=40, n=30, rank=3)
+    left, s, right = np.linalg.svd(mask * A)
+    U, V = left[:, :3] * np.sqrt(s[:3]), right[:3].T * np.sqrt(s[:3])
     J = rz.jacobian(residual, (0, 1))
-    for i in range(15):
+    damping = 10.0
+    for i in range(17):
         value, slope = rz.value_and_grad(loss, (0, 1))(U, V, A, mask)
         L = J(U, V, A, mask)
         g = L.domain.flatten(slope)
-        if i % 2 == 0:
+        if i % 4 == 0:
             print(f"step {i:2d}   loss {value:12.6f}   gradient {np.linalg.norm(g):.2e}")
-        normal = 2 * (L.H @ L) + (0.1 * np.sqrt(value)) * rz.LinearMap.of(rz.id(L.domain))
+        normal = 2 * (L.H @ L) + damping * rz.LinearMap.of(rz.id(L.domain))
         dU, dV = L.domain.unflatten(cg(normal.as_operator(), -g, rtol=1e-8)[0])
-        U, V = U + dU, V + dV
+        better = loss(U + dU, V + dV, A, mask) < value
+        U, V, damping = (U + dU, V + dV, damping / 3) if better else (U, V, damping * 5)
     unseen = np.linalg.norm((1 - mask) * (A - U @ V.T)) / np.linalg.norm((1 - mask) * A)
     print(f"relative error on the {np.sum(mask == 0):.0f} entries that were never seen: {unseen:.1e}")
     print("\nthe derivative of the residual:", L, sep="\n")

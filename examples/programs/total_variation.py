@@ -21,7 +21,9 @@ def loss(image, noisy, weight=0.1):
 def anisotropic_loss(image, noisy, weight=0.1):
     """The same with |differences| along each axis, not rounded: differentiable only where no neighbours are equal."""
     padded = np.pad(image, 1, mode="edge")
-    return 0.5 * np.linalg.norm(image - noisy) ** 2 + weight * (np.abs(padded[1:, :] - padded[:-1, :]).sum() + np.abs(padded[:, 1:] - padded[:, :-1]).sum())
+    return 0.5 * np.linalg.norm(image - noisy) ** 2 + weight * (
+        np.abs(padded[1:, :] - padded[:-1, :]).sum() + np.abs(padded[:, 1:] - padded[:, :-1]).sum()
+    )
 
 
 def data(rng, n=8):

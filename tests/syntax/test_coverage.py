@@ -248,8 +248,7 @@ def test_single_precision_stays(c: Case) -> None:
         values, back = rz.vjp(floats(c, np), *xs)
         assert types(list(values)) == types([wanted[i] for i in moving(c)])
         turned = back(tuple([np.asarray(a, np.asarray(y).dtype)[()] for a, y in zip(cotangents(c), values, strict=True)]))
-        for x, d in zip(xs, turned, strict=True):
-            assert types([d]) == types([x]) or not np.any(d)
+        assert types(turned) == types(xs)
         agree(turned, answer(c).gradient, c, "vjp", 2e-3)
         gradient = rz.grad(functional(c), tuple(range(len(xs))))(*xs)
         assert types(gradient) == types(xs)

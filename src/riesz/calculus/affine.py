@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import TraceError
+from ..errors import LinearityError, TraceError
 from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Take
 from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
 from ..programs.blocks import Block
@@ -21,7 +21,7 @@ from ..programs.program import INPUT, Constant, Program
 from ..relations import Gather, freeze
 from ..sets import Seg
 from ..spaces import real_index
-from ..terms.primitives import UNKNOWN
+from ..terms.primitives import UNKNOWN, divide, reciprocal
 
 
 class Pair:
@@ -171,8 +171,25 @@ class Affine:
                 if not moving[a] and a not in lifted:
                     lifted[a] = self.lift(base[a])
             slots = [place[a] if moving[a] else lifted[a] for a in given]
-            place[slot] = self.tape.scale(op, slots[0]) if type(op) is float else self.tape.step(op, slots)
+            if type(op) is Select or type(op) is Elementwise:
+                place[slot] = self._plainly_linear(op, [None if moving[a] else base[a] for a in given], slots, program.shapes[slot])
+            else:
+                place[slot] = self.tape.scale(op, slots[0]) if type(op) is float else self.tape.step(op, slots)
         return [place[s] for s in program.outputs]
+
+    def _plainly_linear(self, op: Any, fixed: list[Any], slots: list[int], shape: tuple[int, ...]) -> int:
+        """What a rule may do with a differential besides linear steps: choose by something fixed, divide by something fixed."""
+        if type(op) is Select and fixed[0] is not None:
+            wires: list[int] = []
+            for i, condition in ((1, fixed[0]), (2, None)):
+                if fixed[i] is None:
+                    wires.append(self._times(self.base.step(NOT, (fixed[0],)) if condition is None else condition, slots[i], (0,)))
+            wire = self._sum(wires)
+            return wire if self.tape.shape(wire) == shape else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
+        if type(op) is Elementwise and op.primitive is divide and fixed[0] is None and fixed[1] is not None:
+            return self._times(self.base.step(reciprocal.op, (fixed[1],)), slots[0], ())
+        name = op.primitive.name if type(op) is Elementwise else op.title
+        raise LinearityError(f"a derivative must be linear in the differentials; this one uses {name} of one")
 
     def _declared(self, op: Declared, values: list[Any], args: Sequence[Pair]) -> dict[int, Any]:
         """A declared function is linear in each of its arguments: one summand per argument that moves."""

@@ -41,7 +41,7 @@ def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None
     if isinstance(op, Contraction) and live > 1:
         raise LinearityError(f"not a linear map: a product of {live} factors that depend on the input")
     if isinstance(op, (Discrete, Select)) or (isinstance(op, Ruled) and (op.smooth.transpose is None or live > 1)):
-        raise LinearityError(f"not a linear map: {op} of an argument that depends on the input")
+        raise LinearityError(f"not a linear map: {op.title} of an argument that depends on the input")
     if isinstance(op, Declared):
         legs = [where for _, where in op.leg_slices() if any([moving[a] for a in args[where]])]
         if len(legs) > 1:

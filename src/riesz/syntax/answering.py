@@ -18,6 +18,7 @@ import numpy as np
 
 from .complexes import COMPLEX
 from .elementwise import full
+from .watching import reached
 from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
 
 _lock = RLock()
@@ -69,25 +70,23 @@ def _table() -> dict[Any, Any]:
 
 
 def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
-    """Where traced code looks these functions up: the modules, and the globals of the function."""
+    """Where traced code looks these functions up: the modules, and the globals of the function and of those it calls."""
     found: list[tuple[dict[str, Any], str, Any]] = []
     for original in table:
         for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg"), sys.modules.get("scipy.fft")):
             if module is not None and vars(module).get(original.__name__) is original:
                 found.append((vars(module), original.__name__, original))
-    inner = getattr(function, "__func__", function)
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    if isinstance(inner, types.FunctionType):
-        for name, value in inner.__globals__.items():
+    homes = {id(f.__globals__): f.__globals__ for f in reached(function) if isinstance(f, types.FunctionType)}
+    for names in homes.values():
+        for name, value in names.items():
             if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type) and value in table:
-                found.append((inner.__globals__, name, value))
+                found.append((names, name, value))
     return found
 
 
 @contextmanager
-def answering(function: Any) -> Generator[None]:
-    """For the time of a trace."""
+def answering(function: Any) -> Generator[Any]:
+    """For the time of a trace; gives the function, or the version of it that answers."""
     global _depth
     with _lock:
         _depth += 1
@@ -96,7 +95,7 @@ def answering(function: Any) -> Generator[None]:
             _changed.append((names, name, value))
             names[name] = table[value]
     try:
-        yield
+        yield table.get(function, function) if getattr(function, "__hash__", None) is not None else function
     finally:
         with _lock:
             _depth -= 1

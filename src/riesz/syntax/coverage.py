@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 
+from .scipy_names import counterparts
+from .special import enter
 from .traced import FUNCTIONS, NOTES, UFUNCS
 
 HEAD = """# What is supported
@@ -31,11 +34,12 @@ def name_of(function: Any) -> str:
 
 def rows() -> list[tuple[str, str, str]]:
     """(function, what it becomes, derivative rule), sorted by name."""
-    from .scipy_names import everything
-
-    known = {**NOTES, **everything()}
-    found = {name_of(f) if not isinstance(f, str) else f: note for f, note in known.items()}
-    return [(name, *note) for name, note in sorted(found.items(), key=lambda row: (row[0].count("."), row[0]))]
+    for module in ("scipy.special", "scipy.linalg", "scipy.fft"):
+        importlib.import_module(module)
+    counterparts()
+    enter()
+    found = {name_of(f): note for f, note in NOTES.items()}
+    return [(name, found[name][0], found[name][1]) for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))]
 
 
 def table() -> str:
@@ -46,8 +50,8 @@ def table() -> str:
 
 
 def unnoted() -> list[Any]:
-    """Functions that are answered without a line in the table: none."""
-    return [f for f in (*UFUNCS, *FUNCTIONS) if f not in NOTES]
+    """Public functions that are answered without a line in the table: none."""
+    return [f for f in (*UFUNCS, *FUNCTIONS) if f not in NOTES and not f.__name__.startswith("_")]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..stackless import quiet
 from ..vectors import dense
 from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
+from .watching import MISSING, watch
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 
 KEPT = 128
@@ -194,7 +195,7 @@ class Function:
         if known is not None:
             record, watched = known
             for holder, name, value in watched:
-                if holder.get(name, _MISSING) is not value:
+                if holder.get(name, MISSING) is not value:
                     break
             else:
                 return record
@@ -227,102 +228,6 @@ def _stand_in(space: Space) -> Any:
     return build(space.code, [np.broadcast_to(0.0, leaf.shape) if leaf.shape else 0.0 for leaf in space.leaves], lambda branch, parts: branch.make(parts))
 
 
-_MISSING = object()
-
-
-def _is_object(x: Any) -> bool:
-    """An object of a user's class, whose attributes a function may read."""
-    kind = cast(Any, type(x))
-    plain = isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ndarray))
-    return not plain and isinstance(getattr(x, "__dict__", None), dict) and kind.__module__.split(".")[0] not in _LIBRARIES
-
-
-class _Attributes:
-    """The attributes of an object that are values, its own and those of its class, as a mapping."""
-
-    __slots__ = ("names", "owner")
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-        shared = {k for kind in type(owner).__mro__[:-1] for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")}
-        self.names: list[str] = sorted({*vars(owner), *shared})
-
-    def get(self, name: str, default: Any) -> Any:
-        """What an attribute is now."""
-        return getattr(self.owner, name, default)
-
-
-class _Cells:
-    """The closure of a function, as a mapping."""
-
-    __slots__ = ("cells",)
-
-    def __init__(self, cells: dict[str, Any]) -> None:
-        self.cells = cells
-
-    def get(self, name: str, default: Any) -> Any:
-        """What a closed-over name means now."""
-        try:
-            return self.cells[name].cell_contents
-        except ValueError:
-            return default
-
-
-def watch(*functions: Any) -> list[Any]:
-    """What a trace depends on besides arrays: closed-over names, globals the code mentions, defaults, attributes of objects; by identity.
-
-    Functions found on the way are looked into as well, so that a helper's data counts too.
-    """
-    found: list[Any] = []
-    seen: set[int] = set()
-    stack: list[Any] = list(functions)
-    while stack:
-        f = stack.pop()
-        if id(f) in seen or len(found) > 1000:
-            continue
-        seen.add(id(f))
-        if isinstance(f, types.MethodType):
-            stack += [f.__func__, f.__self__]
-            continue
-        if isinstance(f, partial):
-            stack += [f.func, *f.args, *f.keywords.values()]
-            continue
-        if isinstance(f, Function):
-            stack.append(f.function)
-            continue
-        if _is_object(f):
-            attributes = _Attributes(f)
-            found.extend([(attributes, k, getattr(f, k)) for k in attributes.names])
-            stack += [*vars(f).values(), getattr(type(f), "__call__", None)]
-            continue
-        if not isinstance(f, types.FunctionType) or (f.__module__ or "").split(".")[0] in _LIBRARIES:
-            continue
-        inside: list[tuple[Any, str, Any]] = []
-        if f.__closure__:
-            cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
-            inside.extend([(cells, k, cells.get(k, _MISSING)) for k in f.__code__.co_freevars])
-        for code in _codes(f.__code__):
-            inside.extend([(f.__globals__, k, f.__globals__.get(k, _MISSING)) for k in code.co_names if k in f.__globals__])
-        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-            stack.append(default)
-        for holder, name, value in inside:
-            if not isinstance(value, types.ModuleType):
-                found.append((holder, name, value))
-                stack.append(value)
-    return found
-
-
-_LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
-
-
-def _codes(code: types.CodeType) -> list[types.CodeType]:
-    """The code of a function and of those written inside it."""
-    found = [code]
-    for c in found:
-        found.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
-    return found
-
-
 @quiet
 def trace_function(function: Callable[..., Any], given: Given, name: str) -> Record:
     """Run a function on traced arrays."""
@@ -330,9 +235,9 @@ def trace_function(function: Callable[..., Any], given: Given, name: str) -> Rec
         slots = [trace.input(a.shape) for a in given.avals]
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         args, kwargs = given.rebuilt(traced)
-        with answering(function):
+        with answering(function) as version:
             try:
-                result = function(*args, **kwargs)
+                result = version(*args, **kwargs)
             except ValueError as problem:  # out[0] = x: NumPy hides why x is no number behind an error of its own
                 if isinstance(problem.__cause__, TraceError):
                     raise problem.__cause__ from None

@@ -347,7 +347,8 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
     if n < edge_order + 1:
         raise ValueError("Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required.")
     # The stencil is NumPy's: its weights are the gradient of the coordinate vectors, one row per point.
-    weights = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order).astype(x.dtype)
+    weights: Any = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order)
+    weights = weights.astype(x.dtype)
     if n <= 3:
         return moveaxis(np.tensordot(weights, x, ([1], [at])), 0, at)
     rows = [np.nonzero(weights[i])[0] for i in (0, n - 1)]

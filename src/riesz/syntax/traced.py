@@ -6,10 +6,7 @@ the rules in the other files of this room say which steps that is. Promotion of 
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from typing import Any, cast
 
 import numpy as np
@@ -17,79 +14,14 @@ import numpy as np
 from ..errors import TraceError
 from ..opaque import Discrete
 from ..ops import Cast
-from ..programs.program import Program
+from .tracing import Trace as Trace
+from .tracing import current_level as current_level
+from .tracing import leaked, refuse
 
 Shape = tuple[int, ...]
 FLOAT = np.dtype(float)
 INT = np.dtype(np.intp)
 BOOL = np.dtype(bool)
-
-_level: ContextVar[int] = ContextVar("level", default=0)
-
-
-class Trace(Program):
-    """A program being written from Python code. Arrays of an outer trace that turn up inside are captured: inputs of their own."""
-
-    def __init__(self, name: str = "f") -> None:
-        super().__init__()
-        self.name = name
-        self.level = _level.get() + 1
-        self.open = True
-        self.captured: list[Traced] = []
-        self._places: dict[tuple[int, int], int] = {}  # captured arrays, by the level of their trace and their slot there
-        self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
-
-    def capture(self, x: Traced) -> int:
-        """The input slot of an array of an outer trace."""
-        key = (x.trace.level, x.slot)
-        if key not in self._places:
-            self._places[key] = self.input(x.shape)
-            self.captured.append(x)
-        return self._places[key]
-
-    @property
-    def captured_slots(self) -> list[int]:
-        """The input slots of captured arrays."""
-        return list(self._places.values())
-
-    def converted(self, array: Any, dtype: Any) -> Any:
-        """A constant array in another type, converted once."""
-        key = (id(array), dtype)
-        if key not in self._copies:
-            self._copies[key] = (array, array.astype(dtype))
-        return self._copies[key][1]
-
-    def __enter__(self) -> Trace:
-        self._token = _level.set(self.level)
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        _level.reset(self._token)
-        self.open = False
-
-
-def current_level() -> int:
-    """How many traces are being written, one inside the other."""
-    return _level.get()
-
-
-def user_line() -> str:
-    """Where the user's code is, for error messages."""
-    here = os.path.dirname(os.path.dirname(__file__))
-    numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((here, numpy_home, "<")) and scipy_home not in file:
-            break
-        frame = frame.f_back
-    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
-
-
-def refuse(message: str) -> TraceError:
-    """An error that names the user's line."""
-    return TraceError(message + user_line())
-
 
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -192,8 +124,8 @@ class Traced:
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
-            "To build an array of traced numbers write np.stack([…]) or np.concatenate; functions that convert their arguments "
-            "(scipy.special.logsumexp, scipy.linalg.*, …) have counterparts in riesz.scipy"
+            "To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that converts its arguments "
+            "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
 
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
@@ -326,7 +258,7 @@ class Traced:
     def _no_number(self, kind: str) -> TraceError:
         return refuse(
             f"{kind}() needs a number, but this is a traced {'number' if not self.shape else f'array of shape {self.shape}'}; "
-            f"leave {kind}() out, write np.sin(x) for math.sin(x), and build arrays of traced numbers with np.stack instead of writing into an existing array"
+            f"leave {kind}() out, write np.sin(x) for math.sin(x); to build an array of traced numbers use np.stack, not out[i] = x"
         )
 
     def __float__(self) -> float:
@@ -485,14 +417,8 @@ def trace_of(*xs: Any) -> Trace:
     if found is None:
         raise AssertionError("no traced argument")
     if not found.open:
-        raise _leaked(found)
+        raise leaked(found)
     return found
-
-
-def _leaked(trace: Trace) -> TraceError:
-    return refuse(
-        f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
-    )
 
 
 def tidy(x: Any) -> Any:
@@ -582,7 +508,7 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
 
 def _outer(trace: Trace, x: Traced) -> int:
     if not x.trace.open:
-        raise _leaked(x.trace)
+        raise leaked(x.trace)
     if x.trace.level > trace.level:
         raise refuse(f"a traced array of an inner function, {x.trace.name}, is used outside it; return it instead")
     return trace.capture(x)

@@ -1,0 +1,89 @@
+"""The trace: a program being written while Python code runs, and errors that name the line of that code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import TraceError
+from ..programs.program import Program
+
+if TYPE_CHECKING:
+    from .traced import Traced
+
+_level: ContextVar[int] = ContextVar("level", default=0)
+
+
+class Trace(Program):
+    """A program being written from Python code. Arrays of an outer trace that turn up inside are captured: inputs of their own."""
+
+    def __init__(self, name: str = "f") -> None:
+        super().__init__()
+        self.name = name
+        self.level = _level.get() + 1
+        self.open = True
+        self.captured: list[Traced] = []
+        self._places: dict[tuple[int, int], int] = {}  # captured arrays, by the level of their trace and their slot there
+        self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
+
+    def capture(self, x: Traced) -> int:
+        """The input slot of an array of an outer trace."""
+        key = (x.trace.level, x.slot)
+        if key not in self._places:
+            self._places[key] = self.input(x.shape)
+            self.captured.append(x)
+        return self._places[key]
+
+    @property
+    def captured_slots(self) -> list[int]:
+        """The input slots of captured arrays."""
+        return list(self._places.values())
+
+    def converted(self, array: Any, dtype: Any) -> Any:
+        """A constant array in another type, converted once."""
+        key = (id(array), dtype)
+        if key not in self._copies:
+            self._copies[key] = (array, array.astype(dtype))
+        return self._copies[key][1]
+
+    def __enter__(self) -> Trace:
+        self._token = _level.set(self.level)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _level.reset(self._token)
+        self.open = False
+
+
+def current_level() -> int:
+    """How many traces are being written, one inside the other."""
+    return _level.get()
+
+
+def user_line() -> str:
+    """Where the user's code is, for error messages."""
+    here = os.path.dirname(os.path.dirname(__file__))
+    numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((here, numpy_home, "<")) and scipy_home not in file:
+            break
+        frame = frame.f_back
+    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
+
+
+def refuse(message: str) -> TraceError:
+    """An error that names the user's line."""
+    return TraceError(message + user_line())
+
+
+def leaked(trace: Trace) -> TraceError:
+    """The error of an array that outlived its trace."""
+    return refuse(
+        f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
+    )
