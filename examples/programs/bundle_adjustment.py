@@ -50,7 +50,7 @@ def data(rng, n=4, m=20, p=50):
 
 def main():
     """Levenberg-Marquardt: each step solves with J*J and more of its diagonal."""
-    *parameters, observations, features = data(np.random.default_rng(0))
+    *parameters, observations, features = data(np.random.default_rng(0), n=6, m=20, p=120)
     derivative = rz.jacobian(residuals, (0, 1, 2))
     damping = 1e-2
     for i in range(10):

@@ -22,13 +22,13 @@ def data(rng, n=6):
 
 def main():
     """Relaxes seven atoms and looks at how they vibrate."""
-    (x,) = data(np.random.default_rng(2), n=7)
+    (x,) = data(np.random.default_rng(5), n=7)
     both = rz.value_and_grad(lambda v: energy(v.reshape(-1, 3)))
     found = minimize(both, x.ravel(), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500})
     x = found.x.reshape(-1, 3)
     forces = -rz.grad(energy)(x)
     modes = np.linalg.eigvalsh(rz.hessian(energy)(x).to_dense())
-    print(f"energy {both(data(np.random.default_rng(2), n=7)[0].ravel())[0]:.4f} → {found.fun:.6f} (the best of seven atoms has −16.505384)")
+    print(f"energy {both(data(np.random.default_rng(5), n=7)[0].ravel())[0]:.4f} → {found.fun:.6f} (the best of seven atoms has −16.505384)")
     print(f"largest force {np.max(np.abs(forces)):.1e}; they sum to {np.max(np.abs(forces.sum(axis=0))):.1e}")
     print(f"{np.sum(np.abs(modes) < 1e-5)} modes cost nothing: 3 shifts and 3 rotations; the others {np.array2string(modes[6:], precision=1)}")
 

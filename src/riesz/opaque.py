@@ -205,6 +205,7 @@ class Smooth:
         differential: Callable[..., Any],
         transpose: Callable[..., Op] | None = None,
         batched: bool = True,
+        ours: bool = True,
     ) -> None:
         self.name = name
         self.array = array
@@ -212,6 +213,23 @@ class Smooth:
         self.differential = differential
         self.transpose = transpose
         self.batched = batched  # whether the array code accepts leading axes
+        if ours:
+            if name in _smooth:
+                raise AssertionError(f"two functions are called {name}")
+            _smooth[name] = self
+
+    def __reduce__(self) -> Any:
+        if _smooth.get(self.name) is not self:
+            raise TypeError(f"{self.name} cannot be pickled: its derivative was given by code of your own")
+        return _known, (self.name,)
+
+
+_smooth: dict[str, Smooth] = {}
+"""Our own functions with a differential, by name: pickled by it."""
+
+
+def _known(name: str) -> Smooth:
+    return _smooth[name]
 
 
 class Ruled(Multilinear):

@@ -82,7 +82,7 @@ class CustomDerivative:
                 return tuple(flatten(self.function(*_arguments(given, xs)))[0])
 
         shapes = tuple([a.shape for a in avals])
-        smooth = Smooth(self.name, array, lambda *given: shapes, self._differential(given, tree), batched=False)
+        smooth = Smooth(self.name, array, lambda *given: shapes, self._differential(given, tree), batched=False, ours=False)
         return Ruled(smooth), avals, tree
 
     def _differential(self, given: Given, tree: Tree) -> Callable[..., Any]:
@@ -137,8 +137,8 @@ class CustomDerivative:
             raise TraceError(f"the adjoint of {self.name} was given as code of its own, so it has no further derivative; leave it out to have it derived")
 
         shape = self._ops_shape(given, tree)
-        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown)
-        forth = Smooth(f"{self.name}'", lambda *v: forward(*v)[0], lambda *shapes: shape, second, lambda k: Ruled(back))
+        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown, ours=False)
+        forth = Smooth(f"{self.name}'", lambda *v: forward(*v)[0], lambda *shapes: shape, second, lambda k: Ruled(back), ours=False)
         back.transpose = lambda k: Ruled(forth)
         trace = trace_of(d, *xs)
         slots = [slot_of(trace, x, x.dtype) for x in (*xs, d)]

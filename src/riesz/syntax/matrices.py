@@ -303,7 +303,7 @@ def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any) -> Any:
     return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
 
 
-EIGH_PAIR = Smooth("eigh", _pairs, lambda a, b: (a[:-1], a), _eigh_pair_differential)
+EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b: (a[:-1], a), _eigh_pair_differential)
 
 
 def eigh_pair(a: Any, b: Any, lower: bool = True) -> tuple[Traced, ...]:
