@@ -51,7 +51,7 @@ def main():
     sharp = blurred + step
     left = np.linalg.norm(rz.grad(loss)(sharp, kernel, blurred, 1e-3))
     print(
-        f"loss {loss(blurred, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {np.linalg.norm(slope):.1e} → {left:.1e}"
+        f"loss {loss(blurred, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {left:.1e}"
     )
     for width in (0.8, 1.0, 1.2):
         print(f"width {width}: d loss / d ln width = {rz.grad(blind_loss, 1)(sharp, np.log(width), blurred, 1e-3):9.5f}")

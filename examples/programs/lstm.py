@@ -50,7 +50,7 @@ def loss_looped(params, text):
     return cross_entropy(logits, text[1:])
 
 
-def data(rng, alphabet=6, size=5, time=8, batch=3, layers=2):
+def data(rng, alphabet=6, size=5, time=5, batch=3, layers=2):
     """Random weights, and texts in which the next letter is likely the next of the alphabet."""
     params = {
         "embedding": 0.5 * rng.normal(size=(alphabet, size)),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -65,7 +63,9 @@ def _callable(f: Any) -> Any:
     if isinstance(f, str):
         return function(f)
     if not callable(f):
-        raise SpaceError(f"expected a function: a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x -> sin(x)'; got {f!r}")
+        raise SpaceError(
+            f"expected a function: a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x -> sin(x)'; got {f!r}"
+        )
     return f
 
 
@@ -126,9 +126,7 @@ def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: 
     return y, L.H
 
 
-def value_and_grad(
-    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None
-) -> Callable[..., Any]:
+def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
     """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component."""
     f = f if isinstance(f, Arrow) else _callable(f)
 

@@ -31,18 +31,18 @@ ROWS = [
     (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0, 0.0),
     (lambda x: np.where(x > 0, np.log(x), x), 0.0, 1.0),
     (lambda x: np.where(x == 0, 1.0, np.sin(x) / x), 0.0, 0.0),
-    (lambda x: np.where(x > 0, x ** 0.5, 0.0) * 3.0, -1.0, 0.0),
+    (lambda x: np.where(x > 0, x**0.5, 0.0) * 3.0, -1.0, 0.0),
     (lambda x: np.sum(np.where(x > 0, 1.0 / x, 2.0 * x)), np.array([0.0, 2.0]), [2.0, -0.25]),
     (lambda x: np.select([x > 1, x > 0], [np.log(x - 1), x * 2], -x), 0.5, 2.0),
     (lambda x: np.piecewise(x, [x > 0], [np.sqrt, lambda t: t * 5.0]), -1.0, 5.0),
     (lambda x: np.sort(x)[0] + 2 * np.sort(x)[1], np.array([1.0, 1.0]), [1.0, 2.0]),
     (lambda x: np.sqrt(x), 0.0, INF),
-    (lambda x: x ** 2, 0.0, 0.0),
-    (lambda x: x ** 1.5, 0.0, 0.0),
-    (lambda x: x ** 1, 0.0, 1.0),
-    (lambda x: x ** 0, 0.0, 0.0),
-    (lambda x: x ** 0.5, 0.0, INF),
-    (lambda y: 0.0 ** y, 2.0, 0.0),
+    (lambda x: x**2, 0.0, 0.0),
+    (lambda x: x**1.5, 0.0, 0.0),
+    (lambda x: x**1, 0.0, 1.0),
+    (lambda x: x**0, 0.0, 0.0),
+    (lambda x: x**0.5, 0.0, INF),
+    (lambda y: 0.0**y, 2.0, 0.0),
     (lambda x: np.linalg.norm(x), Z, Z),
     (lambda x: np.hypot(x[0], x[1]), Z, Z),
     (lambda x: np.std(x), np.ones(3), np.zeros(3)),
@@ -110,7 +110,21 @@ def test_a_branch_not_taken_leaves_no_trace_in_sums_and_products():
 
 def test_the_page_and_the_rows_agree():
     page = (Path(__file__).parents[2] / "docs" / "conventions.md").read_text()
-    for word in ("abs", "np.maximum", "np.clip", "np.max", "rz.relu", "np.where", "np.sort", "np.sqrt", "x ** p", "norm", "np.std", "np.arctan2", "np.prod"):
+    for word in (
+        "abs",
+        "np.maximum",
+        "np.clip",
+        "np.max",
+        "rz.relu",
+        "np.where",
+        "np.sort",
+        "np.sqrt",
+        "x ** p",
+        "norm",
+        "np.std",
+        "np.arctan2",
+        "np.prod",
+    ):
         assert word in page
 
 

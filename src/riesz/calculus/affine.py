@@ -165,7 +165,9 @@ class Affine:
             if not moving[slot]:
                 inside = [base[a] for a in given]
                 kind = cast(Any, type(op))
-                base[slot] = self.base.const(op.value) if kind is Constant else self.base.scale(op, *inside) if kind is float else self.base.step(op, inside)
+                base[slot] = (
+                    self.base.const(op.value) if kind is Constant else self.base.scale(op, *inside) if kind is float else self.base.step(op, inside)
+                )
                 continue
             for a in given:
                 if not moving[a] and a not in lifted:

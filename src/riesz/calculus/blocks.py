@@ -74,7 +74,9 @@ def _affine_loop(domain: Affine, op: Loop, values: list[Any], args: Sequence[Pai
     wires = [a.wire for a in args]
     start = [wires[c + i] if wires[c + i] is not None else tape.zeros(base.shape(values[c + i])) for i in carried]
     fixed = [domain.lift(v) for v in values[:c]], [domain.lift(v) for v in [*stacked, *values[c + m :]]]
-    wire = tape.step(derivative, [*fixed[0], *[w for w in wires[:c] if w is not None], *start, *fixed[1], *[w for w in wires[c + m :] if w is not None]])
+    wire = tape.step(
+        derivative, [*fixed[0], *[w for w in wires[:c] if w is not None], *start, *fixed[1], *[w for w in wires[c + m :] if w is not None]]
+    )
     kept = [m + op.results + i for i in carried] if op.keep else []  # the carries that came in move too
     places = [*carried, *[m + i for i in live], *kept]
     return Pair(y, {at: tape.step(Get(j), (wire,)) for j, at in enumerate(places)})

@@ -199,5 +199,3 @@ def mapped(program: Program, base: Any, inputs: Sequence[Any], moving: Sequence[
     domain = Mapped(base, n)
     slots = run(program, domain, [Lane(v, f) for v, f in zip(inputs, moving, strict=True)])
     return [domain.spread(slots[s]) for s in program.outputs]
-
-

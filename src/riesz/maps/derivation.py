@@ -14,7 +14,6 @@ from ..terms.core import Term
 from ..terms.makers import frozen
 from .linear_map import LinearMap, as_element
 
-
 Names = tuple[str, ...] | None
 
 

@@ -339,4 +339,3 @@ class Symbol:
         from ..terms.primitives import reciprocal
 
         return other * self.apply_primitive(reciprocal, (self,))
-

@@ -18,8 +18,8 @@ import numpy as np
 
 from .complexes import COMPLEX
 from .elementwise import full
-from .watching import reached
 from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
+from .watching import reached
 
 _lock = RLock()
 _depth = 0

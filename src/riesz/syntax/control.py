@@ -38,7 +38,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _still(x: Traced) -> Traced:
-    return Traced(x.trace, x.trace.step(Discrete(_same), (x.slot,)), x.dtype, x.weak)
+    return Traced(x.home, x.home.step(Discrete(_same), (x.slot,)), x.dtype, x.weak)
 
 
 def _same(x: Any) -> Any:
@@ -72,14 +72,14 @@ class Body:
 
 
 def _position(captured: Sequence[Traced], x: Traced) -> int:
-    return next(i for i, y in enumerate(captured) if y.trace is x.trace and y.slot == x.slot)
+    return next(i for i, y in enumerate(captured) if y.home is x.home and y.slot == x.slot)
 
 
 def _union(*bodies: Body) -> list[Traced]:
     found: list[Traced] = []
     for body in bodies:
         for x in body.record.captured:
-            if not any([y.trace is x.trace and y.slot == x.slot for y in found]):
+            if not any([y.home is x.home and y.slot == x.slot for y in found]):
                 found.append(x)
     return found
 
@@ -87,8 +87,8 @@ def _union(*bodies: Body) -> list[Traced]:
 def _home(leaves: Sequence[Any], captured: Sequence[Traced]) -> Trace | None:
     found: Trace | None = None
     for x in (*leaves, *captured):
-        if type(x) is Traced and (found is None or x.trace.level > found.level):
-            found = x.trace
+        if type(x) is Traced and (found is None or x.home.level > found.level):
+            found = x.home
     return found
 
 
@@ -117,7 +117,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if pred.shape:
         raise refuse(f"rz.cond needs one truth value; got an array of shape {pred.shape}. To choose element by element write np.where(c, a, b)")
     truth = pred if pred.dtype.kind == "b" else discrete(np.not_equal, pred, 0.0)
-    return switch(Traced(pred.trace, pred.trace.step(Discrete(_number), (truth.slot,)), INT), (true_fun, false_fun), *operands)
+    return switch(Traced(pred.home, pred.home.step(Discrete(_number), (truth.slot,)), INT), (true_fun, false_fun), *operands)
 
 
 def _number(pred: Any) -> Any:
@@ -133,7 +133,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     for body in bodies[1:]:
         if body.tree != first.tree or [a.shape for a in body.results] != [a.shape for a in first.results]:
             shapes = [[a.shape for a in b.results] for b in (first, body)]
-            raise refuse(f"the branches of rz.cond give different things: arrays of shapes {shapes[0]} and {shapes[1]}; both must give the same structure")
+            raise refuse(
+                f"the branches of rz.cond give different things: arrays of shapes {shapes[0]} and {shapes[1]}; both must give the same structure"
+            )
     kinds = [np.result_type(*[b.results[i].dtype for b in bodies]) for i in range(len(first.results))]
     captured = _union(*bodies)
     home = _home((index, *first.given.arrays), captured)
@@ -206,7 +208,9 @@ def loop(
     sizes = {np.shape(tidy(x))[0] if np.ndim(tidy(x)) else None for x in leaves} | ({length} if length is not None else set())
     if len(sizes) != 1 or None in sizes:
         asked = "" if length is None else f" and length={length}"
-        raise SpaceError(f"rz.loop runs along one leading axis: xs has leading axes {sorted(map(str, sizes))}{asked}; give xs of one length, or length=…")
+        raise SpaceError(
+            f"rz.loop runs along one leading axis: xs has leading axes {sorted(map(str, sizes))}{asked}; give xs of one length, or length=…"
+        )
     n = int(cast(int, sizes.pop()))
     if not current_level():
         return _plain_loop(f, init, leaves, tree, n, reverse)
@@ -223,7 +227,9 @@ def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, revers
     if reverse:
         rows.reverse()
     if not n:
-        body = Body(f, (init, unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None), "the body of a loop")
+        body = Body(
+            f, (init, unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None), "the body of a loop"
+        )
         count = len(flatten(init)[0])
         stacked = [np.zeros((0, *a.shape), a.dtype) for a in body.results[count:]]
         return init, unflatten(_second(body.tree), stacked)
@@ -342,7 +348,9 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     """
     for bound in (lower, upper):
         if type(bound) is Traced:
-            raise refuse("the bounds of rz.fori_loop must be known integers: a loop of unknown length has no bound on its memory; use a fixed bound and np.where")
+            raise refuse(
+                "the bounds of rz.fori_loop must be known integers: a loop of unknown length needs memory without bound; use a fixed bound and np.where"
+            )
     rounds = np.arange(int(lower), int(upper))
     last, _ = loop(lambda value, i: (body(i, value), ()), init, rounds, checkpoint=checkpoint)
     return last
@@ -354,7 +362,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """f^X: f at every index of an axis of its arguments, as array operations over that axis; what f closes over is the same everywhere.
 
-    `in_axes` is the axis of each argument (None: not mapped), one number for all or one per argument, or a tree of them; `out_axes` that of the results.
+    `in_axes` is the axis of each argument (None: not mapped), one number for all or one per argument, or a tree of them;
+    `out_axes` that of the results.
 
     >>> import numpy as np, riesz as rz
     >>> rz.vmap(lambda x: x @ x)(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -385,7 +394,11 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
                 shown.append(_element(moved))
             elements.append(unflatten(tree, shown))
         if len(sizes) != 1:
-            raise SpaceError(f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}" if sizes else "rz.vmap: no argument is mapped; give in_axes")
+            raise SpaceError(
+                f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}"
+                if sizes
+                else "rz.vmap: no argument is mapped; give in_axes"
+            )
         function = as_function(f)
         given = function.given(tuple(elements[: len(args)]), dict(zip(names, elements[len(args) :], strict=True)))
         return _mapped(function.record(given), arrays, flags, sizes.pop(), out_axes)
@@ -438,12 +451,16 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
     result = record.wrap(found)
     leaves, tree = flatten(result)
     wanted = _spread(out_axes, tree, result) if not isinstance(out_axes, tuple) or isinstance(result, tuple) else _spread(out_axes[0], tree, result)
-    return unflatten(tree, [x if not axis or not _is_array(x) else (moveaxis(x, 0, axis) if type(x) is Traced else np.moveaxis(x, 0, axis)) for x, axis in zip(leaves, wanted, strict=True)])
+    return unflatten(
+        tree,
+        [
+            x if not axis or not _is_array(x) else (moveaxis(x, 0, axis) if type(x) is Traced else np.moveaxis(x, 0, axis))
+            for x, axis in zip(leaves, wanted, strict=True)
+        ],
+    )
 
 
 def _numbers() -> Any:
     from ..calculus.domains import NUMBERS
 
     return NUMBERS
-
-

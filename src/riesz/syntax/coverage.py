@@ -14,8 +14,8 @@ from .traced import FUNCTIONS, NOTES, UFUNCS
 HEAD = """# What is supported
 
 Generated from the code by `python -m riesz.syntax.coverage`. In a function given to riesz, these functions of NumPy and SciPy, under their own names,
-become what the second column says; the third is the derivative. Operators (`+ - * / // % ** @`, comparisons), indexing (integers, slices, `None`, `...`,
-integer arrays, fixed masks, computed integers) and the methods of arrays of the same names are included. Functions of your own: `rz.primitive`,
+become what the second column says; the third is the derivative. Operators (`+ - * / // % ** @`, comparisons), indexing (integers, slices, `None`,
+`...`, integer arrays, fixed masks, computed integers) and the methods of arrays of the same names are included. Functions of your own: `rz.primitive`,
 `rz.custom_derivative`, `rz.linear`, `rz.bilinear`.
 """
 
@@ -25,7 +25,11 @@ def name_of(function: Any) -> str:
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", str(function))
     if isinstance(function, np.ufunc):
-        return f"np.{name}" if getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder") else f"scipy.special.{name}"
+        return (
+            f"np.{name}"
+            if getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
+            else f"scipy.special.{name}"
+        )
     if module.startswith("scipy"):
         return ".".join([*module.split(".")[:2], name])
     part = module.split(".")

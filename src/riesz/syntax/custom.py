@@ -105,7 +105,9 @@ class CustomDerivative:
         matrix: Any = linear
         if len(moves) == 1 and hasattr(matrix, "shape") and np.ndim(matrix) == 2:
             return matrix @ moves[0]
-        raise TraceError(f"the derivative of {self.name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; got {linear!r}")
+        raise TraceError(
+            f"the derivative of {self.name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; got {linear!r}"
+        )
 
     def _opaque(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, count: int) -> list[Any]:
         """One summand dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the user's."""
@@ -134,7 +136,9 @@ class CustomDerivative:
             return jvp(lambda *v: forward(*v)[0], tuple(values), tuple(moves))[1]
 
         def unknown(*given: Any) -> Any:
-            raise TraceError(f"the adjoint of {self.name} was given as code of its own, so it has no further derivative; leave it out to have it derived")
+            raise TraceError(
+                f"the adjoint of {self.name} was given as code of its own, so it has no further derivative; leave it out to have it derived"
+            )
 
         shape = self._ops_shape(given, tree)
         back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown, ours=False)

@@ -284,7 +284,7 @@ def _both(c: Traced, a: Any, b: Any) -> Any:
     dtype, weak = result_dtype(given)
     from .traced import slot_of
 
-    return c.trace, [slot_of(c.trace, x, dtype) for x in given], dtype, weak
+    return c.home, [slot_of(c.home, x, dtype) for x in given], dtype, weak
 
 
 def _truth(c: Any) -> Any:
@@ -318,7 +318,7 @@ def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any)
     result: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
     for c, v in zip(conditions, values, strict=False):
         result = where(c, v, result)
-    return convert(lifted(result, x.trace), x.dtype)
+    return convert(lifted(result, x.home), x.dtype)
 
 
 @answers(np.nan_to_num, what="selection", rule="dx where x is finite")

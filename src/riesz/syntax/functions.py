@@ -24,8 +24,8 @@ from ..stackless import quiet
 from ..vectors import dense
 from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
-from .watching import MISSING, watch
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
+from .watching import MISSING, watch
 
 KEPT = 128
 """How many traces of one function are kept."""
@@ -225,7 +225,9 @@ def _stand_in(space: Space) -> Any:
     """A value of a space without memory."""
     from ..layout import build
 
-    return build(space.code, [np.broadcast_to(0.0, leaf.shape) if leaf.shape else 0.0 for leaf in space.leaves], lambda branch, parts: branch.make(parts))
+    return build(
+        space.code, [np.broadcast_to(0.0, leaf.shape) if leaf.shape else 0.0 for leaf in space.leaves], lambda branch, parts: branch.make(parts)
+    )
 
 
 @quiet
@@ -324,8 +326,8 @@ def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:
     """The trace that a computation belongs to, if any."""
     found: Trace | None = None
     for x in (*leaves, *record.captured):
-        if type(x) is Traced and (found is None or x.trace.level > found.level):
-            found = x.trace
+        if type(x) is Traced and (found is None or x.home.level > found.level):
+            found = x.home
     return found
 
 
@@ -339,7 +341,9 @@ def result_space(record: Record, what: str, count: int | None = None) -> Space:
     """The space of a function's result; integers and the like have none."""
     for r in record.results:
         if isinstance(r, Static):
-            raise SpaceError(f"{record.name} returns {describe(r.value)}, which is not a vector; {what} needs real numbers (has_aux=True lets f return more)")
+            raise SpaceError(
+                f"{record.name} returns {describe(r.value)}, which is not a vector; {what} needs real numbers (has_aux=True lets f return more)"
+            )
         if r.dtype.kind != "f":
             raise SpaceError(f"{record.name} returns an array of {r.dtype}; {what} needs real numbers{hint(np.zeros(1, r.dtype))}")
     return tree_space(record.tree, [real_space(r.shape) for r in record.results])

@@ -110,7 +110,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: 
 
 def _pivoted(a: Any) -> tuple[Traced, Traced]:
     packed, pivots = m.taken_apart(Ruled(m.LU), stacked_matrices(a))
-    return packed, Traced(pivots.trace, pivots.slot, INT)
+    return packed, Traced(pivots.home, pivots.slot, INT)
 
 
 def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:

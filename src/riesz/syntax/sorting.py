@@ -371,7 +371,7 @@ def _nothing(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
     x, shape, kept = _flattened(a, axis)
     if x.size:
         return None
-    return lifted(np.full((*np.shape(q), *(kept if keepdims and keepdims is not _NONE else shape)), np.nan, x.dtype), x.trace)
+    return lifted(np.full((*np.shape(q), *(kept if keepdims and keepdims is not _NONE else shape)), np.nan, x.dtype), x.home)
 
 
 _STATISTIC = "combination of sorted elements"

@@ -30,11 +30,11 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 class Traced:
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_shape", "dtype", "slot", "trace", "weak")
+    __slots__ = ("_shape", "dtype", "home", "slot", "weak")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool = False) -> None:
-        self.trace = trace
+        self.home = trace
         self.slot = slot
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
@@ -408,8 +408,8 @@ def trace_of(*xs: Any) -> Trace:
     while stack:
         x = stack.pop()
         if type(x) is Traced:
-            if found is None or x.trace.level > found.level:
-                found = x.trace
+            if found is None or x.home.level > found.level:
+                found = x.home
         elif isinstance(x, (list, tuple)):
             stack.extend(cast("list[Any]", x))
         elif isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
@@ -489,7 +489,7 @@ def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
 def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
     """A value as a slot of a trace, in a type."""
     if type(x) is Traced:
-        slot = x.slot if x.trace is trace else _outer(trace, x)
+        slot = x.slot if x.home is trace else _outer(trace, x)
         if x.dtype is dtype or x.dtype == dtype or (x.weak and dtype.kind == "f"):
             return slot
         if x.dtype.kind == "f" and dtype.kind == "f":
@@ -507,10 +507,10 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
 
 
 def _outer(trace: Trace, x: Traced) -> int:
-    if not x.trace.open:
-        raise leaked(x.trace)
-    if x.trace.level > trace.level:
-        raise refuse(f"a traced array of an inner function, {x.trace.name}, is used outside it; return it instead")
+    if not x.home.open:
+        raise leaked(x.home)
+    if x.home.level > trace.level:
+        raise refuse(f"a traced array of an inner function, {x.home.name}, is used outside it; return it instead")
     return trace.capture(x)
 
 
@@ -531,7 +531,7 @@ def operands(*xs: Any, floating: bool = True) -> tuple[Trace, list[int], Any, bo
 
 def lifted(x: Any, trace: Trace | None = None) -> Traced:
     """A value as a traced array in its own type."""
-    if type(x) is Traced and (trace is None or x.trace is trace):
+    if type(x) is Traced and (trace is None or x.home is trace):
         return x
     x = tidy(x)
     home = trace_of(x) if trace is None else trace
@@ -553,8 +553,8 @@ def convert(x: Any, dtype: Any) -> Any:
         raise refuse(f"a traced array cannot become {dtype}; float64, float32, integers and booleans are known")
     if x.dtype == dtype and not x.weak:
         return x
-    weak = Traced(x.trace, x.slot, x.dtype, False)
-    return Traced(x.trace, slot_of(x.trace, weak, dtype), FLOAT if dtype == FLOAT else dtype)
+    weak = Traced(x.home, x.slot, x.dtype, False)
+    return Traced(x.home, slot_of(x.home, weak, dtype), FLOAT if dtype == FLOAT else dtype)
 
 
 def primitive_step(primitive: Any, *xs: Any) -> Traced:

@@ -32,7 +32,7 @@ class Trace(Program):
 
     def capture(self, x: Traced) -> int:
         """The input slot of an array of an outer trace."""
-        key = (x.trace.level, x.slot)
+        key = (x.home.level, x.slot)
         if key not in self._places:
             self._places[key] = self.input(x.shape)
             self.captured.append(x)

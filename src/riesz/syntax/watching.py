@@ -72,7 +72,7 @@ def reached(*starts: Any) -> Iterator[Any]:
             stack.append(f.function)
         elif _is_object(f):
             yield f
-            stack += [*vars(f).values(), getattr(type(f), "__call__", None)]
+            stack += [*vars(f).values(), vars(type(f)).get("__call__")]
         elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _LIBRARIES:
             yield f
             stack += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *[value for _, _, value in _names(f)]]

@@ -261,7 +261,6 @@ def sinc_derivative(n: int) -> Primitive:
     return Primitive(RULES["sinc_derivative"], float(n))
 
 
-
 def power(k: float) -> Primitive:
     """x ↦ x^k for a fixed number k, with derivative k·x^(k−1).
 
