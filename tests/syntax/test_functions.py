@@ -234,7 +234,7 @@ def test_argnums_and_keywords():
 
 
 def test_linearize_of_several_arguments_is_on_their_direct_sum():
-    y, L = rz.linearize(lambda x, y: x * y, 2.0, np.array([3.0, 4.0]))
+    _, L = rz.linearize(lambda x, y: x * y, 2.0, np.array([3.0, 4.0]))
     assert L(1.0, np.ones(2)).tolist() == L((1.0, np.ones(2))).tolist() == [5.0, 6.0]
     back = L.H(np.array([1.0, 1.0]))
     assert isinstance(back, tuple) and back[0] == 7.0 and back[1].tolist() == [2.0, 2.0]

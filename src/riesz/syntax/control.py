@@ -349,7 +349,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     for bound in (lower, upper):
         if type(bound) is Traced:
             raise refuse(
-                "the bounds of rz.fori_loop must be known integers: a loop of unknown length needs memory without bound; use a fixed bound and np.where"
+                "the bounds of rz.fori_loop must be known integers: a loop of unknown length needs unbounded memory; use a fixed bound and np.where"
             )
     rounds = np.arange(int(lower), int(upper))
     last, _ = loop(lambda value, i: (body(i, value), ()), init, rounds, checkpoint=checkpoint)
