@@ -1,4 +1,4 @@
-"""The examples of the paper, derived, printed, explained and evaluated. Run with `make demo`."""
+"""NumPy code, and the examples of the paper: derived, printed, explained and evaluated. Run with `make demo`."""
 
 import time
 
@@ -14,6 +14,20 @@ def title(text: str) -> None:
     """A heading."""
     print(f"\n── {text} {'─' * max(0, 96 - len(text))}\n")
 
+
+title("0. Plain NumPy code: a chain of springs in a periodic field")
+
+
+def energy(x):
+    """Neighbours pull, each feels a cosine; square roots only where they exist."""
+    return np.sum((x[1:] - x[:-1]) ** 2) + np.sum(np.cos(x)) + np.sum(np.where(x > 0, np.sqrt(x), 0.0))
+
+
+point = np.array([0.0, 0.5, 2.0, -1.0])
+print(rz.derive(energy, rz.R ** rz.seg(4)))
+print(f"\n∇f at {point} = {rz.grad(energy)(point)}   (no nan from the branch not taken)")
+print(f"its Hessian\n{rz.hessian(energy)(point).to_dense().round(3)}")
+print(rz.check(energy, np.array([0.3, 0.5, 2.0, 1.0])))
 
 title("1. ln ∘ sin: the derivative is an object you can look at")
 f = rz.ln @ rz.sin

@@ -320,7 +320,8 @@ def _second(at: TermPoint | Point) -> Any:
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
         return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots)
     leaves = at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves)
-    _, tape = affine_program(gradient, leaves, at.moving)
+    with np.errstate(all="ignore"):
+        _, tape = affine_program(gradient, leaves, at.moving)
     return LinearMap(at.domain, at.domain, tape)
 
 

@@ -88,7 +88,8 @@ def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
 @quiet
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
-    return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
+    with np.errstate(all="ignore"):
+        return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
 
 
 def linear_slots(tape: Program) -> bytearray:

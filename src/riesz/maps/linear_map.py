@@ -53,7 +53,8 @@ class LinearMap:
 
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
-        return outputs(self.program, domain, leaves)
+        with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
+            return outputs(self.program, domain, leaves)
 
     @property
     def T(self) -> LinearMap:

@@ -107,9 +107,14 @@ class Primitive(Term):
         rule = self.rule
         given = (*xs, y) if self.parameter is None else (*xs, y, self.parameter)
         try:
-            found = rule.derivative(*given)
+            if type(xs[0]) is np.ndarray:
+                with np.errstate(all="ignore"):  # an infinite derivative speaks for itself, and may belong to a branch not taken
+                    found = rule.derivative(*given)
+            else:
+                found = rule.derivative(*given)
         except (ZeroDivisionError, OverflowError, ValueError):  # Python's floats raise where NumPy gives inf or nan
-            found = rule.derivative(*[np.float64(x) if type(x) is float else x for x in given])
+            with np.errstate(all="ignore"):
+                found = rule.derivative(*[np.float64(x) if type(x) is float else x for x in given])
         if rule.arity > 1:
             return found
         return (float(found),) if type(found) is int else (found,)
