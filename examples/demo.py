@@ -23,7 +23,7 @@ def energy(x):
     return np.sum((x[1:] - x[:-1]) ** 2) + np.sum(np.cos(x)) + np.sum(np.where(x > 0, np.sqrt(x), 0.0))
 
 
-point = np.array([0.0, 0.5, 2.0, -1.0])
+point = np.array([0.0, 0.5, 2.0, 1.0])
 print(rz.derive(energy, rz.R ** rz.seg(4)))
 print(f"\n∇f at {point} = {rz.grad(energy)(point)}   (no nan from the branch not taken)")
 print(f"its Hessian\n{rz.hessian(energy)(point).to_dense().round(3)}")

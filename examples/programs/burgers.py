@@ -37,7 +37,7 @@ def data(rng, n=24):
 
 def main():
     """Recovers the initial state from the final one."""
-    n, steps = 64, 40
+    n, steps = 64, 30
     x = np.linspace(0, 2 * np.pi, n, endpoint=False)
     dx, dt = x[1], 0.01
     truth = 1.0 + np.sin(x)
@@ -45,7 +45,7 @@ def main():
     both = rz.value_and_grad(misfit)
     start = np.ones(n)
     found = minimize(
-        lambda u: both(u, 0.05, observed, steps, dt, dx), start, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 0, "gtol": 1e-10}
+        lambda u: both(u, 0.05, observed, steps, dt, dx), start, jac=True, method="L-BFGS-B", options={"maxiter": 25, "ftol": 0, "gtol": 1e-10}
     )
     print(f"misfit {misfit(start, 0.05, observed, steps, dt, dx):.2e} → {found.fun:.2e} after {found.nit} iterations of {steps} steps")
     print(f"error of the initial state {np.linalg.norm(start - truth):.2f} → {np.linalg.norm(found.x - truth):.2e}")

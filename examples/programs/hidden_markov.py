@@ -28,11 +28,11 @@ def data(rng, steps=8, k=3):
 
 def main():
     """The gradient in the emissions is the smoothed distribution of the states; ascent on the rest."""
-    *params, y = data(np.random.default_rng(0), steps=60)
+    *params, y = data(np.random.default_rng(0), steps=40)
     climb = rz.value_and_grad(log_likelihood, (0, 1, 2, 3))
-    for t in range(201):
+    for t in range(121):
         value, slope = climb(*params, y)
-        if t % 50 == 0:
+        if t % 30 == 0:
             print(f"step {t:3d}   log-likelihood {value:9.4f}   gradient {np.sqrt(sum(np.sum(g**2) for g in slope)):.4f}")
         params = [p + 0.02 * g for p, g in zip(params, slope, strict=True)]
     print(f"means {np.array2string(params[2], precision=2)}, deviations {np.array2string(np.exp(params[3]), precision=2)}  (truth [0 2 4], 0.5)")

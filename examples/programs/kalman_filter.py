@@ -32,7 +32,7 @@ def data(rng, steps=6):
 
 def main():
     """Maximum likelihood by BFGS with riesz's gradient; standard errors from its Hessian."""
-    params, y = data(np.random.default_rng(0), steps=80)
+    params, y = data(np.random.default_rng(0), steps=50)
     both = rz.value_and_grad(lambda p: -log_likelihood(p, y) + 0.5 * (p[2] + 3) ** 2)
     found = minimize(both, params, jac=True, method="BFGS")
     H = rz.hessian(lambda p: -log_likelihood(p, y) + 0.5 * (p[2] + 3) ** 2)(found.x).to_dense()

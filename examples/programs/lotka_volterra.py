@@ -49,7 +49,7 @@ def main():
     print("d(prey, predators at t = 10) / d(a, b, c, d, prey₀, predators₀):")
     print(np.array2string(S.to_dense(), precision=3, suppress_small=True))
     theta = np.array([1.0, 0.35, 0.45, 0.12])
-    for i in range(7):
+    for i in range(5):
         r = (orbit(theta, state, 100)[9::10] - observed).ravel()
         print(f"step {i}   ‖residual‖ {np.linalg.norm(r):9.5f}   rates {np.array2string(theta, precision=4)}")
         J = rz.jacobian(lambda q: orbit(q, state, 100)[9::10])(theta).to_dense()

@@ -65,7 +65,7 @@ def data(rng, alphabet=6, size=5, time=5, batch=3, layers=2):
 def main():
     """Trains by gradient descent with momentum."""
     rng = np.random.default_rng(0)
-    params, text = data(rng, time=20, batch=8, size=12)
+    params, text = data(rng, time=14, batch=8, size=12)
     V = rz.space_of(params)
     train = rz.value_and_grad(loss_looped)
     velocity = V.zero()

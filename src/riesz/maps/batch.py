@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..calculus.domains import NUMBERS
 from ..calculus.mapped import mapped
 from ..programs.program import Program
@@ -13,4 +15,5 @@ from ..vectors import dense
 
 def batched(program: Program, inputs: Sequence[Any], n: int) -> list[Any]:
     """The outputs of a linear program on inputs with a leading axis of length n."""
-    return [dense(x) for x in mapped(program, NUMBERS, inputs, [True] * len(inputs), n)]
+    with np.errstate(all="ignore"):
+        return [dense(x) for x in mapped(program, NUMBERS, inputs, [True] * len(inputs), n)]

@@ -7,7 +7,6 @@ the traced code sees (in the modules, and in the function's own globals) stand f
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
@@ -19,7 +18,7 @@ import numpy as np
 from .complexes import COMPLEX
 from .elementwise import full
 from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
-from .watching import reached
+from .watching import homes
 
 _lock = RLock()
 _depth = 0
@@ -70,14 +69,13 @@ def _table() -> dict[Any, Any]:
 
 
 def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
-    """Where traced code looks these functions up: the modules, and the globals of the function and of those it calls."""
+    """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
     found: list[tuple[dict[str, Any], str, Any]] = []
     for original in table:
         for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg"), sys.modules.get("scipy.fft")):
             if module is not None and vars(module).get(original.__name__) is original:
                 found.append((vars(module), original.__name__, original))
-    homes = {id(f.__globals__): f.__globals__ for f in reached(function) if isinstance(f, types.FunctionType)}
-    for names in homes.values():
+    for names in homes(function):
         for name, value in names.items():
             if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type) and value in table:
                 found.append((names, name, value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator
 from functools import partial
@@ -80,14 +81,29 @@ def reached(*starts: Any) -> Iterator[Any]:
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
-    """The closed-over names and globals a function mentions: where they are looked up, and what they mean now."""
+    """The closed-over names, globals and names of users' modules a function mentions: where they are looked up, and what they mean now."""
     found: list[tuple[Any, str, Any]] = []
     if f.__closure__:
         cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
         found.extend([(cells, k, cells.get(k, MISSING)) for k in f.__code__.co_freevars])
     for code in _codes(f.__code__):
         found.extend([(f.__globals__, k, f.__globals__[k]) for k in code.co_names if k in f.__globals__])
+    mentioned = {k for code in _codes(f.__code__) for k in code.co_names}
+    for _, _, value in found:  # grows: a module may be an attribute of a module
+        if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in _OTHERS:
+            inside = vars(value)
+            found.extend([(inside, k, inside[k]) for k in mentioned if k in inside and not any([h is inside and n == k for h, n, _ in found])])
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
+
+
+def homes(*functions: Any) -> list[dict[str, Any]]:
+    """The namespaces in which a function and those it calls look up what they mention."""
+    found: dict[int, dict[str, Any]] = {}
+    for f in reached(*functions):
+        if isinstance(f, types.FunctionType):
+            found[id(f.__globals__)] = f.__globals__
+            found.update({id(where): where for where, _, _ in _names(f) if type(where) is dict})
+    return list(found.values())
 
 
 def watch(*functions: Any) -> list[Any]:
@@ -103,6 +119,7 @@ def watch(*functions: Any) -> list[Any]:
 
 
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
+_OTHERS = _LIBRARIES | sys.stdlib_module_names  # modules that are not a user's
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:
