@@ -344,10 +344,28 @@ class Reduction(Linear):
         first = self.relations[0].reduce(self._lead(xs[0], self.relations[0])) if len(xs) == 1 else None
         if first is None:
             wide = self._lead(xs[0], self.relations[0])
-            first = np.zeros((wide.shape[0], self.relations[0].target.size, wide.shape[2]), np.result_type(*xs))
-            for r, x in zip(self.relations, xs, strict=True):
-                r.reduce_into(first, self._lead(x, r))
+            size, kind = (wide.shape[0], self.relations[0].target.size, wide.shape[2]), np.result_type(*xs)
+            if self._tiles is not None:
+                first = np.empty(size, kind)
+                for tile, r, x in zip(self._tiles, self.relations, xs, strict=True):
+                    first[:, tile] = self._lead(x, r)
+            else:
+                first = np.zeros(size, kind)
+                for r, x in zip(self.relations, xs, strict=True):
+                    r.reduce_into(first, self._lead(x, r))
         return first.reshape(shape) if shape else number(first.reshape(()))
+
+    @cached_property
+    def _tiles(self) -> list[slice] | None:
+        """Where each piece goes, if the pieces fill the target without overlap (np.concatenate, np.stack): then nothing is added up."""
+        tiles = [r.tile for r in self.relations]
+        target = self.relations[0].target.size
+        if any([t is None for t in tiles]) or sum([r.source.size for r in self.relations]) != target:
+            return None
+        hit = np.zeros(target, bool)
+        for t in tiles:
+            hit[t] = True
+        return [t for t in tiles if t is not None] if hit.all() else None
 
 
 class Reshape(Single):

@@ -52,6 +52,11 @@ class Relation(Node):
         """Positions in source, positions in target, multiplicities."""
         raise NotImplementedError
 
+    @property
+    def tile(self) -> slice | None:
+        """The slice of the target that the source is copied to, if that is what red does."""
+        return None
+
     def then(self, other: Relation) -> Relation:
         """R followed by S: multiplicity of (x, z) is Σ_y R(x, y)·S(y, z)."""
         if self.target is not other.source:
@@ -252,6 +257,10 @@ class Place(Relation):
     def reduce_into(self, total: Array, v: Array) -> None:
         total[:, self.at, :] += v[:, 0, :]
 
+    @property
+    def tile(self) -> slice | None:
+        return slice(self.at, self.at + 1)
+
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         one = np.ones(1, np.intp)
         return one * 0, one * self.at, one
@@ -283,6 +292,10 @@ class Range(Relation):
         total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
         self.reduce_into(total, v)
         return total
+
+    @property
+    def tile(self) -> slice | None:
+        return self._slice(self.source.size) if self.turned else None
 
     def reduce_into(self, total: Array, v: Array) -> None:
         if self.turned:

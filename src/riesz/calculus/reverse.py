@@ -15,6 +15,7 @@ from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Multilinear, Reduction, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
+from ..vectors import Formal
 
 
 def pullback(
@@ -94,6 +95,8 @@ def pullback(
                 turned = turned.strongly(k)
             give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
         elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
+            if type(c) is Formal and len(given) > 1:
+                c = c.dense()  # multiplied out once, not once for each part
             for r, a in zip(op.relations, given, strict=True):
                 if flags[a]:
                     back = r.converse

@@ -13,6 +13,7 @@ from . import (  # the rules enter themselves
     reductions,
     sorting,
     special,
+    statistics,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "reductions",
     "sorting",
     "special",
+    "statistics",
 ]

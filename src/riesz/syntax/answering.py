@@ -11,19 +11,20 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .complexes import COMPLEX
 from .elementwise import full
-from .traced import FUNCTIONS, convert, holds_traced, is_complex, tidy
+from .traced import FUNCTIONS, Traced, convert, holds_traced, is_complex, refuse, tidy
 from .watching import homes
 
 _lock = RLock()
 _depth = 0
 _changed: list[tuple[dict[str, Any], str, Any]] = []
 _versions: dict[Any, Any] = {}
+_joining: dict[str, Any] = {}
 
 
 def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,11 +52,46 @@ def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) 
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
 
 
+def _asanyarray(original: Callable[..., Any]) -> Callable[..., Any]:
+    """np.asanyarray; a sparse matrix that asks whether it can multiply a traced array is told no, and the array's own @ gets its turn."""
+    plain = _asking(original, _array)
+
+    @wraps(original)
+    def version(a: Any, *args: Any, **named: Any) -> Any:
+        if type(a) is Traced and sys._getframe(1).f_globals.get("__name__", "").startswith("scipy.sparse"):  # pyright: ignore[reportPrivateUsage]
+            closed = np.empty((), object)
+            closed[()] = a
+            return closed
+        return plain(a, *args, **named)
+
+    return version
+
+
+class _Joining:
+    """np.r_ and np.c_ on traced arrays; on anything else the originals."""
+
+    def __init__(self, original: Any, columns: bool) -> None:
+        self.original = original
+        self.columns = columns
+
+    def __getitem__(self, key: Any) -> Any:
+        if not holds_traced(key):
+            return self.original[key]
+        parts = [
+            p if holds_traced(p) else self.original[p] if isinstance(p, slice) else np.asarray(p) for p in (key if isinstance(key, tuple) else (key,))
+        ]
+        if any([isinstance(p, np.ndarray) and cast(Any, p).dtype.kind in "US" for p in parts]):
+            raise refuse("np.r_ and np.c_ with a directive in a text are not known for traced arrays; write np.concatenate or np.stack")
+        return FUNCTIONS[np.column_stack if self.columns else np.hstack](parts)
+
+
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
-        for original in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
+        for original in (np.array, np.asarray, np.ascontiguousarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
+        _versions[np.asanyarray] = _asanyarray(np.asanyarray)
+        _joining.update({"r_": _Joining(np.r_, False), "c_": _Joining(np.c_, True)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
             _versions[original] = _asking(original, _rule(original))
         _versions[np.full] = _asking(np.full, full)
@@ -89,6 +125,9 @@ def answering(function: Any) -> Generator[Any]:
     with _lock:
         _depth += 1
         table = _table()
+        for name, version in _joining.items():
+            _changed.append((vars(np), name, vars(np)[name]))
+            vars(np)[name] = version
         for names, name, value in _places(function, table):
             _changed.append((names, name, value))
             names[name] = table[value]

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import contraction
+from ..ops import Reduction, contraction
+from ..relations import Function, Gather, freeze
+from ..sets import Seg
 from .rearranging import axes_of
-from .traced import Traced, answers, operands, result_dtype, tidy
+from .traced import Traced, answers, lifted, operands, result_dtype, step, tidy
 
 PRODUCT = "contraction"
 RULE = "one summand per factor"
@@ -43,6 +45,10 @@ def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: A
 @answers(np.matmul, what=PRODUCT, rule=RULE)
 def matmul(a: Any, b: Any) -> Traced:
     """a @ b."""
+    if is_sparse(a):
+        return sparse_product(a, lifted(b))
+    if is_sparse(b):
+        return np.moveaxis(sparse_product(b.T, np.moveaxis(lifted(a), -1, 0)), 0, -1)
     a, b = tidy(a), tidy(b)
     m, n = np.ndim(a), np.ndim(b)
     if not m or not n:
@@ -55,6 +61,22 @@ def matmul(a: Any, b: Any) -> Traced:
     if np.shape(a)[-1] != np.shape(b)[-2 if n > 1 else -1]:
         raise ValueError(f"matmul: shapes {np.shape(a)} and {np.shape(b)} do not fit: {np.shape(a)[-1]} is not {np.shape(b)[-2 if n > 1 else -1]}")
     return contracted((left, right), (*batch, *((row,) if m > 1 else ()), *((column,) if n > 1 else ())), a, b)
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether this is a matrix of scipy.sparse."""
+    return hasattr(x, "tocoo") and hasattr(x, "nnz")
+
+
+def sparse_product(matrix: Any, x: Traced) -> Any:
+    """A ⋆ x for a fixed sparse matrix: entries times a gather of x, added up by row; nothing is made dense."""
+    if not 1 <= x.ndim <= 2 or x.shape[0] != matrix.shape[1]:
+        raise ValueError(f"matmul: shapes {matrix.shape} and {x.shape} do not fit")
+    entries = matrix.tocsr().tocoo()
+    rows, columns = [freeze(np.asarray(k, np.intp)) for k in (entries.row, entries.col)]
+    taken = step(Reduction((Gather(Seg(matrix.shape[1]), Seg(len(columns)), columns),), 0), x)
+    weighted = contracted(((0,), tuple(range(x.ndim))), tuple(range(x.ndim)), entries.data, taken)
+    return step(Reduction((Function(Seg(len(rows)), Seg(matrix.shape[0]), rows),), 0), weighted)
 
 
 def _vectors(labels: tuple[str, str, str]) -> Any:

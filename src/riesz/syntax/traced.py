@@ -431,7 +431,8 @@ def tidy(x: Any) -> Any:
         return stacked(cast(Any, x))
     if hasattr(x, "__array__"):
         return np.asarray(x)
-    raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}")
+    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else ""
+    raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
 
 
 def stacked(xs: Any) -> Any:
