@@ -126,8 +126,8 @@ def answering(function: Any) -> Generator[Any]:
         _depth += 1
         table = _table()
         for name, version in _joining.items():
-            _changed.append((vars(np), name, vars(np)[name]))
-            vars(np)[name] = version
+            _changed.append((np.__dict__, name, np.__dict__[name]))
+            np.__dict__[name] = version
         for names, name, value in _places(function, table):
             _changed.append((names, name, value))
             names[name] = table[value]

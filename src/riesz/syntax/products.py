@@ -9,7 +9,7 @@ import numpy as np
 from ..ops import Reduction, contraction
 from ..relations import Function, Gather, freeze
 from ..sets import Seg
-from .rearranging import axes_of
+from .rearranging import axes_of, moveaxis
 from .traced import Traced, answers, lifted, operands, result_dtype, step, tidy
 
 PRODUCT = "contraction"
@@ -48,7 +48,7 @@ def matmul(a: Any, b: Any) -> Traced:
     if is_sparse(a):
         return sparse_product(a, lifted(b))
     if is_sparse(b):
-        return np.moveaxis(sparse_product(b.T, np.moveaxis(lifted(a), -1, 0)), 0, -1)
+        return moveaxis(sparse_product(b.T, moveaxis(lifted(a), -1, 0)), 0, -1)
     a, b = tidy(a), tidy(b)
     m, n = np.ndim(a), np.ndim(b)
     if not m or not n:
