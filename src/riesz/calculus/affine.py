@@ -22,6 +22,7 @@ from ..relations import Gather, freeze
 from ..sets import Seg
 from ..spaces import real_index
 from ..terms.primitives import UNKNOWN, divide, reciprocal
+from ..vectors import dense
 
 
 class Pair:
@@ -173,6 +174,13 @@ class Affine:
                 if not moving[a] and a not in lifted:
                     lifted[a] = self.lift(base[a])
             slots = [place[a] if moving[a] else lifted[a] for a in given]
+            live = tuple([i for i, a in enumerate(given) if moving[a]])
+            if isinstance(op, Linear) and len(live) < len(given):
+                if not all([_is_zero(program.ops[a]) for a in given if not moving[a]]):
+                    raise LinearityError("a derivative must be linear in the differentials; this one adds something that does not depend on them")
+                op, slots = op.only(live), [slots[i] for i in live]
+            if isinstance(op, Multilinear) and len(live) > 1:
+                raise LinearityError("a derivative must be linear in the differentials; this one multiplies them with each other")
             if type(op) is Select or type(op) is Elementwise:
                 place[slot] = self._plainly_linear(op, [None if moving[a] else base[a] for a in given], slots, program.shapes[slot])
             else:
@@ -210,6 +218,10 @@ class Affine:
         if len(wires) < 2:
             return wires[0] if wires else None
         return self.tape.step(Combination((1.0,) * len(wires)), wires)
+
+
+def _is_zero(op: Any) -> bool:
+    return type(op) is Constant and not np.any(dense(op.value))
 
 
 def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:

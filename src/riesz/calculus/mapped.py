@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SpaceError
-from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Take
+from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Take
 from ..ops import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
 from ..programs.blocks import Call, Loop
 from ..programs.program import Program, outputs, run
@@ -83,9 +83,10 @@ class Mapped:
                 return Lane(base.step(op, values), True)
             case Declared():
                 return self._declared(op, args)
+            case Ruled(smooth=smooth) if not smooth.batched:
+                return Lane(base.step(one_by_one(op, self.n), [self.spread(a) for a in args]), True)
             case Discrete() | Ruled():
-                given = [self.spread(a) for a in args]
-                return Lane(base.step(op, given), True)
+                return Lane(base.step(op, [self.spread(a) for a in args]), True)
             case Call():
                 return self._call(op, args)
             case Loop():
@@ -170,6 +171,42 @@ class Mapped:
 
     def _behind(self, value: Any) -> Any:
         return self.base.step(_swap(len(self.base.shape(value))), (value,))
+
+
+def one_by_one(op: Ruled, n: int) -> Ruled:
+    """A function that takes no leading axes, at each index of one: its values one after the other, its differential mapped."""
+    key = ("each", n)
+    if key in op.rules:
+        return op.rules[key]
+    inner, parameters = op.smooth, op.parameters
+
+    def array(*xs: Any, **named: Any) -> Any:
+        if not n:
+            shapes = op.result(tuple([np.shape(x)[1:] for x in xs]))
+            return tuple([np.zeros((0, *s)) for s in shapes]) if _tupled(shapes) else np.zeros((0, *shapes))
+        rows = [op.run(*[_column(x, j) for x in xs]) for j in range(n)]
+        return tuple([np.stack(part) for part in zip(*rows, strict=True)]) if type(rows[0]) is tuple else np.stack(rows)
+
+    def shapes(*given: Shape, **named: Any) -> Any:
+        found = op.result(tuple([s[1:] for s in given]))
+        return tuple([(n, *s) for s in found]) if _tupled(found) else (n, *found)
+
+    def differential(dxs: Sequence[Any], y: Any, *xs: Any, **named: Any) -> Any:
+        from ..syntax.ruled import mapped_rule
+
+        return mapped_rule(op, n, dxs, y, xs)
+
+    def transpose(k: int, **named: Any) -> Op:
+        turned = op.transpose(k, ())
+        assert isinstance(turned, Ruled)
+        return one_by_one(turned, n)
+
+    op.rules[key] = Ruled(Smooth(inner.name, array, shapes, differential, transpose if inner.transpose else None, batched=False, ours=False), parameters)
+    return op.rules[key]
+
+
+def _tupled(shapes: Any) -> bool:
+    return bool(shapes) and type(shapes[0]) is tuple
 
 
 def _swap(rank: int) -> Contraction:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from threading import RLock
 from typing import Any, cast
 
@@ -111,11 +111,24 @@ def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], 
         for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg"), sys.modules.get("scipy.fft")):
             if module is not None and vars(module).get(original.__name__) is original:
                 found.append((vars(module), original.__name__, original))
+    known = {id(original) for original in table}
     for names in homes(function):
         for name, value in names.items():
-            if callable(value) and getattr(value, "__hash__", None) is not None and not isinstance(value, type) and value in table:
+            if id(value) in known:
                 found.append((names, name, value))
     return found
+
+
+def _exchange(names: dict[str, Any], name: str, version: Any) -> None:
+    _changed.append((names, name, names[name]))
+    names[name] = version
+
+
+def _answered(function: Any, table: dict[Any, Any]) -> Any:
+    """A function, or the version of it that answers; a partial application of one too."""
+    if isinstance(function, partial) and any([function.func is f for f in table]):
+        return partial(table[function.func], *function.args, **function.keywords)
+    return next((version for original, version in table.items() if original is function), function)
 
 
 @contextmanager
@@ -124,15 +137,14 @@ def answering(function: Any) -> Generator[Any]:
     global _depth
     with _lock:
         _depth += 1
-        table = _table()
-        for name, version in _joining.items():
-            _changed.append((np.__dict__, name, np.__dict__[name]))
-            np.__dict__[name] = version
-        for names, name, value in _places(function, table):
-            _changed.append((names, name, value))
-            names[name] = table[value]
     try:
-        yield table.get(function, function) if getattr(function, "__hash__", None) is not None else function
+        with _lock:
+            table = _table()
+            for name, version in _joining.items():
+                _exchange(np.__dict__, name, version)
+            for names, name, value in _places(function, table):
+                _exchange(names, name, table[value])
+        yield _answered(function, table)
     finally:
         with _lock:
             _depth -= 1

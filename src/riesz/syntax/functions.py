@@ -6,7 +6,6 @@ A `Record` is one trace: a program from all array leaves of the arguments (and w
 from __future__ import annotations
 
 import types
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -25,7 +24,7 @@ from ..vectors import dense
 from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
-from .watching import MISSING, watch
+from .watching import MISSING, Dice, watch
 
 KEPT = 128
 """How many traces of one function are kept."""
@@ -84,7 +83,11 @@ def _array_leaf(x: Any) -> Aval | None:
     if kind is np.float64 or kind is np.float32:
         return Aval((), x.dtype, False)
     if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(kind, "shape") and not isinstance(x, (np.generic, type))):
+        if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+            advice = "np.where(mask, …) on its data" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x) and the operator @"
+            raise VectorError(f"an argument is a {type(x).__name__}, whose arithmetic is its own; pass a plain array, and use {advice}")
         dtype = cast(Any, x).dtype
+        dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
         if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
             advice = "complex arrays are not supported: pass real and imaginary parts" if dtype.kind == "c" else "use float64 or float32"
             raise VectorError(f"an argument is an array of {dtype}; {advice}")
@@ -96,10 +99,19 @@ _PYTHON_FLOAT = Aval((), FLOAT, True)
 
 
 def _static_key(x: Any) -> Any:
+    """A static value by what it is: arrays and containers by their contents, numbers with their bits."""
+    if isinstance(x, np.ndarray):
+        return (np.ndarray, x.shape, x.dtype.str, x.tobytes()) if x.dtype != object else (object(),)
+    if isinstance(x, float):
+        return (type(x), x.hex())
+    if isinstance(x, (list, tuple)):
+        return (type(x), *[_static_key(v) for v in cast("list[Any]", x)])
+    if isinstance(x, dict):
+        return (dict, *[(_static_key(k), _static_key(v)) for k, v in cast("dict[Any, Any]", x).items()])
     try:
         hash(x)
     except TypeError:
-        return (type(x), id(x))
+        return (object(),)  # nothing to know it by: traced each time
     return (type(x), x)
 
 
@@ -162,7 +174,7 @@ class Function:
     """A Python function that riesz can look into. Called like the function; `grad`, `jacobian`, … take it as they take the function itself."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = (), name: str | None = None) -> None:
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
         self.function = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
         nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums or ())
@@ -199,8 +211,9 @@ class Function:
                     break
             else:
                 return record
+        dice = Dice(self.function, *given.statics)
         record = trace_function(self.function, given, self.name)
-        if not record.captured:
+        if not record.captured and not dice.rolled:
             self._records[given.key] = record, watch(self.function, *given.statics)
             self._records.move_to_end(given.key)
             if len(self._records) > KEPT:
@@ -349,19 +362,21 @@ def result_space(record: Record, what: str, count: int | None = None) -> Space:
     return tree_space(record.tree, [real_space(r.shape) for r in record.results])
 
 
-_functions: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+_builtins: dict[int, Function] = {}  # of ufuncs and the like, which stay for good
 
 
 def as_function(f: Any) -> Function:
-    """The Function of a callable, the same each time."""
+    """The Function of a callable; of a Python function, a ufunc or a builtin the same each time.
+
+    It is kept on the Python function itself, so that both go when nobody holds them.
+    """
     if isinstance(f, Function):
         return f
-    try:
-        known = _functions.get(f)
-        if known is None:
-            known = Function(f)
-            known.function = f
-            _functions[f] = known
+    if isinstance(f, types.FunctionType):
+        known = f.__dict__.get("__riesz__")
+        if known is None or known.function is not f:  # functools.wraps copies attributes
+            known = f.__dict__["__riesz__"] = Function(f)
         return known
-    except TypeError:
-        return Function(f)
+    if isinstance(f, (np.ufunc, types.BuiltinFunctionType)):
+        return _builtins.setdefault(id(f), Function(f))
+    return Function(f)

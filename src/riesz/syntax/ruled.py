@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..calculus.mapped import mapped
 from ..opaque import Ruled
 from ..ops import product
 from ..programs.program import Program
@@ -36,6 +37,19 @@ def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
     program = trace.prune(given, [s for s in moving if s is not None])
     places = iter(range(len(moving)))
     return program, [None if s is None else next(places) for s in moving]
+
+
+def mapped_rule(op: Ruled, n: int, dxs: Any, y: Any, xs: Any) -> Any:
+    """The differential of an op at each index of a leading axis of length n, on traced arrays."""
+    shapes = tuple([x.shape[1:] for x in xs])
+    live = tuple([i for i, d in enumerate(dxs) if d is not None])
+    program, results = rule_program(op, shapes, live)
+    several = type(y) is tuple
+    given = [*xs, *(y if several else (y,)), *[d for d in dxs if d is not None]]
+    trace = trace_of(*given)
+    found = mapped(program, trace, [slot_of(trace, v, v.dtype) for v in given], [True] * len(given), n)
+    parts = [None if r is None else Traced(trace, found[r]) for r in results]
+    return tuple(parts) if several else parts[0]
 
 
 def chosen(weight: Any, x: Any) -> Traced:

@@ -260,7 +260,10 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         at = np.clip(at, 0, n - 1) if mode == "clip" else at % n
         return take_along_axis(table, np.broadcast_to(at, shape)[None], 0)[0]
     places = several(Discrete(_chosen, (("n", n), ("mode", mode), ("shape", shape)), _spread_shape), INT, which)
-    return take_along_axis(table, reshape(places, (1, *shape)), 0)[0]
+    result = table[n - 1]
+    for k in range(n - 2, -1, -1):  # selections: what is not chosen leaves no trace
+        result = np.where(places == k, table[k], result)
+    return result
 
 
 def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:

@@ -71,7 +71,7 @@ def user_line() -> str:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((here, numpy_home, "<")) and scipy_home not in file:
+        if not file.startswith((here, numpy_home, "<frozen", "<__array_function__")) and scipy_home not in file:
             break
         frame = frame.f_back
     return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"

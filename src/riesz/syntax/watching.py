@@ -74,6 +74,9 @@ def reached(*starts: Any) -> Iterator[Any]:
         elif _is_object(f):
             yield f
             stack += [*vars(f).values(), vars(type(f)).get("__call__")]
+        elif type(f) in (dict, list, tuple) and f:
+            yield f
+            stack += list(cast("dict[Any, Any]", f).values()) if type(f) is dict else list(cast("list[Any]", f))
         elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _LIBRARIES:
             yield f
             stack += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *[value for _, _, value in _names(f)]]
@@ -112,10 +115,76 @@ def watch(*functions: Any) -> list[Any]:
     for f in reached(*functions):
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
-        else:
+        elif type(f) is dict:
+            found.extend([(f, k, v) for k, v in cast("dict[Any, Any]", f).items()])
+        elif type(f) is list:
+            items = _Items(cast("list[Any]", f))
+            found.extend([(items, i, v) for i, v in enumerate(cast("list[Any]", f))])
+            found.append((items, None, items.get(None, None)))
+        elif type(f) is not tuple:
             attributes = _Attributes(f)
             found.extend([(attributes, k, getattr(f, k)) for k in attributes.names])
-    return found
+    arrays = {id(v): v for _, _, v in found if isinstance(v, np.ndarray) and v.flags.writeable and 0 < v.size <= SMALL}
+    contents = [_Contents(v) for v in arrays.values()]
+    return found + [(c, None, c.last) for c in contents]
+
+
+SMALL = 256
+"""Arrays up to this size are compared by their contents too; writing into larger ones is not noticed (docs/design.md)."""
+
+
+class _Contents:
+    """The numbers in a small array, as a mapping of one."""
+
+    __slots__ = ("array", "last")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.last = array.tobytes()
+
+    def get(self, name: Any, default: Any) -> Any:
+        """The numbers as they were, if they still are."""
+        now = self.array.tobytes()
+        return self.last if now == self.last else now
+
+
+class _Items:
+    """The items of a list, as a mapping; None stands for its length."""
+
+    __slots__ = ("items", "length", "size")
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.size = len(items)
+        self.length = object()
+
+    def get(self, name: Any, default: Any) -> Any:
+        """An item as it is now."""
+        if name is None:
+            return self.length if len(self.items) == self.size else default
+        return self.items[name] if name < len(self.items) else default
+
+
+class Dice:
+    """Whether random numbers were drawn since: by NumPy's global generator, or one a function can reach."""
+
+    def __init__(self, *functions: Any) -> None:
+        self.generators: list[Any] = [np.random.mtrand._rand._bit_generator]  # pyright: ignore
+        for f in reached(*functions):
+            values = [v for _, _, v in _names(f)] if isinstance(f, types.FunctionType) else list(vars(f).values()) if _is_object(f) else list(_parts(f))
+            for v in values:
+                if isinstance(v, (np.random.Generator, np.random.RandomState)):
+                    self.generators.append(v.bit_generator if isinstance(v, np.random.Generator) else v._bit_generator)  # pyright: ignore
+        self.before = [repr(g.state) for g in self.generators]
+
+    @property
+    def rolled(self) -> bool:
+        """Whether a generator moved on: then what was traced is one draw, and must not be kept."""
+        return [repr(g.state) for g in self.generators] != self.before
+
+
+def _parts(container: Any) -> Any:
+    return cast("dict[Any, Any]", container).values() if type(container) is dict else container
 
 
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
