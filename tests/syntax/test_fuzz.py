@@ -140,7 +140,7 @@ SINGULAR = {  # s is a where a > 0.1; elsewhere these are nan or infinite, and n
     "where sqrt": lambda n, s, a, b: n.where(n.logical_not(a > 0.1), b, n.sqrt(s) * b),
     "where power": lambda n, s, a, b: n.where(a > 0.1, s ** n.tanh(b), 0.0),
     "where sum": lambda n, s, a, b: n.sum(n.where(a > 0.1, n.sqrt(s) * n.log(s) * n.sin(a), 0.0)) * b,
-    "where einsum": lambda n, s, a, b: n.einsum("...,...->", n.where(a > 0.1, n.arccosh(1 + s) / n.sqrt(s), 0.1), a) * b,
+    "where einsum": lambda n, s, a, b: n.sum(n.einsum("...,...->...", n.where(a > 0.1, n.arccosh(1 + s) / n.sqrt(s), 0.1), a)) * b,
     "where max": lambda n, s, a, b: n.max(n.where(a > 0.1, n.sqrt(s), -1.0)) * b,
 }
 CONTROL = ("checkpoint", "loop", "loop back", "carries", "vmap", "vmap axes", "cond", "cond mapped", "grad inside")
@@ -165,9 +165,10 @@ def applied(lib, name, k, inside, args):
 def controlled(lib, name, k, inside, x, y):
     """Control flow around the program inside; x and y are captured or handed over."""
     n = lib.np
+    within = Riesz if name == "grad inside" and lib is Numpy else lib  # plain NumPy has no derivatives
 
     def f(u, v):
-        last = executed(inside, lib, [u, v])[-1]
+        last = executed(inside, within, [u, v])[-1]
         return n.tanh(u + (last if np.shape(last) == np.shape(u) else n.mean(last)))
 
     match name:
@@ -270,7 +271,7 @@ def close(mine, its, tolerance, what, program):
 # -- properties ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(18))
 def test_random_programs_have_the_derivatives_jax_gives(seed):
     args, program, rng = drawn(seed, 4)
     moves = tuple(rng.normal(size=np.shape(a)) for a in args)

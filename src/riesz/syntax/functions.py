@@ -24,7 +24,7 @@ from ..vectors import dense
 from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
-from .watching import MISSING, Dice, watch
+from .watching import MISSING, Dice, changed, place, watch
 
 KEPT = 128
 """How many traces of one function are kept."""
@@ -181,6 +181,7 @@ class Function:
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
         self.static = frozenset((*nums, *names))
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
+        self._written: set[Any] = set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         record, leaves = self.at(args, kwargs)
@@ -207,12 +208,13 @@ class Function:
         if known is not None:
             record, watched = known
             for holder, name, value in watched:
-                if holder.get(name, MISSING) is not value:
+                if holder.get(name, MISSING) is not value and place(holder, name) not in self._written:
                     break
             else:
                 return record
-        dice = Dice(self.function, *given.statics)
+        dice, before = Dice(self.function, *given.statics), watch(self.function, *given.statics)
         record = trace_function(self.function, given, self.name)
+        self._written |= changed(before)  # what the function writes to itself (a counter, a log) says nothing about its results
         if not record.captured and not dice.rolled:
             self._records[given.key] = record, watch(self.function, *given.statics)
             self._records.move_to_end(given.key)

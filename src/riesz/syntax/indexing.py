@@ -11,7 +11,7 @@ from ..ops import Reduction, Reshape
 from ..relations import Gather, Point, Range, Relation, freeze
 from ..sets import Seg, unit
 from ..spaces import real_index
-from .traced import INT, Traced, refuse, several, slot_of, step, trace_of
+from .traced import INT, Traced, refuse, several, slot_of, step, trace_of, viewed
 
 
 def index(x: Traced, key: Any) -> Traced:
@@ -24,7 +24,7 @@ def index(x: Traced, key: Any) -> Traced:
         return _computed(x, keys)
     if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)):
         return _by_position(x, tuple(keys))
-    axis = 0
+    whole, axis = x, 0
     for k in keys:
         n = x.shape[axis] if axis < x.ndim else 0
         if k is None:
@@ -42,7 +42,7 @@ def index(x: Traced, key: Any) -> Traced:
             axis += at.ndim
         else:
             x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
-    return x
+    return x if any([isinstance(k, np.ndarray) for k in keys]) else viewed(whole, x)
 
 
 def _position(k: Any, n: int, axis: int) -> int:

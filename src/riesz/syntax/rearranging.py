@@ -13,7 +13,7 @@ from ..ops import Reduction, Reshape, broadcast, contraction
 from ..relations import Gather, Range, freeze
 from ..sets import Seg
 from ..spaces import real_index
-from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of
+from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of, viewed
 
 SAME = "the same of dx"
 
@@ -38,7 +38,7 @@ def transpose(x: Any, axes: Any = None) -> Traced:
     order = tuple(range(x.ndim))[::-1] if axes is None else axes_of(tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError("axes don't match array")
-    return x if order == tuple(range(x.ndim)) else step(contraction((tuple(range(x.ndim)),), order), x)
+    return x if order == tuple(range(x.ndim)) else viewed(x, step(contraction((tuple(range(x.ndim)),), order), x))
 
 
 @answers(np.matrix_transpose, np.linalg.matrix_transpose, what="contraction: axes permuted", rule=SAME)
@@ -91,7 +91,7 @@ def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any 
         given = tuple([size // rest if n == -1 else n for n in given])
     if math.prod(given) != size:
         raise ValueError(f"cannot reshape array of size {size} into shape {given}")
-    return x if given == x.shape else step(Reshape(given), x)
+    return x if given == x.shape else viewed(x, step(Reshape(given), x))
 
 
 @answers(np.ravel, what="reshape, unitary", rule=SAME)
@@ -149,7 +149,7 @@ def broadcast_to(x: Traced, shape: Any, subok: bool = False) -> Traced:
     wanted = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple([int(n) for n in shape])
     if np.broadcast_shapes(x.shape, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {x.shape} to {wanted}")
-    return x if wanted == x.shape else step(broadcast(x.shape, wanted), x)
+    return x if wanted == x.shape else viewed(x, step(broadcast(x.shape, wanted), x))
 
 
 @answers(np.broadcast_arrays, what="contraction: repeated along axes (rep)", rule=SAME)
@@ -525,8 +525,8 @@ for _f in (np.tril, np.triu):
 
 @answers(np.copy, np.asarray, np.array, np.asanyarray, np.ascontiguousarray, what="identity", rule="dx")
 def copy(a: Any, *args: Any, **named: Any) -> Any:
-    """The array itself."""
-    return lifted(a)
+    """The same numbers, on their own."""
+    return lifted(a).copy()
 
 
 @answers(np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.result_type, what="static", rule="no derivative")

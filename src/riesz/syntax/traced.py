@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import TraceError
 from ..opaque import Discrete
 from ..ops import Cast
+from .operators import Operators
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
 from .tracing import leaked, refuse
@@ -27,10 +28,10 @@ UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
-class Traced:
+class Traced(Operators):
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_shape", "dtype", "home", "slot", "weak")
+    __slots__ = ("_shape", "dtype", "home", "shared", "slot", "weak")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool = False) -> None:
@@ -39,6 +40,7 @@ class Traced:
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
         self.weak = weak  # a Python float: it takes the type of what it meets
+        self.shared = False  # in NumPy, a view of another array, or looked into by one: must not change in place
 
     @property
     def shape(self) -> Shape:
@@ -88,7 +90,7 @@ class Traced:
         return self._call(np.ravel)
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
-        return FUNCTIONS[function](self, *args, **named)
+        return call_function(function, (self, *args), named)
 
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
@@ -110,7 +112,7 @@ class Traced:
             raise refuse(f"{name} is not known to riesz for traced arrays; docs/coverage.md lists what is, and rz.custom_derivative adds your own")
         if named.get("out") is not None:
             raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
-        return rule(*args, **named)
+        return call_function(function, args, named)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return np
@@ -132,101 +134,13 @@ class Traced:
         """p(args), for riesz's own primitives."""
         return primitive_step(primitive, *args)
 
-    # -- operators ----------------------------------------------------------------------------------------
+    def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
+        """An operator's ufunc."""
+        return operator(ufunc, left, right)
 
-    def __add__(self, other: Any) -> Any:
-        return operator(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return operator(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return operator(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return operator(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return operator(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return operator(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return operator(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return operator(np.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return operator(np.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return operator(np.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return operator(np.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return operator(np.remainder, other, self)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return operator(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return operator(np.power, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return operator(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return operator(np.matmul, other, self)
-
-    def __neg__(self) -> Any:
-        return call_ufunc(np.negative, (self,), {})
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return call_ufunc(np.absolute, (self,), {})
-
-    def __invert__(self) -> Any:
-        return call_ufunc(np.invert, (self,), {})
-
-    def __and__(self, other: Any) -> Any:
-        return operator(np.bitwise_and, self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return operator(np.bitwise_or, self, other)
-
-    def __xor__(self, other: Any) -> Any:
-        return operator(np.bitwise_xor, self, other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __lt__(self, other: Any) -> Any:
-        return operator(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return operator(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return operator(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return operator(np.greater_equal, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return operator(np.equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return operator(np.not_equal, self, other)
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    def change(self, ufunc: Any, other: Any) -> Any:
+        """An in-place operator's ufunc."""
+        return in_place(ufunc, self, other)
 
     # -- as a sequence ------------------------------------------------------------------------------------
 
@@ -311,8 +225,8 @@ class Traced:
         return convert(self, np.dtype(dtype))
 
     def copy(self, order: str = "C") -> Traced:
-        """The array itself: nobody can write to it."""
-        return self
+        """The same numbers, on their own."""
+        return Traced(self.home, self.slot, self.dtype, self.weak)
 
     def flatten(self, order: str = "C") -> Any:
         """In one axis."""
@@ -347,7 +261,7 @@ TRACED: set[Any] = {Traced}
 
 def _method(function: Any) -> Any:
     def method(self: Traced, *args: Any, **named: Any) -> Any:
-        return FUNCTIONS[function](self, *args, **named)
+        return call_function(function, (self, *args), named)
 
     method.__name__ = function.__name__
     method.__doc__ = f"As np.{function.__name__}."
@@ -363,6 +277,57 @@ for _f in (
 
 
 # -- from values to slots ---------------------------------------------------------------------------------
+
+
+VIEWS = {
+    *(np.reshape, np.ravel, np.transpose, np.permute_dims, np.swapaxes, np.moveaxis, np.rollaxis, np.squeeze, np.expand_dims, np.broadcast_to),
+    *(np.broadcast_arrays, np.diagonal, np.split, np.array_split, np.vsplit, np.hsplit, np.dsplit, np.atleast_1d, np.atleast_2d, np.atleast_3d),
+    *(np.flip, np.fliplr, np.flipud, np.rot90, np.real, np.matrix_transpose),
+}
+"""Functions whose results look into their argument; what others do inside does not make an array shared."""
+
+
+def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The rule of a NumPy function."""
+    first = args[0] if args and type(args[0]) is Traced else None
+    if first is None or first.shared or function in VIEWS:
+        return FUNCTIONS[function](*args, **named)
+    result = FUNCTIONS[function](*args, **named)
+    first.shared = False
+    return result
+
+
+def in_place(ufunc: Any, x: Traced, other: Any) -> Any:
+    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it, unless views of it are about."""
+    if not x.shape:
+        return operator(ufunc, x, other)
+    if x.shared:
+        raise refuse(
+            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], x.T, x.reshape, …) is not possible while "
+            "tracing: the view would have to change with it; write x = x + … (or copy one of the two first)"
+        )
+    result = operator(ufunc, x, other)
+    if result is NotImplemented:
+        return result
+    if result.shape != x.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {result.shape}")
+    if result.dtype.kind == "f" and x.dtype.kind != "f":
+        raise TypeError(f"cannot cast the result of {ufunc.__name__} from {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
+    x.slot = slot_of(x.home, result, x.dtype) if result.home is x.home else _moved(x, result)
+    return x
+
+
+def _moved(x: Traced, result: Traced) -> int:
+    """The array of an outer trace becomes one of the inner trace."""
+    x.home = result.home
+    return slot_of(x.home, Traced(result.home, result.slot, result.dtype), x.dtype)
+
+
+def viewed(x: Any, part: Any) -> Any:
+    """A view of x: from now on neither changes in place."""
+    if type(part) is Traced and type(x) is Traced and part is not x and part.shape:
+        x.shared = part.shared = True
+    return part
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:

@@ -165,6 +165,26 @@ class _Items:
         return self.items[name] if name < len(self.items) else default
 
 
+def place(where: Any, name: Any) -> Any:
+    """What a watched value is a value of: a name in a namespace, an attribute of an object, a list, an array."""
+    match where:
+        case _Cells():
+            return id(where.cells[name])
+        case _Attributes():
+            return id(where.owner), name
+        case _Items():
+            return id(where.items)
+        case _Contents():
+            return id(where.array)
+        case _:
+            return id(where), name
+
+
+def changed(rows: list[Any]) -> set[Any]:
+    """The places of watched values that are other ones by now."""
+    return {place(where, name) for where, name, value in rows if where.get(name, MISSING) is not value}
+
+
 class Dice:
     """Whether random numbers were drawn since: by NumPy's global generator, or one a function can reach."""
 
