@@ -56,7 +56,27 @@ def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = 
         return Function(parse(f), name=f)
     if isinstance(f, Arrow):
         return Function(f, name=str(f))
-    return Function(_callable(f), static_argnums, static_argnames) if static_argnums or static_argnames else as_function(_callable(f))
+    if not static_argnums and not static_argnames and static_argnums != 0:
+        return as_function(_callable(f))
+    _check_static(_callable(f), static_argnums, static_argnames)
+    return Function(_callable(f), static_argnums, static_argnames)
+
+
+def _check_static(f: Any, nums: Any, names: Any) -> None:
+    """Static arguments must be arguments."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return
+    kinds = {p.kind for p in parameters}
+    known = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.POSITIONAL_ONLY)]
+    for name in (names,) if isinstance(names, str) else names or ():
+        if name not in known and inspect.Parameter.VAR_KEYWORD not in kinds:
+            raise SpaceError(f"static_argnames={names!r}: {getattr(f, '__name__', f)} has no argument {name!r}; it has {', '.join(known) or 'none'}")
+    count = len([p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)])
+    for k in (nums,) if isinstance(nums, int) else nums or ():
+        if not -count <= k < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            raise SpaceError(f"static_argnums={nums!r}: {getattr(f, '__name__', f)} takes {count} arguments by position")
 
 
 def _callable(f: Any) -> Any:
@@ -113,7 +133,7 @@ def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
         return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots)
     values, tape = at.affine()
     guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
-    return at.wrap(_owned(at, values)), LinearMap(at.domain, at.codomain, tape)
+    return at.wrap(_owned(at, values)), LinearMap(at.domain, at.codomain, tape, at.dtype)
 
 
 def _owned(at: TermPoint | Point, values: list[Any]) -> list[Any]:
@@ -128,7 +148,7 @@ def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: 
 
 def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
     """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component."""
-    f = f if isinstance(f, Arrow) else _callable(f)
+    f = f if isinstance(f, Arrow) else as_function(_callable(f))
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
@@ -147,7 +167,7 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
         return at.wrap(_owned(at, values)), at.presented([own(c, a) for c, a in zip(raised, at.avals, strict=True)])
 
-    return both
+    return _titled(both, "value_and_grad", f)
 
 
 def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) -> Any:
@@ -185,11 +205,17 @@ def grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool 
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
 
-    return gradient
+    return _titled(gradient, "grad", f)
 
 
-def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """f(x) and f'(x)(dx).
+def _titled(g: Callable[..., Any], what: str, f: Any) -> Callable[..., Any]:
+    """A function with a name that says what it is of."""
+    g.__name__ = g.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
+    return g
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
+    """f(x) and f'(x)(dx); with `has_aux`, f gives (value, aux), and aux comes third.
 
     >>> import riesz as rz
     >>> rz.jvp(rz.power(2), (3.0,), (1.0,))
@@ -201,13 +227,15 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
         return _dual(f, primals, tangents)
     if len(primals) != len(tangents):
         raise VectorError(f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due")
-    at = _point(f, primals, {}, tuple(range(len(primals))), None, False, "a derivative")
+    at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
+    assert isinstance(at, Point)
     y, L = _linearized(at)
     if at.home is not None:
-        return y, L(tuple(tangents))
-    assert isinstance(at, Point)
-    moved = L.apply(at.domain.open(tuple(tangents)))
-    return y, at.wrap([own(d, a) for d, a in zip(moved, at.record.outputs, strict=True)])
+        moved = L(tuple(tangents))
+    else:
+        found = L.apply(at.domain.open(tuple(tangents)))
+        moved = at.main_value([own(d, a) for d, a in zip(found, at.record.outputs, strict=False)])
+    return (y[0], moved, y[1]) if has_aux else (y, moved)
 
 
 def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -245,7 +273,7 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
     array([[ 1.,  1.,  0.],
            [-2.,  0.,  4.]])
     """
-    f = f if isinstance(f, Arrow) else _callable(f)
+    f = f if isinstance(f, Arrow) else as_function(_callable(f))
 
     def at(*args: Any, **kwargs: Any) -> Any:
         if isinstance(f, Arrow):
@@ -253,7 +281,7 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
         y, L = _linearized(_point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative"))
         return (L, y[1]) if has_aux else L
 
-    return at
+    return _titled(at, "jacobian", f)
 
 
 def _term_jacobian(f: Arrow, args: tuple[Any, ...], argnums: Any, space: Space | None) -> Any:
@@ -297,14 +325,14 @@ def hessian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bo
     array([[0., 1.],
            [1., 0.]])
     """
-    f = f if isinstance(f, Arrow) else _callable(f)
+    f = f if isinstance(f, Arrow) else as_function(_callable(f))
 
     def at(*args: Any, **kwargs: Any) -> Any:
         here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a Hessian")
         L = _second(here)
         return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
-    return at
+    return _titled(at, "hessian", f)
 
 
 def _second(at: TermPoint | Point) -> Any:
@@ -322,7 +350,7 @@ def _second(at: TermPoint | Point) -> Any:
     leaves = at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves)
     with np.errstate(all="ignore"):
         _, tape = affine_program(gradient, leaves, at.moving)
-    return LinearMap(at.domain, at.domain, tape)
+    return LinearMap(at.domain, at.domain, tape, at.dtype)
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:

@@ -24,18 +24,25 @@ class Form(Node):
     """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple)."""
 
     kind: Any
-    names: tuple[str, ...] | None
+    names: tuple[Any, ...] | None
 
     def make(self, parts: list[Any]) -> Any:
         """Components → container."""
         if self.kind is list:
             return parts
         named = dict(zip(self.names or (), parts, strict=True))
-        return named if self.kind is dict else self.kind(**named)
+        if self.kind is dict:
+            return named
+        return self.kind(named) if self.is_mapping else self.kind(**named)
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether this is a dict of some kind."""
+        return issubclass(cast(Any, self.kind), Mapping)
 
     def take(self, value: Any) -> list[tuple[Any, Any]] | None:
         """Container → (key, component) pairs, or None if it is another kind of thing."""
-        if self.kind is dict:
+        if self.is_mapping:
             if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != set(self.names or ()):
                 return None
             return [(n, value[n]) for n in self.names or ()]
@@ -80,7 +87,7 @@ class Branch(NamedTuple):
         else:
             found = self.form.take(value)
             kind = self.form.kind.__name__
-            wanted = f"a {kind} with {', '.join(self.form.names)}" if self.form.names else f"a {kind} of {self.arity}"
+            wanted = f"a {kind} with {', '.join(map(str, self.form.names))}" if self.form.names else f"a {kind} of {self.arity}"
         if found is None or len(found) != self.arity:
             raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}")
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -308,14 +309,14 @@ class DirectSum(Space):
     def position(self, which: Any) -> int:
         """The place of a component, by index (negative counts from the end), by name, or by element of X."""
         names = self.form.names if self.form else None
-        if isinstance(which, str) and names and which in names:
+        if names and which in names and (isinstance(which, str) or not isinstance(which, int)):
             return names.index(which)
         if isinstance(which, int) and not isinstance(which, bool) and isinstance(self.index, Seg) and -len(self.summands) <= which < 0:
             return which + len(self.summands)
         try:
             return self.index.position(which)
         except IndexSetError:
-            have = f"the names {', '.join(names)}" if names else f"components {_range(len(self.summands))}"
+            have = f"the names {', '.join(map(str, names))}" if names else f"components {_range(len(self.summands))}"
             raise SpaceError(f"there is no component {which!r} in {self}: it has {have}") from None
 
 
@@ -413,9 +414,7 @@ def container(v: Any) -> tuple[Form | None, list[Any]] | None:
         return Form(list, None), list(cast("list[Any]", v))
     if isinstance(v, dict):
         table = cast("dict[Any, Any]", v)
-        if not all(isinstance(k, str) for k in table):
-            raise VectorError(f"a dict of components needs string keys; got {list(table)!r}")
-        return Form(dict, tuple(table)), list(table.values())
+        return Form(OrderedDict if isinstance(v, OrderedDict) else dict, tuple(table)), list(table.values())
     if dataclasses.is_dataclass(v) and not isinstance(v, type):
         names = tuple(f.name for f in dataclasses.fields(v))
         return Form(type(v), names), [getattr(v, n) for n in names]

@@ -160,10 +160,12 @@ class Affine:
         place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
         moving = program.dependent(program.inputs[len(values) :])
         lifted: dict[int, int] = {}
+        zero = bytearray(len(program.ops))  # what is 0 because a differential that does not move is
         for slot, (op, given) in enumerate(zip(program.ops, program.args, strict=True)):
             if op is INPUT:
                 continue
             if not moving[slot]:
+                zero[slot] = _stays_zero(op, [bool(zero[a]) for a in given])
                 inside = [base[a] for a in given]
                 kind = cast(Any, type(op))
                 base[slot] = (
@@ -176,7 +178,7 @@ class Affine:
             slots = [place[a] if moving[a] else lifted[a] for a in given]
             live = tuple([i for i, a in enumerate(given) if moving[a]])
             if isinstance(op, Linear) and len(live) < len(given):
-                if not all([_is_zero(program.ops[a]) for a in given if not moving[a]]):
+                if not all([zero[a] for a in given if not moving[a]]):
                     raise LinearityError("a derivative must be linear in the differentials; this one adds something that does not depend on them")
                 op, slots = op.only(live), [slots[i] for i in live]
             if isinstance(op, Multilinear) and len(live) > 1:
@@ -220,8 +222,13 @@ class Affine:
         return self.tape.step(Combination((1.0,) * len(wires)), wires)
 
 
-def _is_zero(op: Any) -> bool:
-    return type(op) is Constant and not np.any(dense(op.value))
+def _stays_zero(op: Any, zero: list[bool]) -> bool:
+    """Whether a step gives 0, from which of its arguments are 0."""
+    if type(op) is Constant:
+        return not np.any(dense(op.value))
+    if type(op) is float or isinstance(op, Linear):
+        return all(zero)
+    return isinstance(op, Multilinear) and not isinstance(op, Ruled) and any(zero)
 
 
 def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..errors import DomainError
 from ..ops import Elementwise
-from ..programs.program import Program, run
+from ..programs.blocks import Block, Call, Loop
+from ..programs.program import Program, outputs, run
 from ..vectors import dense
 from .domains import NUMBERS
 
@@ -71,10 +72,30 @@ def _culprit(program: Program, leaves: Sequence[Any]) -> str:
         source = _infinity(program, slots, slot)
         if source is not None:
             return _named(program, slots, source, np.isinf)
+    for slot in births:
+        if isinstance(program.ops[slot], Block):
+            return _inside(program.ops[slot], [slots[a] for a in program.args[slot]])
     if births:
         op: Any = program.ops[births[0]]
         return f"a nan arises in {getattr(op, 'title', 'a scaling')}, from numbers without one"
     return _derivative(program, slots)
+
+
+def _inside(block: Block, values: list[Any]) -> str:
+    """The culprit in the branch that ran, or in the first round of a loop that made a nan."""
+    if isinstance(block, Call):
+        return _culprit(block.branches[int(values[0])] if block.fixed else block.branches[0], values[block.fixed :])
+    assert isinstance(block, Loop)
+    c, m = block.consts, block.carries
+    carry, stacked = values[c : c + m], [dense(x) for x in values[c + m :]]
+    times = range(block.length - 1, -1, -1) if block.reverse else range(block.length)
+    for t in times:
+        given = [*values[:c], *carry, *[x[t] for x in stacked]]
+        found = outputs(block.body, NUMBERS, given)
+        if any([_some(x, np.isnan) for x in found]):
+            return f"in round {t} of a loop: {_culprit(block.body, given)}"
+        carry = found[:m]
+    return "a nan arises in a loop"
 
 
 def _infinity(program: Program, slots: list[Any], slot: int) -> int | None:

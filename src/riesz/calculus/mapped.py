@@ -201,7 +201,8 @@ def one_by_one(op: Ruled, n: int) -> Ruled:
         assert isinstance(turned, Ruled)
         return one_by_one(turned, n)
 
-    op.rules[key] = Ruled(Smooth(inner.name, array, shapes, differential, transpose if inner.transpose else None, batched=False, ours=False), parameters)
+    smooth = Smooth(inner.name, array, shapes, differential, transpose if inner.transpose else None, batched=False, ours=False)
+    op.rules[key] = Ruled(smooth, parameters)
     return op.rules[key]
 
 

@@ -14,6 +14,7 @@ from ..ops import Combination
 from ..programs.program import Program, outputs
 from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
+from ..vectors import Formal
 
 
 class LinearMap:
@@ -24,10 +25,11 @@ class LinearMap:
 
     __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
 
-    def __init__(self, domain: Space, codomain: Space, program: Program) -> None:
+    def __init__(self, domain: Space, codomain: Space, program: Program, dtype: Any = float) -> None:
         self.domain = domain
         self.codomain = codomain
         self.program = linear_program(program)
+        self.dtype = np.dtype(dtype)  # of coordinates: float32 where the function was one of float32 arrays
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
 
@@ -49,7 +51,14 @@ class LinearMap:
 
     def __call__(self, *vectors: Any) -> Any:
         """L(v); the components of a direct sum may be given one by one."""
-        return self.codomain.wrap(self.apply(self.domain.open(as_element(vectors, self.domain))))
+        given = self.domain.open(as_element(vectors, self.domain))
+        return self.codomain.wrap(self.typed(self.apply(given), given))
+
+    def typed(self, results: list[Any], given: list[Any]) -> list[Any]:
+        """Results in float32 where the map and what it was given are: zeros know no type of their own."""
+        if self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given]):
+            return results
+        return [x if type(x) is Formal else np.asarray(x, self.dtype)[()] for x in results]
 
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
@@ -61,7 +70,7 @@ class LinearMap:
         """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
         if self._transpose is None:
             plain = self.domain.plain and self.codomain.plain and self._adjoint is not None
-            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_linear(self.program))
+            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_linear(self.program), self.dtype)
             assert turned is not None
             self._transpose, turned._transpose = turned, self
         return self._transpose
@@ -71,7 +80,11 @@ class LinearMap:
         """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
         if self._adjoint is None:
             plain = self.domain.plain and self.codomain.plain
-            turned = self.T if plain else LinearMap(self.codomain, self.domain, weighted_adjoint(self.T.program, 0, self.domain, self.codomain))
+            turned = (
+                self.T
+                if plain
+                else LinearMap(self.codomain, self.domain, weighted_adjoint(self.T.program, 0, self.domain, self.codomain), self.dtype)
+            )
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -95,7 +108,7 @@ class LinearMap:
         given = [both.input(leaf.shape) for leaf in other.domain.leaves]
         middle = outputs(other.program, both, given)
         both.outputs = outputs(self.program, both, middle)
-        return LinearMap(other.domain, self.codomain, both)
+        return LinearMap(other.domain, self.codomain, both, np.result_type(self.dtype, other.dtype))
 
     def __rmatmul__(self, other: Any) -> Any:
         if isinstance(other, Arrow):
@@ -116,7 +129,7 @@ class LinearMap:
         given = [both.input(leaf.shape) for leaf in self.domain.leaves]
         rows = zip(outputs(self.program, both, given), outputs(other.program, both, given), strict=True)
         both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
-        return LinearMap(self.domain, self.codomain, both)
+        return LinearMap(self.domain, self.codomain, both, np.result_type(self.dtype, other.dtype))
 
     def __add__(self, other: Any) -> LinearMap:
         return self._plus(other, 1.0)
@@ -135,7 +148,7 @@ class LinearMap:
         scaled = Program()
         given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
         scaled.outputs = [scaled.scale(float(cast(Any, k)), s) for s in outputs(self.program, scaled, given)]
-        return LinearMap(self.domain, self.codomain, scaled)
+        return LinearMap(self.domain, self.codomain, scaled, self.dtype)
 
     __rmul__ = __mul__
 
@@ -148,11 +161,6 @@ class LinearMap:
     def shape(self) -> tuple[int, int]:
         """(dim of the codomain, dim of the domain)."""
         return self.codomain.dim, self.domain.dim
-
-    @property
-    def dtype(self) -> Any:
-        """float64: the type of coordinates."""
-        return np.dtype(float)
 
     def matvec(self, x: Any) -> Any:
         """L on flat coordinates."""
@@ -183,8 +191,8 @@ class LinearMap:
                [0., 1.]])
         """
         if self.shape[0] < self.shape[1]:
-            return self.T.matmat(np.eye(self.shape[0])).T
-        return self.matmat(np.eye(self.shape[1]))
+            return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
+        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
 
     def as_operator(self) -> Any:
         """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
@@ -216,7 +224,7 @@ class LinearMap:
         return f"$${self.latex()}$$"
 
     def __getstate__(self) -> Any:
-        return {"domain": self.domain, "codomain": self.codomain, "program": self.program}
+        return {"domain": self.domain, "codomain": self.codomain, "program": self.program, "dtype": self.dtype}
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -228,7 +236,7 @@ def _real(x: Any) -> Any:
     given = np.asarray(x)
     if given.dtype.kind not in "fiu":
         raise VectorError(f"coordinates are real numbers; got an array of {given.dtype}")
-    return given.astype(float, copy=False)
+    return given if given.dtype.kind == "f" else given.astype(float)
 
 
 def as_element(args: tuple[Any, ...], space: Space) -> Any:
@@ -256,5 +264,6 @@ def _columns(L: LinearMap, given: Any) -> Any:
         leaves.append(np.ascontiguousarray(given[at : at + leaf.size].T).reshape((n, *leaf.shape)))
         at += leaf.size
     results = batched(L.program, leaves, n)
-    columns = [np.asarray(r).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
+    kind = given.dtype if L.dtype != float else float
+    columns = [np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))

@@ -322,7 +322,11 @@ class Symbol:
                 return _ARITHMETIC[ufunc.__name__](*[a if isinstance(a, Symbol) else float(a) for a in args])
             name: str = ufunc.__name__
             found: Any = getattr(primitives, {"log": "ln", "power": "pow"}.get(name, name), None)
-            if isinstance(found, primitives.Primitive):
+            if not isinstance(found, primitives.Primitive):
+                from ..syntax.special import primitive_named
+
+                found = primitive_named(name)
+            if found is not None:
                 return found(*args)
         raise SpaceError(f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not one riesz knows")
 

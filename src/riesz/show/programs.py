@@ -294,7 +294,7 @@ def input_names(n: Notation, space: Space, letter: str, known: tuple[str, ...] |
         return [(letter, ATOM)]
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     if names and len(names) == count:
-        return [(name, ATOM) for name in names]
+        return [(str(name), ATOM) for name in names]
     return [(n.sub(letter, i), ATOM) for i in range(count)]
 
 

@@ -143,7 +143,7 @@ def _places(n: Notation, only: tuple[Any, ...]) -> str:
 def _component(n: Notation, letter: str, space: Space, position: int) -> str:
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     if names:
-        return n.sub(n[letter], names[position])
+        return n.sub(n[letter], str(names[position]))
     index = cast("Copower | DirectSum", space).index
     return n.sub(n[letter], position if isinstance(index, Seg) else str(index.element(position)).replace(" ", ""))
 

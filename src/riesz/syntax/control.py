@@ -13,7 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.mapped import mapped
+from ..calculus.domains import NUMBERS
+from ..calculus.guard import guard
+from ..calculus.mapped import lifted, mapped
 from ..errors import SpaceError, TraceError
 from ..opaque import Discrete, Get
 from ..programs.blocks import Call, Loop
@@ -406,6 +408,16 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     return cast("Callable[..., Any]", update_wrapper(over, f)) if hasattr(f, "__name__") else over
 
 
+def _all_none(axes: Any) -> bool:
+    return axes is None
+
+
+def program_moves(program: Program, flags: list[bool], captured: int) -> list[bool]:
+    """Which outputs depend on mapped inputs."""
+    moving = program.dependent([s for s, f in zip(program.inputs, [*flags, *[False] * captured], strict=True) if f])
+    return [bool(moving[s]) for s in program.outputs]
+
+
 def _is_array(x: Any) -> bool:
     return type(x) is Traced or isinstance(x, np.ndarray) or (hasattr(type(x), "__array__") and np.ndim(x) > 0)
 
@@ -442,12 +454,18 @@ def _children(value: Any) -> list[Any] | None:
 def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
     home = home_of(record, arrays)
     if home is None:
-        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, _numbers(), numbers_of(arrays), flags, n)]
+        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, numbers_of(arrays), flags, n)]
+        guard(lambda: lifted(record.program, flags, [True] * len(found), n), numbers_of(arrays), found)
         found = [x if x.flags.writeable and x.base is None else x.copy() for x in found]
     else:
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
         moving = [*flags, *[False] * len(record.captured)]
         found = [Traced(home, s, a.dtype) for s, a in zip(mapped(record.program, home, slots, moving, n), record.outputs, strict=True)]
+    if _all_none(out_axes):
+        moving = program_moves(record.program, flags, len(record.captured))
+        if any(moving):
+            raise SpaceError("rz.vmap: out_axes=None is for results that are the same at every index; this one is not")
+        return record.wrap([x[0] for x in found])
     result = record.wrap(found)
     leaves, tree = flatten(result)
     wanted = _spread(out_axes, tree, result) if not isinstance(out_axes, tuple) or isinstance(result, tuple) else _spread(out_axes[0], tree, result)
@@ -458,9 +476,3 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
             for x, axis in zip(leaves, wanted, strict=True)
         ],
     )
-
-
-def _numbers() -> Any:
-    from ..calculus.domains import NUMBERS
-
-    return NUMBERS

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,16 @@ class CustomDerivative:
         self._ops.clear()
         return rule
 
-    def __call__(self, *args: Any) -> Any:
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if bound.kwargs:
+                raise TraceError(f"{self.name} has arguments by keyword only ({', '.join(bound.kwargs)}); custom derivatives go by position")
+            args = bound.args
         leaves, _ = flatten(args)
         if not any([holds_traced(x) for x in leaves]):
             return self.function(*args)
@@ -89,7 +100,11 @@ class CustomDerivative:
         def differential(dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
             if self.turned is None:
                 moved = [np.zeros(x.shape) if d is None else d for d, x in zip(dxs, xs, strict=True)]
-                return tuple(flatten(self._applied(given, xs, moved))[0])
+                found = flatten(self._applied(given, xs, moved))[0]
+                if [np.shape(d) for d in found] != [y.shape for y in ys]:
+                    shapes = [np.shape(d) for d in found], [y.shape for y in ys]
+                    raise TraceError(f"the derivative of {self.name} gives arrays of shapes {shapes[0]}, but its value has {shapes[1]}")
+                return tuple(found)
             parts = [self._opaque(given, tree, k, xs, d, len(ys)) for k, d in enumerate(dxs) if d is not None]
             return tuple([plus(*column) for column in zip(*parts, strict=True)])
 
@@ -99,7 +114,7 @@ class CustomDerivative:
         """dy, by the user's linear map at traced arguments."""
         assert self.rule is not None
         linear = self.rule(*_arguments(given, xs))
-        moves = _arguments(given, dxs)
+        moves = _differentials(given, dxs)
         if callable(linear):
             return linear(*moves)
         matrix: Any = linear
@@ -117,7 +132,7 @@ class CustomDerivative:
         def forward(*values: Any) -> Any:
             *point, move = values
             moves = [move if j == k else np.zeros(np.shape(x)) for j, x in enumerate(point)]
-            return tuple(flatten(rule(*_arguments(given, point))(*_arguments(given, moves)))[0])
+            return tuple(flatten(rule(*_arguments(given, point))(*_differentials(given, moves)))[0])
 
         def backward(*values: Any) -> Any:
             *point, cotangent = values
@@ -156,6 +171,17 @@ def _arguments(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
     return given.rebuilt(list(arrays))[0][0]
 
 
+def _differentials(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The differentials of the arguments that hold arrays; those that only steer have none."""
+    rest = iter(arrays)
+    found: list[Any] = []
+    for argument in _arguments(given, given.avals):
+        leaves, tree = flatten(argument)
+        if any([type(x) is Aval for x in leaves]):
+            found.append(unflatten(tree, [next(rest) if type(x) is Aval else x for x in leaves]))
+    return tuple(found)
+
+
 def custom_derivative(function: Callable[..., Any] | None = None, derivative: Any = None, adjoint: Any = None) -> Any:
     """A function with a derivative of its own, given as a linear map: derivative(*args) is the map dx ↦ dy there, a Python function of the
     differentials (traced, so its adjoint is derived), a LinearMap, a combinator or a matrix. `adjoint`, if given, is used as it is. Also a decorator.
@@ -171,5 +197,5 @@ def custom_derivative(function: Callable[..., Any] | None = None, derivative: An
     True
     """
     if function is None:
-        return lambda f: CustomDerivative(f, derivative, adjoint)
+        return partial(CustomDerivative, derivative=derivative, adjoint=adjoint)
     return CustomDerivative(function, derivative, adjoint)

@@ -285,12 +285,12 @@ def _result_leaf(x: Any, trace: Trace) -> Any:
     if type(x) is Traced or holds_traced(x):
         y = tidy(x)
         return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
-    if isinstance(x, (float, np.ndarray, np.floating)) or (isinstance(x, int) and not isinstance(x, bool)):
+    if isinstance(x, (float, np.ndarray, np.floating)):
         array = np.asarray(x)
         if array.dtype.kind == "c":
             raise TraceError(f"{trace.name} returns a complex array; return its real and imaginary parts")
         if array.dtype.kind in "fiub":
-            return lifted(float(x) if isinstance(x, (int, float)) else x, trace)
+            return lifted(x, trace)
     return Static(x)
 
 

@@ -38,6 +38,7 @@ class TermPoint:
         self.codomain: Space = self.term.codomain
         self.leaves = self.domain.open(as_element(args, self.domain))
         self.moving = None
+        self.dtype = np.dtype(float)
         self.name = str(self.term)
 
     def affine(self) -> tuple[list[Any], Program]:
@@ -91,7 +92,7 @@ class Point:
         self.name = f.name
         self.leaves: list[Any] = given.arrays
         chosen = _chosen(given, argnums, len(args), f.name)
-        self.single = not isinstance(argnums, tuple) and (argnums is not None or len(chosen) == 1)
+        self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.owned = [given.owners[i] for i in chosen]
         flags = [False] * (len(self.leaves) + len(self.record.captured))
@@ -157,6 +158,16 @@ class Point:
             return main
         return main, unflatten(self.aux_tree, _leaves(self.record.results[self.main :], values[self.main :]))
 
+    def main_value(self, leaves: Sequence[Any]) -> Any:
+        """Leaves of the codomain → the containers of the value."""
+        return unflatten(self.main_tree, list(leaves[: self.main]))
+
+    @property
+    def dtype(self) -> Any:
+        """float32 where all arguments differentiated in and all results are."""
+        kinds = [a.dtype for a in (*self.avals, *self.record.outputs[: self.main])]
+        return np.result_type(*kinds) if kinds and not any([a.weak for a in self.avals]) else np.dtype(float)
+
     def presented(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the domain → what the user sees: the tree of the argument, or a tuple of them."""
         rest = iter(leaves)
@@ -176,7 +187,10 @@ def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
             raise VectorError(f"{name} has no argument to differentiate in: none of {count} holds floats; write 2.0 instead of 2")
         return found
     chosen: list[int] = []
-    for a in argnums if isinstance(argnums, tuple) else (argnums,):
+    several: Any = tuple(argnums) if isinstance(argnums, (tuple, list)) else (argnums,)
+    if len(set(several)) < len(several):
+        raise SpaceError(f"argnums={argnums!r} names an argument twice")
+    for a in several:
         if isinstance(a, bool) or not isinstance(a, (int, np.integer)):
             raise SpaceError(f"argnums={argnums!r}: the number of an argument, or a tuple of them, is due")
         if not -count <= a < count:

@@ -457,6 +457,12 @@ def enter() -> None:
     UFUNCS[_found("_riemann_zeta")] = _riemann_zeta
 
 
+def primitive_named(name: str) -> Primitive | None:
+    """The primitive of a ufunc of scipy.special, if it is one."""
+    rule = SPECIAL.get(name)
+    return None if rule is None else Primitive(rule)
+
+
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:
     """The rule of a ufunc of scipy.special, if it is known."""
     if "scipy.special" not in sys.modules:

@@ -303,8 +303,8 @@ def in_place(ufunc: Any, x: Traced, other: Any) -> Any:
         return operator(ufunc, x, other)
     if x.shared:
         raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], x.T, x.reshape, …) is not possible while "
-            "tracing: the view would have to change with it; write x = x + … (or copy one of the two first)"
+            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], x.T, x.reshape, …) "
+            "is not possible while tracing: the view would have to change with it; write x = x + … (or copy one of the two first)"
         )
     result = operator(ufunc, x, other)
     if result is NotImplemented:

@@ -191,8 +191,7 @@ class Dice:
     def __init__(self, *functions: Any) -> None:
         self.generators: list[Any] = [np.random.mtrand._rand._bit_generator]  # pyright: ignore
         for f in reached(*functions):
-            values = [v for _, _, v in _names(f)] if isinstance(f, types.FunctionType) else list(vars(f).values()) if _is_object(f) else list(_parts(f))
-            for v in values:
+            for v in _values(f):
                 if isinstance(v, (np.random.Generator, np.random.RandomState)):
                     self.generators.append(v.bit_generator if isinstance(v, np.random.Generator) else v._bit_generator)  # pyright: ignore
         self.before = [repr(g.state) for g in self.generators]
@@ -203,8 +202,11 @@ class Dice:
         return [repr(g.state) for g in self.generators] != self.before
 
 
-def _parts(container: Any) -> Any:
-    return cast("dict[Any, Any]", container).values() if type(container) is dict else container
+def _values(f: Any) -> list[Any]:
+    """What a function mentions, an object or a container holds."""
+    if isinstance(f, types.FunctionType):
+        return [v for _, _, v in _names(f)]
+    return list(vars(f).values() if _is_object(f) else cast("dict[Any, Any]", f).values() if type(f) is dict else f)
 
 
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
