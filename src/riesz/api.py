@@ -18,9 +18,9 @@ from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
-from .programs.program import Constant
+from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
-from .syntax.functions import Function, as_function, numbers_of, own, owned
+from .syntax.functions import Function, as_function, numbers_of, owned
 from .syntax.points import Point, TermPoint, point
 from .syntax.symbolic import SymbolicMap, present, traced_element
 from .syntax.text import parse
@@ -130,14 +130,15 @@ def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
     if at.home is not None:
         assert isinstance(at, Point)
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots)
+        return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots, at.dtype)
     values, tape = at.affine()
     guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
-    return at.wrap(_owned(at, values)), LinearMap(at.domain, at.codomain, tape, at.dtype)
+    return at.wrap(_owned(at, values, tape)), LinearMap(at.domain, at.codomain, tape, at.dtype)
 
 
-def _owned(at: TermPoint | Point, values: list[Any]) -> list[Any]:
-    return values if isinstance(at, TermPoint) else owned(at.record, values)
+def _owned(at: TermPoint | Point, values: list[Any], tape: Program) -> list[Any]:
+    """The values for the caller: the linear map keeps its own."""
+    return values if isinstance(at, TermPoint) else owned(values, at.record.outputs, at.record.held | tape.held, at.leaves)
 
 
 def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
@@ -165,7 +166,7 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_
         guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
-        return at.wrap(_owned(at, values)), at.presented([own(c, a) for c, a in zip(raised, at.avals, strict=True)])
+        return at.wrap(_owned(at, values, tape)), at.presented(owned(raised, at.avals, tape.held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
 
@@ -230,11 +231,11 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux:
     at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
     assert isinstance(at, Point)
     y, L = _linearized(at)
-    if at.home is not None:
+    if at.home is not None or any([isinstance(x, Traced) for x in flatten(tangents)[0]]):
         moved = L(tuple(tangents))
     else:
-        found = L.apply(at.domain.open(tuple(tangents)))
-        moved = at.main_value([own(d, a) for d, a in zip(found, at.record.outputs, strict=False)])
+        given = at.domain.open(tuple(tangents))
+        moved = at.main_value(owned(L.apply(given), at.record.outputs[: at.main], L.held, given))
     return (y[0], moved, y[1]) if has_aux else (y, moved)
 
 
@@ -254,9 +255,10 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     y, L = _linearized(at)
 
     def back(w: Any) -> Any:
-        if isinstance(at, TermPoint) or at.home is not None:
+        if isinstance(at, TermPoint) or at.home is not None or any([isinstance(x, Traced) for x in flatten(w)[0]]):
             return L.H(w)
-        return at.presented([own(c, a) for c, a in zip(L.H.apply(at.codomain.open(w)), at.avals, strict=True)])
+        given = at.codomain.open(w)
+        return at.presented(owned(L.H.apply(given), at.avals, L.H.held, given))
 
     return (y[0], back, y[1]) if has_aux else (y, back)
 
@@ -346,7 +348,7 @@ def _second(at: TermPoint | Point) -> Any:
         if key not in at.record.derived:
             at.record.derived[key] = derive_program(gradient, at.moving).derivative
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots)
+        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.dtype)
     leaves = at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves)
     with np.errstate(all="ignore"):
         _, tape = affine_program(gradient, leaves, at.moving)

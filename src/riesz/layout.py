@@ -38,7 +38,7 @@ class Form(Node):
     @property
     def is_mapping(self) -> bool:
         """Whether this is a dict of some kind."""
-        return issubclass(cast(Any, self.kind), Mapping)
+        return issubclass(self.kind, Mapping)
 
     def take(self, value: Any) -> list[tuple[Any, Any]] | None:
         """Container → (key, component) pairs, or None if it is another kind of thing."""

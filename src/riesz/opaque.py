@@ -188,6 +188,30 @@ def _parts(shape: Shape, batch: int, axis: int) -> tuple[int, int, int, int]:
     return math.prod(shape[:batch]), math.prod(shape[batch:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
+class Strongly(Multilinear):
+    """A multilinear op in which a zero argument k annihilates the rest, nan included (Note [Strong] in ops.py)."""
+
+    op: Any
+    k: int
+
+    @property
+    def title(self) -> str:
+        return self.op.title
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return self.op.result(shapes)
+
+    def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
+        turned = self.op.transpose(k, shapes)
+        return turned if k == self.k or not isinstance(turned, Multilinear) else Strongly(turned, self.k)
+
+    def run(self, *xs: Any) -> Any:
+        if np.any(dense(xs[self.k])):
+            return self.op.run(*xs)
+        shape = self.op.result(tuple([np.shape(dense(x)) for x in xs]))
+        return np.zeros(shape, np.result_type(dense(xs[self.k]))) if shape else 0.0
+
+
 class Smooth:
     """What is known about a function with a differential: its name, its array code, the shapes it gives, dy from dx, and transposes.
 

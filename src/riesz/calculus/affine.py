@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import LinearityError, TraceError
-from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Take
+from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
 from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
 from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Program
@@ -74,6 +74,8 @@ class Affine:
         y = self.base.step(op, values)
         if isinstance(op, Linear):
             return Pair(y, self._linear(op, y, args, live))
+        if type(op) is Strongly and type(op.op) is Ruled:
+            return Pair(y, self._ruled(op.op, y, values, args, live))
         if type(op) is Ruled:
             return Pair(y, self._ruled(op, y, values, args, live))
         if isinstance(op, Multilinear):

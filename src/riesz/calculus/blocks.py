@@ -110,12 +110,13 @@ def _loop_differential(op: Loop, moving: Flags) -> tuple[Loop, list[int], list[i
 class Turned:
     """The transpose of a linear block: an op on the fixed arguments and the cotangents of the results, and what its results belong to."""
 
-    def __init__(self, op: Block, fixed: list[int], zeros: list[Any], rest: list[int], targets: list[int]) -> None:
+    def __init__(self, op: Block, fixed: list[int], zeros: list[Any], rest: list[int], targets: list[int], strong: list[bool]) -> None:
         self.op = op
         self.fixed = fixed  # arguments that go first
         self.zeros = zeros  # shapes of accumulators, after the cotangents of the carries
         self.rest = rest  # arguments that go after them
         self.targets = targets  # the arguments whose cotangents come out
+        self.strong = strong  # which of these have strong zeros
 
 
 def transpose_block(op: Block, moving: Flags, strong: bool) -> Turned:
@@ -133,11 +134,13 @@ def _turned_call(op: Call, moving: Flags, strong: bool) -> Turned:
     still = [i for i, f in enumerate(flags) if not f]
     moved = [i for i, f in enumerate(flags) if f]
     turned: list[Program] = []
+    strongly = [len(op.branches) > 1] * len(moved)  # a branch not taken is a selection too
     for branch in op.branches:
-        slots = [branch.inputs[i] for i in (*still, *moved)]
-        turned.append(transpose_linear(branch.prune(slots, branch.outputs), len(still), strong=strong))
+        slots, marks = [branch.inputs[i] for i in (*still, *moved)], list[bool]()
+        turned.append(transpose_linear(branch.prune(slots, branch.outputs), len(still), strong=strong, marks=marks))
+        strongly = [a or b for a, b in zip(strongly, marks, strict=True)]
     first = [0] if op.fixed else []
-    return Turned(Call(tuple(turned)), [*first, *[i + op.fixed for i in still]], [], [], [i + op.fixed for i in moved])
+    return Turned(Call(tuple(turned)), [*first, *[i + op.fixed for i in still]], [], [], [i + op.fixed for i in moved], strongly)
 
 
 def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
@@ -149,7 +152,11 @@ def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
     still_x, moved_x = [i for i in range(c + m, n) if not moving[i]], [i for i in range(c + m, n) if moving[i]]
     order = [*still_c, *still_x, *moved_c, *range(c, c + m), *moved_x]
     straight = op.body.prune([op.body.inputs[i] for i in order], op.body.outputs)
-    inner = transpose_linear(straight, len(still_c) + len(still_x), strong=strong)
+    marks: list[bool] = []
+    inner = transpose_linear(straight, len(still_c) + len(still_x), strong=strong, marks=marks)
+    if any(marks) and not strong:  # a selection in one round is one for the rounds before it
+        inner = transpose_linear(straight, len(still_c) + len(still_x), strong=True)
+    strongly = any(marks) or strong
     shapes = [op.body.shapes[s] for s in op.body.inputs]
     body = Program()
     fixed = [body.input(shapes[i]) for i in still_c]
@@ -165,4 +172,5 @@ def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
         before = [body.step(Combination((1.0, 1.0)), (a, b)) for a, b in zip(before, kept, strict=True)]
     body.outputs = [*before, *grown, *found[len(moved_c) + m :]]
     back = Loop(body, len(still_c), m + len(moved_c), op.length, not op.reverse)
-    return Turned(back, still_c, [shapes[i] for i in moved_c], still_x, [*range(c, c + m), *moved_c, *moved_x])
+    targets = [*range(c, c + m), *moved_c, *moved_x]
+    return Turned(back, still_c, [shapes[i] for i in moved_c], still_x, targets, [strongly] * len(targets))

@@ -145,10 +145,10 @@ def derive_program(program: Program, moving: Sequence[bool] | None = None) -> De
 
 
 @quiet
-def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong: bool = False) -> Program:
+def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong: bool = False, marks: list[bool] | None = None) -> Program:
     """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay.
 
-    `strong`: what it is applied to has strong zeros.
+    `strong`: what it is applied to has strong zeros; `marks`, if given, is told which of its results have.
     """
     flags = program.dependent(program.inputs[inputs:])
     back = Program()
@@ -166,7 +166,10 @@ def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong:
             place[slot] = back.step(op, [place[a] for a in program.args[slot]])
     fixed = list(back.inputs)
     seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
-    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__, strong)[inputs:]
+    every: list[bool] = []
+    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__, strong, every)[inputs:]
+    if marks is not None:
+        marks.extend(every[inputs:])
     shapes = [program.shapes[s] for s in program.inputs[inputs:]]
     outs = [back.zeros(shape) if c is None else c for shape, c in zip(shapes, found, strict=True)]
     return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ..opaque import Declared, Get
+from ..opaque import Declared, Get, Strongly
 from ..ops import Combination, Contraction, Multilinear, Reduction, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
@@ -19,11 +19,17 @@ from ..vectors import Formal
 
 
 def pullback(
-    program: Program, flags: Sequence[int], seeds: Sequence[Any], domain: Any, value: Callable[[int], Any], strongly: bool = False
+    program: Program,
+    flags: Sequence[int],
+    seeds: Sequence[Any],
+    domain: Any,
+    value: Callable[[int], Any],
+    strongly: bool = False,
+    marks: list[bool] | None = None,
 ) -> list[Any]:
     """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients.
 
-    `strongly`: the seeds have strong zeros.
+    `strongly`: the seeds have strong zeros; `marks`, if given, is told which inputs' cotangents have.
     """
     ops, args, shapes = program.ops, program.args, program.shapes
     strong = bytearray(len(ops))
@@ -70,7 +76,8 @@ def pullback(
                 if isinstance(op, Declared):
                     _declared(op, given, cotangents, flags, domain, value, give)
                 else:
-                    _block(op, given, cotangents, flags, domain, value, give, bool(strong[slot]))
+                    for a in _block(op, given, cotangents, flags, domain, value, give, bool(strong[slot])):
+                        strong[a] = 1
             continue
         c = whole[slot] if slot not in pieces and type(whole[slot]) is not list else collect(slot)
         if c is None:
@@ -106,11 +113,14 @@ def pullback(
         elif isinstance(op, Multilinear):
             k = next(i for i, a in enumerate(given) if flags[a])
             turned = op.transpose(k, tuple([shapes[a] for a in given]))
+            turned = Strongly(turned, k) if strong[slot] and isinstance(turned, Multilinear) else turned
             give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
         elif kind is Get:
             pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
         else:
             raise AssertionError(f"not a linear step: {op}")
+    if marks is not None:
+        marks.extend([bool(strong[slot]) for slot in program.inputs])
     return [collect(slot) for slot in program.inputs]
 
 
@@ -132,8 +142,8 @@ def _block(
     value: Callable[[int], Any],
     give: Callable[[int, Any], None],
     strong: bool,
-) -> None:
-    """The transpose of a block is a block."""
+) -> list[int]:
+    """The transpose of a block is a block. The arguments whose cotangents have strong zeros are returned."""
     from .blocks import transpose_block
 
     turned = transpose_block(op, tuple([bool(flags[a]) for a in given]), strong)
@@ -144,6 +154,7 @@ def _block(
     for j, i in enumerate(turned.targets):
         if flags[given[i]]:
             give(given[i], domain.step(Get(j), (result,)))
+    return [given[i] for i, s in zip(turned.targets, turned.strong, strict=True) if s]
 
 
 def _declared(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -51,8 +52,21 @@ class LinearMap:
 
     def __call__(self, *vectors: Any) -> Any:
         """L(v); the components of a direct sum may be given one by one."""
-        given = self.domain.open(as_element(vectors, self.domain))
-        return self.codomain.wrap(self.typed(self.apply(given), given))
+        from ..syntax.symbolic import written_map
+        from ..syntax.traced import holds_traced
+
+        value = as_element(vectors, self.domain)
+        if holds_traced(value):
+            return written_map(self, value)
+        given = self.domain.open(value)
+        taken = self.held | {id(x) for x in given}
+        results = self.typed(self.apply(given), given)
+        return self.codomain.wrap([x.copy() if isinstance(x, np.ndarray) and id(cast(object, x)) in taken else x for x in results])
+
+    @cached_property
+    def held(self) -> set[int]:
+        """The identities of the arrays this map keeps."""
+        return self.program.held
 
     def typed(self, results: list[Any], given: list[Any]) -> list[Any]:
         """Results in float32 where the map and what it was given are: zeros know no type of their own."""

@@ -15,6 +15,11 @@ from .program import Program, outputs
 class Block(Op):
     """An op with programs inside."""
 
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The programs inside."""
+        raise NotImplementedError
+
     @cached_property
     def known(self) -> dict[Any, Any]:
         """What was derived from this block: differentials and transposes."""
@@ -29,6 +34,10 @@ class Call(Block):
     def result(self, shapes: tuple[Shape, ...]) -> Any:
         first = self.branches[0]
         return tuple([first.shapes[s] for s in first.outputs])
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return self.branches
 
     @property
     def fixed(self) -> int:
@@ -59,6 +68,10 @@ class Loop(Block):
         found = [self.body.shapes[s] for s in self.body.outputs]
         kept = [(self.length, *s) for s in found[: self.carries]] if self.keep else []
         return (*found[: self.carries], *[(self.length, *s) for s in found[self.carries :]], *kept)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return (self.body,)
 
     @property
     def results(self) -> int:

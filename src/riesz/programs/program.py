@@ -163,6 +163,21 @@ class Program:
         passed = [(s, len(arguments) + s) for s in range(slot)]
         return pairs(Seg(slot), Seg(len(arguments) + slot), moved + passed)
 
+    @property
+    def held(self) -> set[int]:
+        """The identities of all arrays this program keeps: constants, and those of programs inside its steps."""
+        found: set[int] = set()
+        stack: list[Any] = [self]
+        while stack:
+            program = stack.pop()
+            for op in program.ops:
+                if type(op) is Constant:
+                    value = op.value
+                    found.update([id(f) for t in value.terms for f, _ in t.factors] if type(value) is Formal else [id(value)])
+                else:
+                    stack.extend(getattr(op, "programs", ()))
+        return found
+
     def dependent(self, on: Iterable[int]) -> bytearray:
         """Which slots depend on the given ones."""
         flags = bytearray(len(self.ops))

@@ -22,7 +22,7 @@ from ..programs.blocks import Call, Loop
 from ..programs.program import Program, outputs
 from ..vectors import dense
 from .elementwise import discrete
-from .functions import Aval, Given, Record, Static, as_function, home_of, numbers_of, trace_function
+from .functions import Aval, Given, Record, Static, as_function, home_of, numbers_of, owned, trace_function
 from .rearranging import concatenate, moveaxis, reshape
 from .traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
 from .trees import Tree, flatten, unflatten
@@ -55,7 +55,7 @@ class Body:
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], name: str) -> None:
         self.given = Given(args, {}, frozenset())
-        self.record: Record = trace_function(f, self.given, name)
+        self.record: Record = trace_function(f, self.given, name, whole_numbers=True)
         statics = [r.value for r in self.record.results if isinstance(r, Static)]
         if statics:
             raise TraceError(f"{name} returns {statics[0]!r}, which is no array; return arrays and numbers only")
@@ -247,7 +247,7 @@ def _second(tree: Tree) -> Tree:
 def _traced_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool, checkpoint: Any) -> tuple[Any, Any]:
     row = unflatten(tree, [_element(x) for x in leaves]) if leaves else None
     start, carry_tree = flatten(init)
-    start = [tidy(x) for x in start]
+    start = [_carried(x) for x in start]
     for _ in range(3):
         body = Body(f, (unflatten(carry_tree, start), row), "the body of a loop")
         wrong, start = _matched(body, start, carry_tree)
@@ -271,6 +271,11 @@ def _traced_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, rever
     return unflatten(carry_tree, last), unflatten(_second(body.tree), [Traced(home, s, a.dtype) for s, a in zip(found[m:], ys, strict=True)])
 
 
+def _carried(x: Any) -> Any:
+    """A carry as an array: integers and truth values are not static here."""
+    return np.asarray(x) if isinstance(x, (bool, int, np.integer, np.bool_)) else tidy(x)
+
+
 def _element(x: Any) -> Any:
     """What stands for one round's input while the body is traced."""
     dtype = x.dtype
@@ -290,7 +295,7 @@ def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]
         if np.shape(x) != a.shape:
             raise refuse(f"the carry of a loop has shape {np.shape(x)} at first and {a.shape} after one round; it must stay the same")
         given = x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
-        if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        if isinstance(x, float) and not isinstance(x, np.generic):
             x = np.asarray(x, a.dtype)[()]
             changed = changed or given.kind != a.dtype.kind
         elif given != a.dtype and not (type(x) is Traced and x.weak):
@@ -302,6 +307,8 @@ def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]
 def _interval(checkpoint: Any, n: int, numbers: int) -> int:
     if checkpoint is None:
         checkpoint = n * numbers > LARGE
+    if checkpoint is not True and checkpoint is not False and (not isinstance(checkpoint, (int, np.integer)) or checkpoint < 1):
+        raise SpaceError(f"checkpoint={checkpoint!r}: True, False or a number of rounds from 1 on is due")
     if checkpoint is False or n < 4:
         return 0
     return math.isqrt(n) if checkpoint is True else int(checkpoint)
@@ -456,7 +463,8 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
     if home is None:
         found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, numbers_of(arrays), flags, n)]
         guard(lambda: lifted(record.program, flags, [True] * len(found), n), numbers_of(arrays), found)
-        found = [x if x.flags.writeable and x.base is None else x.copy() for x in found]
+        rows = [Aval((n, *a.shape), a.dtype, False) for a in record.outputs]
+        found = owned(found, rows, record.held, arrays)
     else:
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
         moving = [*flags, *[False] * len(record.captured)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -57,6 +57,11 @@ class Record:
         """Leaves of the outputs → the function's result."""
         rest = iter(leaves)
         return unflatten(self.tree, [r.value if isinstance(r, Static) else next(rest) for r in self.results])
+
+    @cached_property
+    def held(self) -> set[int]:
+        """The identities of the arrays the program keeps."""
+        return self.program.held
 
     @property
     def outputs(self) -> list[Aval]:
@@ -246,8 +251,8 @@ def _stand_in(space: Space) -> Any:
 
 
 @quiet
-def trace_function(function: Callable[..., Any], given: Given, name: str) -> Record:
-    """Run a function on traced arrays."""
+def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False) -> Record:
+    """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure."""
     with Trace(name) as trace:
         slots = [trace.input(a.shape) for a in given.avals]
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
@@ -263,6 +268,8 @@ def trace_function(function: Callable[..., Any], given: Given, name: str) -> Rec
         results: list[Any] = []
         outs: list[int] = []
         for x in leaves:
+            if whole_numbers and isinstance(x, (bool, int)):
+                x = np.asarray(x)
             found = _result_leaf(x, trace)
             if isinstance(found, Traced):
                 results.append(Aval(found.shape, found.dtype, found.weak))
@@ -300,7 +307,7 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     if home is None:
         found = outputs(record.program, NUMBERS, numbers_of(leaves))
         guard(lambda: record.program, leaves, found)
-        return owned(record, found)
+        return owned(found, record.outputs, record.held, leaves)
     return written(record.program, record, leaves, home, record.outputs)
 
 
@@ -330,11 +337,15 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
     return array if array.flags.writeable and array.base is None and not shared else array.copy()
 
 
-def owned(record: Record, values: Sequence[Any]) -> list[Any]:
-    """The outputs of a trace, for the caller: an argument or a constant that is handed on is copied."""
-    program = record.program
-    handed = [not program.args[s] for s in program.outputs]
-    return [own(x, a, h) for x, a, h in zip(values, record.outputs, handed, strict=True)]
+def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: Sequence[Any] = ()) -> list[Any]:
+    """Results for the caller: what an argument, a constant, a coefficient or another result is too is copied."""
+    taken = held | {id(x) for x in given}
+    found: list[Any] = []
+    for x, a in zip(values, avals, strict=True):
+        value = dense(x)
+        found.append(own(value, a, id(value) in taken))
+        taken.add(id(found[-1]))
+    return found
 
 
 def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:

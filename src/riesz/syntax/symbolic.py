@@ -13,7 +13,7 @@ from ..maps.linear_map import as_element
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from .rearranging import concatenate
-from .traced import FLOAT, Trace, Traced, slot_of, tidy
+from .traced import FLOAT, Trace, Traced, slot_of, tidy, trace_of
 from .trees import flatten, tree_space, unflatten
 
 
@@ -22,12 +22,13 @@ class SymbolicMap:
 
     __array_ufunc__ = None
 
-    def __init__(self, domain: Space, codomain: Space, program: Program, home: Trace, fixed: list[int]) -> None:
+    def __init__(self, domain: Space, codomain: Space, program: Program, home: Trace, fixed: list[int], dtype: Any = FLOAT) -> None:
         self.domain = domain
         self.codomain = codomain
         self.program = program  # (coefficients, v) → L(v)
         self.home = home
         self.fixed = fixed
+        self.dtype = FLOAT if dtype == FLOAT else dtype
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,7 +39,7 @@ class SymbolicMap:
         """L(v)."""
         slots = self.open(as_element(vectors, self.domain))
         found = outputs(self.program, self.home, [*self.fixed, *slots])
-        return present(self.codomain, [Traced(self.home, s) for s in found])
+        return present(self.codomain, [Traced(self.home, s, self.dtype) for s in found])
 
     def open(self, value: Any) -> list[int]:
         """A value of the domain as slots."""
@@ -47,13 +48,13 @@ class SymbolicMap:
         shapes = [np.shape(x) for x in given]
         if shapes != [leaf.shape for leaf in self.domain.leaves]:
             raise SpaceError(f"not an element of {self.domain}: got arrays of shapes {shapes}")
-        return [slot_of(self.home, x, FLOAT) for x in given]
+        return [slot_of(self.home, x, self.dtype) for x in given]
 
     @property
     def T(self) -> SymbolicMap:
         """The transpose."""
         turned = transpose_linear(self.program, len(self.fixed))
-        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed)
+        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed, self.dtype)
 
     @property
     def H(self) -> SymbolicMap:
@@ -61,7 +62,7 @@ class SymbolicMap:
         if self.domain.plain and self.codomain.plain:
             return self.T
         turned = weighted_adjoint(self.T.program, len(self.fixed), self.domain, self.codomain)
-        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed)
+        return SymbolicMap(self.codomain, self.domain, turned, self.home, self.fixed, self.dtype)
 
     def adjoint(self) -> SymbolicMap:
         """The same as `.H`."""
@@ -76,7 +77,7 @@ class SymbolicMap:
         mine, its = [both.input(self.program.shapes[s]) for s in self.program.inputs[: len(self.fixed)]], len(other.fixed)
         given = [both.input(other.program.shapes[s]) for s in other.program.inputs]
         both.outputs = outputs(self.program, both, [*mine, *outputs(other.program, both, given)])
-        return SymbolicMap(other.domain, self.codomain, both, self.home, [*self.fixed, *other.fixed[:its]])
+        return SymbolicMap(other.domain, self.codomain, both, self.home, [*self.fixed, *other.fixed[:its]], self.dtype)
 
     def to_dense(self) -> Any:
         """The matrix, as a traced array."""
@@ -86,16 +87,26 @@ class SymbolicMap:
         basis: list[int] = []
         at = 0
         for leaf in self.domain.leaves:
-            basis.append(self.home.const(np.eye(n)[:, at : at + leaf.size].reshape((n, *leaf.shape))))
+            basis.append(self.home.const(np.eye(n, dtype=self.dtype)[:, at : at + leaf.size].reshape((n, *leaf.shape))))
             at += leaf.size
         flags = [False] * len(self.fixed) + [True] * len(basis)
-        columns = [Traced(self.home, s) for s in mapped(self.program, self.home, [*self.fixed, *basis], flags, n)]
+        columns = [Traced(self.home, s, self.dtype) for s in mapped(self.program, self.home, [*self.fixed, *basis], flags, n)]
         if not columns:
             return np.zeros(self.shape)
         return concatenate([c.reshape((n, leaf.size)) for c, leaf in zip(columns, self.codomain.leaves, strict=True)], 1).T
 
     def __repr__(self) -> str:
         return f"a traced linear map {self.domain} ⊸ {self.codomain}"
+
+
+def written_map(L: Any, value: Any) -> Any:
+    """A linear map with numbers for coefficients on a traced vector: its steps are written into the trace."""
+    leaves, _ = flatten(value)
+    home = trace_of(*leaves)
+    kinds = [x.dtype for x in leaves if isinstance(x, Traced)]
+    dtype = np.result_type(L.dtype, *kinds)
+    slots = SymbolicMap(L.domain, L.codomain, L.program, home, [], dtype).open(value)
+    return present(L.codomain, [Traced(home, s, FLOAT if dtype == FLOAT else dtype) for s in outputs(L.program, home, slots)])
 
 
 def present(space: Space, leaves: list[Any]) -> Any:
@@ -108,7 +119,6 @@ def present(space: Space, leaves: list[Any]) -> Any:
 def traced_element(args: tuple[Any, ...]) -> tuple[Any, Space, Trace]:
     """Arguments that hold traced arrays as an element: its tree of slots, its space and the trace."""
     from ..spaces import real_space
-    from .traced import trace_of
 
     leaves, tree = flatten(args[0] if len(args) == 1 else args)
     home = trace_of(*leaves)

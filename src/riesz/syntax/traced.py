@@ -65,6 +65,21 @@ class Traced(Operators):
         return n
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the numbers will be."""
+        return "cpu"
+
+    @property
     def T(self) -> Traced:
         """The transpose."""
         return self._call(np.transpose)
@@ -174,6 +189,9 @@ class Traced(Operators):
             f"{kind}() needs a number, but this is a traced {'number' if not self.shape else f'array of shape {self.shape}'}; "
             f"leave {kind}() out, write np.sin(x) for math.sin(x); to build an array of traced numbers use np.stack, not out[i] = x"
         )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._call(np.round, digits or 0)
 
     def __float__(self) -> float:
         raise self._no_number("float")
