@@ -361,8 +361,13 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
         return hessian(f)(*primals)(*tangents)
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple) or len(primals) != len(tangents):
         raise VectorError("hvp takes a tuple of arguments and a tuple of as many differentials: hvp(f, (x,), (dx,))")
-    argnums: Any = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return hessian(f, argnums)(*primals)(*tangents)
+    at = _point(f, primals, {}, 0 if len(primals) == 1 else tuple(range(len(primals))), None, False, "a Hessian")
+    assert isinstance(at, Point)
+    L = _second(at)
+    if at.home is not None or any([isinstance(x, Traced) for x in flatten(tangents)[0]]):
+        return L(*tangents)
+    given = at.domain.open(as_element(tangents, at.domain))
+    return at.presented(owned(L.apply(given), at.avals, L.held, given))
 
 
 def derive(f: Any, *spaces: Space) -> Derivation:

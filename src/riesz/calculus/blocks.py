@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..opaque import Get
 from ..ops import Combination
 from ..programs.blocks import Block, Call, Loop
-from ..programs.program import Program, outputs, run
+from ..programs.program import Constant, Program, outputs, run
+from ..vectors import dense
 from .affine import Affine, Pair
 
 Flags = tuple[bool, ...]
@@ -139,8 +142,16 @@ def _turned_call(op: Call, moving: Flags, strong: bool) -> Turned:
         slots, marks = [branch.inputs[i] for i in (*still, *moved)], list[bool]()
         turned.append(transpose_linear(branch.prune(slots, branch.outputs), len(still), strong=strong, marks=marks))
         strongly = [a or b for a, b in zip(strongly, marks, strict=True)]
+    nothing = [all([_is_zero(p, p.outputs[j]) for p in turned]) for j in range(len(moved))]
+    strongly = [a or b for a, b in zip(strongly, nothing, strict=True)]
     first = [0] if op.fixed else []
     return Turned(Call(tuple(turned)), [*first, *[i + op.fixed for i in still]], [], [], [i + op.fixed for i in moved], strongly)
+
+
+def _is_zero(program: Program, slot: int) -> bool:
+    """Whether a slot holds zeros whatever the inputs are."""
+    op = program.ops[slot]
+    return type(op) is Constant and not np.any(dense(op.value))
 
 
 def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SpaceError
-from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Take
+from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
 from ..ops import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
 from ..programs.blocks import Call, Loop
 from ..programs.program import Program, outputs, run
@@ -83,6 +83,8 @@ class Mapped:
                 return Lane(base.step(op, values), True)
             case Declared():
                 return self._declared(op, args)
+            case Strongly(op=Ruled() as inner) if not inner.smooth.batched:
+                return Lane(base.step(Strongly(one_by_one(inner, self.n), op.k), [self.spread(a) for a in args]), True)
             case Ruled(smooth=smooth) if not smooth.batched:
                 return Lane(base.step(one_by_one(op, self.n), [self.spread(a) for a in args]), True)
             case Discrete() | Ruled():

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ..opaque import Declared, Get, Strongly
+from ..opaque import Declared, Get, Put, Strongly, Take
 from ..ops import Combination, Contraction, Multilinear, Reduction, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
@@ -113,7 +113,8 @@ def pullback(
         elif isinstance(op, Multilinear):
             k = next(i for i, a in enumerate(given) if flags[a])
             turned = op.transpose(k, tuple([shapes[a] for a in given]))
-            turned = Strongly(turned, k) if strong[slot] and isinstance(turned, Multilinear) else turned
+            if strong[slot] and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
+                turned = Strongly(turned, k)
             give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
         elif kind is Get:
             pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)

@@ -30,7 +30,8 @@ from .traced import (
 )
 
 
-def _is_discrete(x: Any) -> bool:
+def is_discrete(x: Any) -> bool:
+    """Whether a value is of integers or truth values."""
     if type(x) is Traced:
         return x.dtype.kind != "f"
     return isinstance(x, (bool, int)) or (getattr(x, "dtype", None) is not None and x.dtype.kind in "iub")
@@ -52,7 +53,7 @@ def _plain(x: Any) -> Any:
 def _sum_rule(ufunc: Any, sign: float) -> None:
     @answers(ufunc, what="combination x ± y", rule="dx ± dy")
     def rule(a: Any, b: Any) -> Traced:
-        if _is_discrete(a) and _is_discrete(b):
+        if is_discrete(a) and is_discrete(b):
             return discrete(ufunc, a, b)
         trace, slots, dtype, weak = operands(a, b)
         return Traced(trace, trace.step(Combination((1.0, sign)), slots), dtype, weak)
@@ -75,7 +76,7 @@ def scaled(k: float, x: Traced) -> Traced:
 @answers(np.multiply, what="product ∗, a contraction", rule="y · dx + x · dy")
 def multiply(a: Any, b: Any) -> Any:
     """a · b."""
-    if _is_discrete(a) and _is_discrete(b):
+    if is_discrete(a) and is_discrete(b):
         return discrete(np.multiply, a, b)
     if _is_number(a):
         return scaled(a, b)
@@ -111,7 +112,7 @@ def _in_float64(x: Any) -> Any:
 @answers(np.power, what="primitive xᵏ, or x^y", rule=POWER_RULE)
 def power(a: Any, b: Any) -> Any:
     """a ** b."""
-    if _is_discrete(a) and _is_discrete(b) and (type(a) is Traced or type(b) is Traced):
+    if is_discrete(a) and is_discrete(b) and (type(a) is Traced or type(b) is Traced):
         return discrete(np.power, a, b)
     if isinstance(b, (int, float)) and not isinstance(b, (bool, np.generic)):
         trace, slots, dtype, weak = operands(a)
@@ -131,7 +132,7 @@ def square(x: Any) -> Any:
 @answers(np.negative, what="scaling (−1 ·)", rule="−dx")
 def negative(x: Any) -> Any:
     """−x."""
-    return discrete(np.negative, x) if _is_discrete(x) else scaled(-1.0, x)
+    return discrete(np.negative, x) if is_discrete(x) else scaled(-1.0, x)
 
 
 @answers(np.positive, np.conjugate, what="identity", rule="dx")
@@ -143,6 +144,8 @@ def positive(x: Any) -> Any:
 def _unary(ufunc: Any, primitive: Any, rule: str) -> None:
     @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
     def code(x: Any) -> Any:
+        if ufunc in (np.absolute, np.sign) and is_discrete(x):
+            return discrete(ufunc, x)
         return primitive_step(primitive, x)
 
 
@@ -191,7 +194,7 @@ _factor(np.degrees, 180.0 / np.pi)
 def _binary(ufunc: Any, primitive: Any, rule: str) -> None:
     @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
     def code(a: Any, b: Any) -> Any:
-        if _is_discrete(a) and _is_discrete(b) and ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
+        if is_discrete(a) and is_discrete(b) and ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
             return discrete(ufunc, a, b)
         return primitive_step(primitive, a, b)
 
@@ -226,13 +229,13 @@ for _u in (
 @answers(np.remainder, what="x − y·⌊x / y⌋", rule="dx − ⌊x / y⌋ · dy")
 def remainder(a: Any, b: Any) -> Any:
     """a % b."""
-    return discrete(np.remainder, a, b) if _is_discrete(a) and _is_discrete(b) else primitive_step(p.remainder, a, b)
+    return discrete(np.remainder, a, b) if is_discrete(a) and is_discrete(b) else primitive_step(p.remainder, a, b)
 
 
 @answers(np.fmod, what="x − y·trunc(x / y)", rule="dx − trunc(x / y) · dy")
 def fmod(a: Any, b: Any) -> Any:
     """The remainder with the sign of a."""
-    return discrete(np.fmod, a, b) if _is_discrete(a) and _is_discrete(b) else primitive_step(p.fmod, a, b)
+    return discrete(np.fmod, a, b) if is_discrete(a) and is_discrete(b) else primitive_step(p.fmod, a, b)
 
 
 @answers(np.copysign, what="|x| · sign y", rule="sign x · sign y · dx")
@@ -269,7 +272,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     c = tidy(condition)
     if type(c) is not Traced and not holds_traced((a, b)):
         return np.where(c, a, b)
-    if _is_discrete(tidy(a)) and _is_discrete(tidy(b)):
+    if is_discrete(tidy(a)) and is_discrete(tidy(b)):
         given = [tidy(a), tidy(b)]
         dtype = np.result_type(*[x.dtype if type(x) is Traced else x for x in given])
         return several(Discrete(np.where), dtype, _truth(c), *[_plain(x) for x in given])

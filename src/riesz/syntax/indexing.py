@@ -22,6 +22,10 @@ def index(x: Traced, key: Any) -> Traced:
     keys = _expanded(given, x.shape)
     if any([type(k) is Traced for k in keys]):
         return _computed(x, keys)
+    if Ellipsis in [k if k is Ellipsis else None for k in (key if isinstance(key, tuple) else (key,))] and _apart(key, x.ndim):
+        from .rearranging import everywhere
+
+        return everywhere(x, np.arange(x.size).reshape(x.shape)[key])
     if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)):
         return _by_position(x, tuple(keys))
     whole, axis = x, 0
@@ -43,6 +47,15 @@ def index(x: Traced, key: Any) -> Traced:
         else:
             x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
     return x if any([isinstance(k, np.ndarray) for k in keys]) else viewed(whole, x)
+
+
+def _apart(key: Any, rank: int) -> bool:
+    """Whether an Ellipsis that stands for no axis separates index arrays: they then count as apart, as in NumPy."""
+    used = sum([k is not None and k is not Ellipsis for k in key]) if isinstance(key, tuple) else 0
+    spots = [i for i, k in enumerate(key) if isinstance(k, (list, np.ndarray, int, np.integer))] if used == rank else []
+    arrays = any([isinstance(key[i], (list, np.ndarray)) for i in spots])
+    at = next((i for i, k in enumerate(key) if k is Ellipsis), -1) if isinstance(key, tuple) else -1
+    return arrays and bool(spots) and spots[0] < at < spots[-1]
 
 
 def _position(k: Any, n: int, axis: int) -> int:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..opaque import Discrete
 from ..ops import Reduction, contraction
 from ..relations import Function, Gather, freeze
 from ..sets import Seg
+from .elementwise import is_discrete
 from .rearranging import axes_of, moveaxis
 from .traced import Traced, answers, lifted, operands, result_dtype, step, tidy
 
@@ -18,7 +20,8 @@ RULE = "one summand per factor"
 
 def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: Any, extra: dict[int, int] | None = None) -> Traced:
     """A contraction of arrays; axes of size 1 against longer ones get labels of their own."""
-    trace, slots, dtype, _ = operands(*xs)
+    whole = all([is_discrete(x) for x in xs])
+    trace, slots, dtype, _ = operands(*xs, floating=not whole)
     shapes = [trace.shapes[s] for s in slots]
     sizes: dict[int, int] = {}
     for ls, shape in zip(labels, shapes, strict=True):
@@ -39,7 +42,25 @@ def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: A
                 row.append(fresh)
                 fresh += 1
         renamed.append(tuple(row))
+    if whole:  # integers: exact, and without a derivative
+        return Traced(trace, trace.step(Discrete(_whole, (("labels", labels), ("out", out)), _whole_shape), slots), dtype)
     return Traced(trace, trace.step(contraction(tuple(renamed), out, extra), slots), dtype)
+
+
+def _whole(*xs: Any, labels: Any, out: Any) -> Any:
+    names = {k: i for i, k in enumerate(dict.fromkeys([k for ls in (*labels, out) for k in ls]))}
+    given = [part for x, ls in zip(xs, labels, strict=True) for part in (x, [..., *[names[k] for k in ls]])]
+    return np.einsum(*given, [..., *[names[k] for k in out]])
+
+
+def _whole_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    labels, out = parameters["labels"], parameters["out"]
+    lead = np.broadcast_shapes(*[s[: len(s) - len(ls)] for s, ls in zip(shapes, labels, strict=True)])
+    sizes: dict[int, int] = {}
+    for s, ls in zip(shapes, labels, strict=True):
+        for n, k in zip(s[len(s) - len(ls) :], ls, strict=True):
+            sizes[k] = max(n, sizes.get(k, 1)) if n != 0 else 0
+    return (*lead, *[sizes[k] for k in out])
 
 
 @answers(np.matmul, what=PRODUCT, rule=RULE)

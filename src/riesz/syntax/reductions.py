@@ -12,7 +12,7 @@ from ..ops import Reduction, contraction
 from ..relations import Triangular
 from ..sets import Seg
 from ..terms import primitives as p
-from .elementwise import discrete, scaled, where
+from .elementwise import discrete, is_discrete, scaled, where
 from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
 from .ruled import chosen
 from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, several, step, tidy
@@ -242,6 +242,10 @@ _logical(np.count_nonzero, INT)
 @answers(np.prod, what="a tree of products", rule="of each factor with the product of the others; right with zeros too")
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:
     """Π over axes, halving the number of factors at each step."""
+    if is_discrete(a) and dtype is None and _given(where) is None and _given(initial) is None:
+        whole = lifted(a)
+        gone = tuple([i - whole.ndim for i in axes_of(axis, whole.ndim)])
+        return several(Discrete(np.prod, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), INT, whole)
     x = _masked(_float(a), _given(where), 1.0)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
     gone = axes_of(axis, x.ndim)
