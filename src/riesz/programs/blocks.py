@@ -31,6 +31,10 @@ class Call(Block):
 
     branches: tuple[Program, ...]
 
+    @property
+    def title(self) -> str:
+        return "cond" if len(self.branches) > 1 else "again"
+
     def result(self, shapes: tuple[Shape, ...]) -> Any:
         first = self.branches[0]
         return tuple([first.shapes[s] for s in first.outputs])

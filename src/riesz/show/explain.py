@@ -10,7 +10,7 @@ from ..opaque import Declared, Discrete, Get, Ruled, Select
 from ..ops import Combination, Contraction, Multilinear, Op, Reduction
 from ..programs.program import Program
 from ..terms.applied import Applied
-from ..terms.bilinear import Bilinear
+from ..terms.bilinear import Bilinear, Labelled
 from ..terms.core import Combine, Compose, Const, Term
 from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
@@ -94,6 +94,8 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
             return f"{left} = {right}", "sum: + is linear, rules (1), (3)"
         case Primitive():
             return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
+        case Labelled():
+            return f"{part(t)}'(u, v, …) = {part(t)} with all but one argument fixed, summed", "multilinear function, rule (4)"
         case Applied():
             return _applied(t.op, part(t))
         case _:

@@ -101,6 +101,9 @@ class Notation:
             k = float(value)
             return self.number(k), ATOM if k >= 0 else SUM
         array = np.asarray(value)
+        if array.size and not any(array.strides):  # one number, repeated
+            k = float(array.flat[0])
+            return self.number(k), ATOM if k >= 0 else SUM
         if array.ndim == 1 and array.size <= 4:
             return "[" + ", ".join([self.number(v) for v in array]) + "]", ATOM
         return self.shape(array.shape), ATOM

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..calculus.derive import linear_slots
-from ..fourier import Transform
 from ..maps.linear_map import LinearMap
 from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Elementwise, Reduction
+from ..programs.blocks import Block, Call, Loop
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Place, Point, Relation
 from ..spaces import DirectSum, Space, real_space
 from ..terms.primitives import Primitive
 from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
 from .patterns import one, two
-from .terms import combination, labels_text, relation_text, section, space_text, term_text
+from .terms import combination, labels_text, op_title, relation_text, section, space_text, term_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,17 +111,32 @@ class Writer:
             return args[0] if self._lonely(slot) else (n.sub(n.within(args[0], ATOM), op.at), ATOM)
         if op.title in INFIX and len(args) == 2:
             return n.infix(args, INFIX[op.title], SUM)
-        return self._title(op) + n.listed("(", args, ")")[0], ATOM
+        if isinstance(op, Block):
+            inside = self._inside(op, args, [False] * len(args))
+            return (inside or op_title(n, op)) + n.listed("(", args[:1] if inside and isinstance(op, Call) else args, ")")[0], ATOM
+        return op_title(n, op) + n.listed("(", args, ")")[0], ATOM
 
-    def _title(self, op: Any) -> str:
-        """What an op is called: F, F*, F⁻¹, … for Fourier transforms."""
+    def _inside(self, op: Block, args: list[Text], moving: list[bool]) -> str | None:
+        """What a block does, where that is short: cond[a | b], loop[(c, u) ↦ body]."""
         n = self.n
-        if not isinstance(op, Transform):
-            return n.name(op.title)
-        letter, below, inverse, adjoint, factor = op.symbol
-        name = n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"])) if below else letter
-        name = (n.sup(name, "-1") if inverse else name) + ("*" if adjoint else "")
-        return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
+        if isinstance(op, Call):
+            if sum(moving) > 1 or not op.fixed:
+                return None
+            shown = [self._body(p, [IDENTITY if m else a for a, m in zip(args[1:], moving[1:], strict=True)], moving[1:]) for p in op.branches]
+            return None if None in shown else f"{n.name('cond')}[{' | '.join([s for s in shown if s is not None])}]"
+        if not isinstance(op, Loop) or any(moving):
+            return None
+        carry = [(n.sub("c", i) if op.carries > 1 else "c", ATOM) for i in range(op.carries)]
+        count = len(args) - op.consts - op.carries
+        rows = [(n.sub("u", i) if count > 1 else "u", ATOM) for i in range(count)]
+        body = self._body(op.body, [*args[: op.consts], *carry, *rows], moving)
+        return None if body is None else f"{n.name('loop')}[{n.listed('(', [*carry, *rows], ')')[0]} {n['↦']} {body}]"
+
+    def _body(self, program: Program, inputs: list[Text], moving: list[bool]) -> str | None:
+        flags = program.dependent([s for s, m in zip(program.inputs, moving, strict=True) if m]) if any(moving) else bytearray(len(program.ops))
+        writer = Writer(self.n, program, flags, inputs)
+        text = writer.outputs()[0]
+        return None if writer.lets or writer.constants or len(text) > self.width else text
 
     def _lonely(self, slot: int) -> bool:
         """Whether a step with a tuple of results has one only."""
@@ -213,7 +228,9 @@ class Writer:
             return args[0] if op.at == 0 else self.after(n.sub(n["π"], op.at), args[0])
         shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
         inside = [a for a, f in zip(args, flags, strict=True) if f]
-        name = self._title(op)
+        name = op_title(n, op)
+        if isinstance(op, Call) and len(inside) == 1 and (text := self._inside(op, args, [bool(f) for f in flags])) is not None:
+            return self.after(text + n.listed("(", args[:1], ")")[0], inside[0])
         return self.after(
             name if len(args) == 1 else name + n.listed("(", shown, ")")[0],
             inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩"),

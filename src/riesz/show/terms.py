@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ..fourier import Transform
 from ..interning import Node, children, postorder
 from ..relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Triangular
 from ..sets import Plus, Product, Seg, Set
@@ -218,11 +219,21 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
         case Weigh():
             return "M", ATOM
         case Applied():
-            return n.name(t.op.title), ATOM
+            return op_title(n, t.op), ATOM
         case Forget() | Equip() | Pack() | Unpack() | Regroup():
             return n.name(type(t).__name__.lower()), ATOM
         case _:
             return n.name(type(t).__name__.lower()), ATOM
+
+
+def op_title(n: Notation, op: Any) -> str:
+    """What an op is called: F, F*, F⁻¹, … for Fourier transforms."""
+    if not isinstance(op, Transform):
+        return n.name(op.title)
+    letter, below, inverse, adjoint, factor = op.symbol
+    name = n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"])) if below else letter
+    name = (n.sup(name, "-1") if inverse else name) + ("*" if adjoint else "")
+    return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
 
 
 def _symbol(b: Bilinear) -> str:

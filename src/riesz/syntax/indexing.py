@@ -89,7 +89,7 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
             if k.dtype.kind == "b":
                 raise refuse(
                     "x[mask] with a mask that depends on the numbers has a result of unknown length; write np.where(mask, x, 0) and reduce that, "
-                    "or compute the mask outside"
+                    "or compute the mask outside (an argument that is a mask can be static: rz.function(f, static_argnums=…))"
                 )
             if k.dtype.kind == "f":
                 raise refuse("indices are integers; this one is a traced float. Convert it with .astype(int), which has no derivative")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,8 +49,8 @@ def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: A
 
 def _whole(*xs: Any, labels: Any, out: Any) -> Any:
     names = {k: i for i, k in enumerate(dict.fromkeys([k for ls in (*labels, out) for k in ls]))}
-    given = [part for x, ls in zip(xs, labels, strict=True) for part in (x, [..., *[names[k] for k in ls]])]
-    return np.einsum(*given, [..., *[names[k] for k in out]])
+    given: list[Any] = [part for x, ls in zip(xs, labels, strict=True) for part in (x, [..., *[names[k] for k in ls]])]
+    return cast(Any, np.einsum)(*given, [..., *[names[k] for k in out]])
 
 
 def _whole_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:

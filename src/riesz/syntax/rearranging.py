@@ -559,3 +559,27 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         slim = np.reshape(x, tuple([-1 if k == a else 1 for k in range(n)]))
         found.append(slim if sparse else np.broadcast_to(slim, tuple(shape)))
     return tuple(found)
+
+
+@answers(np.lib.stride_tricks.sliding_window_view, what="relational reduction: a gather of windows", rule=SAME)
+def sliding_window_view(x: Traced, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
+    """Windows along axes, as last axes."""
+    sizes = (int(window_shape),) if isinstance(window_shape, (int, np.integer)) else tuple([int(k) for k in window_shape])
+    axes = (
+        axes_of(axis if axis is not None else tuple(range(x.ndim)), x.ndim)
+        if axis is None or isinstance(axis, (tuple, list))
+        else axes_of(axis, x.ndim)
+    )
+    if len(axes) != len(sizes):
+        raise ValueError(f"window_shape {sizes} and axes {axes} must have one length")
+    for at, size in zip(axes, sizes, strict=True):
+        n = x.shape[at]
+        if size > n or size < 0:
+            raise ValueError(f"a window of length {size} does not fit an axis of length {n}")
+        windows = np.arange(n - size + 1)[:, None] + np.arange(size)
+        x = moveaxis(along(x, at, windows), at + 1, -1)
+    return x
+
+
+if hasattr(np, "astype"):
+    answers(np.astype, what="cast", rule="the cast of dx")(lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype))

@@ -68,3 +68,15 @@ def polyval(p: Any, x: Any) -> Any:
     for k in range(np.shape(tidy(p))[0]):
         total = total * given + p[k]
     return total
+
+
+@answers(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Any:
+    """Powers of a base, evenly spaced in the exponent."""
+    return np.power(base, np.linspace(start, stop, num, endpoint=endpoint, axis=axis))
+
+
+@answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers of equal ratio, between positive ends."""
+    return np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))

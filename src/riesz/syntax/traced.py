@@ -181,6 +181,7 @@ class Traced(Operators):
         raise refuse(
             "the truth of a traced value is not known while the function is traced. "
             "For a condition on numbers write np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
+            "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
             "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
         )
 

@@ -30,8 +30,9 @@ class _Attributes:
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
-        shared = {k for kind in type(owner).__mro__[:-1] for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")}
-        self.names: list[str] = sorted({*vars(owner), *shared})
+        kinds = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
+        shared = {k for kind in kinds for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")}
+        self.names: list[str] = sorted(shared if isinstance(owner, type) else {*vars(owner), *shared})
 
     def get(self, name: str, default: Any) -> Any:
         """What an attribute is now."""
@@ -74,6 +75,9 @@ def reached(*starts: Any) -> Iterator[Any]:
         elif _is_object(f):
             yield f
             stack += [*vars(f).values(), vars(type(f)).get("__call__")]
+        elif isinstance(f, type) and f.__module__.split(".")[0] not in _OTHERS:
+            yield f
+            stack += list(vars(f).values())
         elif type(f) in (dict, list, tuple) and f:
             yield f
             stack += list(cast("dict[Any, Any]", f).values()) if type(f) is dict else list(cast("list[Any]", f))
@@ -206,6 +210,8 @@ def _values(f: Any) -> list[Any]:
     """What a function mentions, an object or a container holds."""
     if isinstance(f, types.FunctionType):
         return [v for _, _, v in _names(f)]
+    if isinstance(f, type):
+        return list(vars(f).values())
     return list(vars(f).values() if _is_object(f) else cast("dict[Any, Any]", f).values() if type(f) is dict else f)
 
 
