@@ -9,7 +9,25 @@ import numpy as np
 import pytest
 
 from riesz import IndexSetError, RelationError, relations, seg
-from riesz.relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Triangular, blocks
+from riesz.relations import (
+    Beside,
+    Both,
+    Diagonal,
+    Empty,
+    Full,
+    Function,
+    Gather,
+    Pairs,
+    Place,
+    Point,
+    Range,
+    Relation,
+    Spanned,
+    Sum,
+    Triangular,
+    Union,
+    blocks,
+)
 from riesz.sets import Plus, unit
 
 X, Y = seg(3), seg(4)
@@ -50,6 +68,26 @@ CASES = {
     "slice backwards": (Range(Y, X, 3, -1), np.eye(4, dtype=int)[:, [3, 2, 1]]),
     "slice put back": (Range(seg(2), Y, 3, -2, True), np.eye(4, dtype=int)[[3, 1]]),
     "empty slice": (Range(Y, seg(0), 0, 1), np.zeros((4, 0), int)),
+    "shift": (relations.shift(Y, 1), np.eye(4, k=1, dtype=int)),
+    "shift back": (relations.shift(Y, -2), np.eye(4, k=-2, dtype=int)),
+    "stride to stride": (relations.stride(seg(7), seg(5), 5, -2, 0, 2), by_rule(seg(7), seg(5), lambda x, y: (x, y) in [(5, 0), (3, 2), (1, 4)])),
+    "window": (relations.window(seg(6), 3), by_rule(seg(6), seg(4), lambda x, y: 0 <= x - y < 3)),
+    "window, strided and dilated": (relations.window(seg(9), 3, 2, 2), by_rule(seg(9), seg(3), lambda x, y: x - 2 * y in (0, 2, 4))),
+    "stencil of two axes": (
+        relations.window(seg(3), 2) * relations.window(seg(4), 2),
+        np.kron(by_rule(seg(3), seg(2), lambda x, y: 0 <= x - y < 2), by_rule(seg(4), seg(3), lambda x, y: 0 <= x - y < 2)),
+    ),
+    "broadcast of one axis": (relations.diagonal(seg(2)) * relations.full(seg(1), X), np.kron(np.eye(2, dtype=int), np.ones((1, 3), int))),
+    "sum over one axis": (relations.full(seg(2), seg(1)) * relations.diagonal(X), np.kron(np.ones((2, 1), int), np.eye(3, dtype=int))),
+    "product with an order": (
+        relations.triangular(X) * relations.function(Y, X, [2, 0, 2, 2]),
+        np.kron(np.triu(np.ones((3, 3), int)), np.eye(3, dtype=int)[[2, 0, 2, 2]]),
+    ),
+    "sum of relations": (
+        relations.full(X, Y) + relations.triangular(X),
+        np.block([[np.ones((3, 4), int), np.zeros((3, 3), int)], [np.zeros((3, 4), int), np.triu(np.ones((3, 3), int))]]),
+    ),
+    "union": (relations.diagonal(X) | relations.triangular(X) | relations.diagonal(X), 2 * np.eye(3, dtype=int) + np.triu(np.ones((3, 3), int))),
     "side by side": (BESIDE, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)])),
     "one above the other": (BESIDE.converse, np.concatenate([np.eye(3, dtype=int)[[2, 0, 2, 2]], np.ones((3, 3), int)]).T),
     "none side by side": (Beside(Plus(()), X, (), False), np.zeros((0, 3), int)),
@@ -65,7 +103,8 @@ def red(matrix: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def test_every_kind_has_a_case():
     kinds = {type(R) for R, _ in CASES.values()}
-    assert kinds == {Beside, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place, Range} == set(Relation.__subclasses__())
+    every = {Beside, Both, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place, Range, Spanned, Sum, Union}
+    assert kinds == every == set(Relation.__subclasses__())
 
 
 @every_relation
@@ -216,7 +255,7 @@ def test_a_given_array_is_copied_and_frozen():
     image[0] = 3
     assert R.matrix().toarray()[0].tolist() == [1, 0, 0, 0]
     with pytest.raises(ValueError, match="read-only"):
-        R.image[0] = 2
+        R.index[0] = 2
 
 
 def test_compact_kinds_store_no_pairs():

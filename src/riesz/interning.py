@@ -17,6 +17,8 @@ def _atom(value: Any) -> Any:
     kind = cast(Any, type(value))
     if kind is tuple:
         return tuple([_atom(v) for v in value])
+    if isinstance(value, tuple):  # a named one
+        return (kind, *[_atom(v) for v in cast("tuple[Any, ...]", value)])
     if kind is float:
         return (float, value.hex())  # keeps 0.0 and -0.0, and every nan, apart
     if kind in (int, bool):

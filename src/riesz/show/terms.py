@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from ..fourier import Transform
 from ..interning import Node, children, postorder
-from ..relations import Beside, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Triangular
+from ..relations import Beside, Both, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Spanned, Sum, Triangular, Union
+from ..relations.spans import Listed, Span
 from ..sets import Plus, Product, Seg, Set
 from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
 from ..terms.applied import Applied
@@ -43,6 +44,22 @@ def set_text(n: Notation, index: Set) -> Text:
     return done[index]
 
 
+def span_text(n: Notation, span: Span) -> str:
+    """2i+k↦i: what each label relates to what."""
+    letters = "ijklmpqrst"
+
+    def one(m: Any) -> str:
+        if isinstance(m, Listed):
+            return n.sub("f", letters[m.label % len(letters)])
+        parts = [f"{'' if abs(s) == 1 else abs(s)}{letters[k % len(letters)]}" for k, s in m.terms]
+        signs = ["-" if s < 0 else "+" for _, s in m.terms]
+        text = "".join([sign + p for sign, p in zip(signs, parts, strict=True)]).lstrip("+")
+        return text + (f"{m.offset:+d}" if m.offset and text else str(m.offset) if not text else "")
+
+    sides = [",".join([one(m) for m in maps]) or "()" for maps in (span.left, span.right)]
+    return ("" if span.times == 1 else f"{span.times}{n['·']}") + f"{sides[0]}{n['↦']}{sides[1]}"
+
+
 def relation_text(n: Notation, r: Relation) -> Text:
     """A relation by its kind and its sets."""
     X, Y = [n.within(set_text(n, s), POWER) for s in (r.source, r.target)]
@@ -68,6 +85,14 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "") + (n["ᵀ"] if turned else ""), ATOM
         case Triangular(lower=lower):
             return n.sub(n["≤"] if lower else n["≥"], X), ATOM
+        case Spanned():
+            return span_text(n, r.span), ATOM
+        case Both(first=first, second=second):
+            return f"{n.within(relation_text(n, first), POWER)}{n['×']}{n.within(relation_text(n, second), POWER)}", PRODUCT
+        case Sum(members=members):
+            return "+".join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + ("+…" if len(members) > 6 else ""), SUM
+        case Union(members=members):
+            return n["∪"].join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + ("∪…" if len(members) > 6 else ""), SUM
         case Beside():
             inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
             return f"[{inside}]{n['ᵀ'] if r.turned else ''}", ATOM

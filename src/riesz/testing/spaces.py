@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..relations import Beside, Diagonal, Empty, Full, Point, Range, Relation, freeze, function, pairs, triangular
+from ..relations import Beside, Diagonal, Empty, Full, Point, Range, Relation, Sum, freeze, function, pairs, triangular, window
 from ..sets import Plus, Product, Seg, Set, unit
 from ..spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, zero_space
 from ..terms.core import Term
@@ -100,6 +100,16 @@ class SpaceBuilder:
             options.append(lambda: Range(source, target, first, step) if self.maybe() else Range(source, target, first + step * (m - 1), -step))
         if target is unit and n:
             options.append(lambda: Point(source, target, self.pick(n)))
+        if isinstance(source, Seg) and isinstance(target, Seg) and 0 < m < n:
+            options.append(lambda: window(source, n - m + 1))
+        if depth:
+            options.append(lambda: self.relation(source, target, 0) | self.relation(source, target, 0))
+        if depth and isinstance(source, Product) and isinstance(target, Product) and len(source.factors) == len(target.factors) == 2:
+            pairs_of = tuple(zip(source.factors, target.factors, strict=True))
+            options += [lambda: self.relation(*pairs_of[0], 0) * self.relation(*pairs_of[1], 0)] * 2
+        if depth and isinstance(source, Plus) and isinstance(target, Plus) and len(source.summands) == len(target.summands) > 1:
+            rows = tuple(zip(source.summands, target.summands, strict=True))
+            options += [lambda: Sum(source, target, tuple([self.relation(s, t, 0) for s, t in rows]))] * 2
         if depth:
             options.append(lambda: self.relation(target, source, depth - 1).converse)
             options.append(lambda: self._then(source, self.index_set(4), target))

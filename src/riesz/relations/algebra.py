@@ -1,0 +1,257 @@
+"""The algebra of relations: composition, products, sums, unions, restriction; by symbols as far as they go, by matrices at last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..errors import RelationError
+from ..sets import Plus, Product, Set, boxes, unit
+from .compound import Beside, Both, Sum, Union
+from .core import Relation, freeze
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range
+from .spanned import Spanned
+from .spans import Affine, IndexMap, Listed, NotSymbolic, Span, composed, shifted, substituted, tidied
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.intp]
+    Array = NDArray[Any]
+
+
+def then(first: Relation, second: Relation) -> Relation:
+    """R followed by S."""
+    if first.target is not second.source:
+        raise RelationError(f"cannot follow {first} by {second}: the first ends in {first.target}, the second starts at {second.source}")
+    source, target = first.source, second.target
+    match first, second:
+        case (Empty(), _) | (_, Empty()):
+            return Empty(source, target)
+        case Diagonal(), _ if source is first.target:
+            return second
+        case _, Diagonal() if second.source is target:
+            return first
+        case Full(), Full():
+            return Full(source, target, first.times * second.times * first.target.size)
+        case Function(), Function():
+            return Function(source, target, freeze(second.index[first.index]))
+        case Gather(), Gather():
+            return then(second.converse, first.converse).converse
+        case Union(), _:
+            return united(source, target, [then(r, second) for r in first.members])
+        case _, Union():
+            return united(source, target, [then(first, r) for r in second.members])
+        case Sum(), Sum() if first.target is second.source and len(first.members) == len(second.members):
+            return Sum(source, target, tuple([then(r, s) for r, s in zip(first.members, second.members, strict=True)]))
+        case Both(), Both() if first.first.target is second.first.source and first.second.target is second.second.source:
+            return product(then(first.first, second.first), then(first.second, second.second))
+        case _:
+            return _by_span(first, second)
+
+
+def _by_span(first: Relation, second: Relation) -> Relation:
+    a, b = first.span, second.span
+    if a is not None and b is not None:
+        try:
+            return united(first.source, second.target, [named(first.source, second.target, c) for c in _pieces(a, b)])
+        except NotSymbolic:
+            pass
+    return from_matrix(first.source, second.target, first._product(second))  # pyright: ignore[reportPrivateUsage]
+
+
+FEW = 32
+"""How many pieces a composition may fall into before it is joined explicitly."""
+
+
+def _pieces(a: Span, b: Span) -> list[Span | None]:
+    """The composition of two spans; where a window meets the end of a range, one piece for each offset of the window."""
+    try:
+        return [composed(a, b, freeze)]
+    except NotSymbolic:
+        parts, others = _apart(a, a.right), _apart(b, b.left)
+        if len(parts) * len(others) == 1 or len(parts) * len(others) > FEW:
+            raise
+        return [composed(p, q, freeze) for p in parts for q in others]
+
+
+def _apart(span: Span, side: tuple[IndexMap, ...]) -> list[Span]:
+    """A span as one for each value of its shortest label that shares an axis with another; itself if there is none."""
+    shared = [k for m in side if isinstance(m, Affine) and len(m.terms) > 1 for k, _ in m.terms]
+    if not shared:
+        return [span]
+    label = min(shared, key=lambda k: span.sizes[k])
+    if span.sizes[label] > FEW:
+        return [span]
+    sizes = dict(enumerate(span.sizes))
+    found: list[Span] = []
+    for value in range(span.sizes[label]):
+        rows = [[substituted(m, label, Affine(value)) for m in maps] for maps in (span.left, span.right)]
+        left, right = [tuple([m for m in row if m is not None]) for row in rows]
+        found.append(tidied({k: n for k, n in sizes.items() if k != label}, left, right, span.times))
+    return found
+
+
+def named(source: Set, target: Set, span: Span | None) -> Relation:
+    """A span under the name of the kind it is, if it has one."""
+    if span is None or 0 in span.sizes or not span.times:
+        return Empty(source, target)
+    X, Y = source.box, target.box
+    assert X is not None and Y is not None
+    whole_left, whole_right = _whole(span.left, X, span.sizes), _whole(span.right, Y, span.sizes)
+    apart = not (_used(span.left) & _used(span.right))
+    if whole_left and whole_right and span.left == span.right and span.times == 1:
+        return Diagonal(source, target)
+    if whole_left and whole_right and apart:
+        return Full(source, target, span.times)
+    if span.times == 1:
+        if not span.sizes and target is unit:
+            return Point(source, target, _flat(span.left, X))
+        if not span.sizes and source is unit:
+            return Place(source, target, _flat(span.right, Y))
+        if len(X) == len(Y) == 1:
+            match span.left, span.right:
+                case (Affine(start, ((0, step),)),), (Affine(0, ((0, 1),)),) if whole_right:
+                    return Range(source, target, start, step, False)
+                case (Affine(0, ((0, 1),)),), (Affine(start, ((0, step),)),) if whole_left:
+                    return Range(source, target, start, step, True)
+                case (Affine(0, ((0, 1),)),), (Listed(array, 0),) if whole_left:
+                    return Function(source, target, array)
+                case (Listed(array, 0),), (Affine(0, ((0, 1),)),) if whole_right:
+                    return Gather(source, target, array)
+                case _:
+                    pass
+    return Spanned(source, target, span.sizes, span.left, span.right, span.times)
+
+
+def _used(maps: tuple[IndexMap, ...]) -> set[int]:
+    from .spans import labels_of
+
+    return {k for m in maps for k in labels_of(m)}
+
+
+def _whole(maps: tuple[IndexMap, ...], box: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether a side is the whole box, each axis its own label (axes of length 1 are constants)."""
+    seen: set[int] = set()
+    for m, n in zip(maps, box, strict=True):
+        if n == 1 and m == Affine(0):
+            continue
+        if type(m) is not Affine or m.offset or len(m.terms) != 1:
+            return False
+        ((label, step),) = m.terms
+        if step != 1 or sizes[label] != n or label in seen:
+            return False
+        seen.add(label)
+    return True
+
+
+def _flat(maps: tuple[IndexMap, ...], box: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(tuple([cast(Affine, m).offset for m in maps]), box)) if box else 0
+
+
+def product(first: Relation, second: Relation) -> Relation:
+    """R × S."""
+    source, target = _pair(first.source, second.source), _pair(first.target, second.target)
+    a, b = first.span, second.span
+    if a is None or b is None or source.box is None or target.box is None:
+        return Both(source, target, first, second)
+    other = shifted(b, len(a.sizes))
+    sizes = dict(enumerate((*a.sizes, *b.sizes)))
+    return named(source, target, tidied(sizes, (*a.left, *other.left), (*a.right, *other.right), a.times * b.times))
+
+
+def _pair(X: Set, Y: Set) -> Set:
+    return Product((*(X.factors if isinstance(X, Product) else (X,)), *(Y.factors if isinstance(Y, Product) else (Y,))))
+
+
+def summed(first: Relation, second: Relation) -> Relation:
+    """R + S."""
+    left = first.members if isinstance(first, Sum) else (first,)
+    right = second.members if isinstance(second, Sum) else (second,)
+    members = (*left, *right)
+    return Sum(Plus(tuple([r.source for r in members])), Plus(tuple([r.target for r in members])), members)
+
+
+def union(first: Relation, second: Relation) -> Relation:
+    """R ∪ S, multiplicities added."""
+    if first.source is not second.source or first.target is not second.target:
+        raise RelationError(f"a union needs relations on the same sets; got {first.source} × {first.target} and {second.source} × {second.target}")
+    return united(first.source, first.target, [first, second])
+
+
+def united(source: Set, target: Set, members: list[Relation]) -> Relation:
+    """The union of several relations; equal ones count several times, empty ones go."""
+    flat = [m for r in members for m in (r.members if isinstance(r, Union) else (r,)) if not isinstance(m, Empty)]
+    if not flat:
+        return Empty(source, target)
+    fulls = [r for r in flat if isinstance(r, Full)]
+    rest = [r for r in flat if not isinstance(r, Full)]
+    if fulls:
+        rest.append(Full(source, target, sum([r.times for r in fulls])))
+    return rest[0] if len(rest) == 1 else Union(source, target, tuple(rest))
+
+
+def restricted(relation: Relation, source: Any, target: Any) -> Relation:
+    """R on parts of its sets."""
+    found = relation
+    if source is not None:
+        found = then(part(relation.source, source), found)
+    return found if target is None else then(found, part(relation.target, target))
+
+
+def part(index: Set, which: Any) -> Relation:
+    """{(x, x) | x in a part}: a slice, positions or a mask."""
+    n = index.size
+    if isinstance(which, slice):
+        start, stop, step = which.indices(n)
+        count = len(range(start, stop, step))
+        if index.box is not None and len(index.box) == 1:
+            side = (Affine(start, ((0, step),)),)
+            return named(index, index, tidied({0: count}, side, side, 1) if count else None)
+        which = np.arange(n)[which]
+    given = np.asarray(which)
+    at = np.flatnonzero(given) if given.dtype == bool else np.unique(given.astype(np.intp))
+    if given.dtype == bool and given.shape != (n,):
+        raise RelationError(f"a mask of {index} needs {n} truth values; got shape {given.shape}")
+    if at.size and (at[0] < 0 or at[-1] >= n):
+        raise RelationError(f"a part of {index} holds {at[0] if at[0] < 0 else at[-1]}: its positions are 0 to {n - 1}")
+    kept = freeze(at.astype(np.intp))
+    return Pairs(index, index, kept, kept, freeze(np.ones_like(kept))) if at.size else Empty(index, index)
+
+
+def block(relation: Relation, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
+    """The relation between two parts of its sets, renamed."""
+    if rows is None and cols is None and source is relation.source and target is relation.target:
+        return relation
+    match relation:
+        case Empty():
+            return Empty(source, target)
+        case Full():
+            return Full(source, target, relation.times)
+        case _:
+            matrix = relation.matrix()
+            matrix = matrix if rows is None else matrix[rows]
+            matrix = matrix if cols is None else matrix[:, cols]
+            return from_matrix(source, target, matrix)
+
+
+def from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
+    coo = matrix.tocsr().tocoo()
+    if not coo.nnz:
+        return Empty(source, target)
+    rows, cols = coo.coords
+    return Pairs(source, target, freeze(rows.astype(np.intp)), freeze(cols.astype(np.intp)), freeze(coo.data))
+
+
+def blocks(relation: Relation) -> list[list[Relation]]:
+    """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
+    if isinstance(relation, Beside) and relation.members and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+        return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
+    if isinstance(relation, Sum) and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+        rows = list(enumerate(relation.members))
+        return [[r if i == j else Empty(s.source, r.target) for i, s in rows] for j, r in rows]
+    sources, targets = boxes(relation.source), boxes(relation.target)
+    if isinstance(relation, Diagonal) and relation.source is relation.target:
+        return [[Diagonal(X, X) if i == j else Empty(X, Y) for i, (X, _) in enumerate(sources)] for j, (Y, _) in enumerate(targets)]
+    return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]

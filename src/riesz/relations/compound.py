@@ -1,0 +1,123 @@
+"""Relations made of relations: side by side into one set, on products and sums of sets, united."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..errors import RelationError
+from ..sets import Plus
+from .core import Relation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.intp]
+    Array = NDArray[Any]
+
+
+class Beside(Relation):
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
+
+    members: tuple[Relation, ...]
+    turned: bool = False
+
+    def check(self) -> None:
+        inner, outer = (self.source, self.target) if self.turned else (self.target, self.source)
+        fits = isinstance(outer, Plus) and outer.summands == tuple([r.source for r in self.members])
+        if not fits or any([r.target is not inner for r in self.members]):
+            raise RelationError(f"relations side by side go from the parts of {outer} to {inner}; got {list(self.members)}")
+
+    @property
+    def converse(self) -> Relation:
+        return Beside(self.target, self.source, self.members, not self.turned)
+
+    def reduce(self, v: Array) -> Array:
+        if not self.members:
+            return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
+        if self.turned:
+            return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
+        ends = np.cumsum([r.source.size for r in self.members])[:-1]
+        pieces = np.split(v, ends, axis=1)
+        return sum([r.reduce(p) for r, p in zip(self.members, pieces, strict=True)], np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype))
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        offsets = cast(Plus, self.source if not self.turned else self.target).offsets
+        found = [(r.pairs(), o) for r, o in zip(self.members, offsets, strict=True)]
+        none = np.zeros(0, np.intp)
+        rows = np.concatenate([none, *[p[0] + o for p, o in found]])
+        cols = np.concatenate([none, *[p[1] for p, _ in found]])
+        times = np.concatenate([none, *[p[2] for p, _ in found]])
+        return (cols, rows, times) if self.turned else (rows, cols, times)
+
+
+class Both(Relation):
+    """R × S ⊆ (X × X') × (Y × Y'): red along the first part of the axes, then along the second."""
+
+    first: Relation
+    second: Relation
+
+    @property
+    def converse(self) -> Relation:
+        return Both(self.target, self.source, self.first.converse, self.second.converse)
+
+    def reduce(self, v: Array) -> Array:
+        a, _, b = v.shape
+        n, m = self.first.source.size, self.second.source.size
+        half = self.first.reduce(v.reshape(a, n, m * b))
+        rows = self.first.target.size
+        return self.second.reduce(half.reshape(a * rows, m, b)).reshape(a, self.target.size, b)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        (r, c, t), (r2, c2, t2) = self.first.pairs(), self.second.pairs()
+        rows = (r[:, None] * self.second.source.size + r2).ravel()
+        cols = (c[:, None] * self.second.target.size + c2).ravel()
+        return rows, cols, (t[:, None] * t2).ravel()
+
+
+class Sum(Relation):
+    """R₁ + … + Rₙ ⊆ (X₁ + … + Xₙ) × (Y₁ + … + Yₙ): each on its own part, nothing in between."""
+
+    members: tuple[Relation, ...]
+
+    @property
+    def converse(self) -> Relation:
+        return Sum(self.target, self.source, tuple([r.converse for r in self.members]))
+
+    def reduce(self, v: Array) -> Array:
+        pieces = np.split(v, cast(Plus, self.source).offsets[1:], axis=1)
+        parts = [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((v.shape[0], 0, v.shape[2]), v.dtype)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        found = [r.pairs() for r in self.members]
+        at, to = cast(Plus, self.source).offsets, cast(Plus, self.target).offsets
+        none = np.zeros(0, np.intp)
+        rows = np.concatenate([none, *[p[0] + o for p, o in zip(found, at, strict=True)]])
+        cols = np.concatenate([none, *[p[1] + o for p, o in zip(found, to, strict=True)]])
+        return rows, cols, np.concatenate([none, *[p[2] for p in found]])
+
+
+class Union(Relation):
+    """R₁ ∪ … ∪ Rₙ as multisets: red is the sum of the reductions."""
+
+    members: tuple[Relation, ...]
+
+    @property
+    def converse(self) -> Relation:
+        return Union(self.target, self.source, tuple([r.converse for r in self.members]))
+
+    def reduce(self, v: Array) -> Array:
+        total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
+        self.reduce_into(total, v)
+        return total
+
+    def reduce_into(self, total: Array, v: Array) -> None:
+        for r in self.members:
+            r.reduce_into(total, v)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        columns = zip(*[r.pairs() for r in self.members], strict=True)
+        rows, cols, times = [np.concatenate(c) for c in columns]
+        return rows, cols, times

@@ -1,0 +1,188 @@
+"""Relations R ⊆ X × Y with multiplicities: matrices of natural numbers that know their shape   (§2.2.3).
+
+A relation is used in one way, relational reduction (red_R v)_y = Σ_{(x,y)∈R} v_x, and its converse gives the adjoint.
+Each kind says how it reduces (`reduce`), what its converse is and, at the least, which pairs it holds. Most are spans (spans.py): their algebra is
+symbolic, and nothing is enumerated until numbers flow.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..errors import RelationError
+from ..interning import Node
+from ..sets import Set
+from .spans import Span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.intp]
+    Array = NDArray[Any]
+
+
+class Relation(Node):
+    """R ⊆ source × target. `R.converse`, `R.then(S)`, `R * S` on X × X', `R + S` on X + X', `R | S`; `R.pairs()`, `R.matrix()`."""
+
+    source: Set
+    target: Set
+
+    def adopt(self) -> None:
+        for s in (self.source, self.target):
+            if not isinstance(cast(Any, s), Set):
+                raise RelationError(f"a relation is between index sets; got {s!r}: write seg({s!r})")
+
+    # -- what each kind says -----------------------------------------------------------------------------
+
+    @property
+    def converse(self) -> Relation:
+        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
+        raise NotImplementedError
+
+    def reduce(self, v: Array) -> Array:
+        """red_R along the middle axis of an array of shape (a, |source|, b)."""
+        raise NotImplementedError
+
+    def reduce_into(self, total: Array, v: Array) -> None:
+        """Add red_R v to an array of shape (a, |target|, b)."""
+        total += self.reduce(v)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        """Positions in source, positions in target, multiplicities."""
+        raise NotImplementedError
+
+    @property
+    def span(self) -> Span | None:
+        """The relation as two index maps from one box of labels, if it is one."""
+        return None
+
+    @property
+    def tile(self) -> slice | None:
+        """The slice of the target that the source is copied to, if that is what red does."""
+        return None
+
+    # -- algebra -----------------------------------------------------------------------------------------
+
+    def then(self, other: Relation) -> Relation:
+        """R followed by S: multiplicity of (x, z) is Σ_y R(x, y)·S(y, z)."""
+        from .algebra import then
+
+        return then(self, other)
+
+    def __mul__(self, other: Any) -> Relation:
+        """R × S = {((x, x'), (y, y'))} on X × X' and Y × Y'."""
+        from .algebra import product
+
+        return product(self, other)
+
+    def __add__(self, other: Any) -> Relation:
+        """R + S on X + X' and Y + Y': side by side, nothing in between."""
+        from .algebra import summed
+
+        return summed(self, other)
+
+    def __or__(self, other: Any) -> Relation:
+        """R ∪ S as multisets: multiplicities add up."""
+        from .algebra import union
+
+        return union(self, other)
+
+    def restrict(self, source: Any = None, target: Any = None) -> Relation:
+        """The pairs (x, y) with x and y in the given parts (positions, slices or masks; None: everything); the sets stay.
+
+        >>> from riesz import relations, seg
+        >>> relations.full(seg(2), seg(3)).restrict(target=[0, 2]).matrix().toarray().tolist()
+        [[1, 0, 1], [1, 0, 1]]
+        """
+        from .algebra import restricted
+
+        return restricted(self, source, target)
+
+    # -- questions ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def out_degrees(self) -> Indices:
+        """How many pairs each x has, with multiplicity."""
+        return self.converse.in_degrees
+
+    @cached_property
+    def in_degrees(self) -> Indices:
+        """How many pairs each y has, with multiplicity."""
+        ones = np.ones((1, self.source.size, 1))
+        return np.rint(self.reduce(ones)[0, :, 0]).astype(np.intp)
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are, with multiplicity."""
+        span = self.span
+        if span is not None:
+            return span.times * int(np.prod(span.sizes, dtype=object)) if span.sizes else span.times
+        return int(self.in_degrees.sum())
+
+    @property
+    def is_function(self) -> bool:
+        """Whether each x is related to exactly one y, once."""
+        return bool((self.out_degrees == 1).all())
+
+    @property
+    def is_injective(self) -> bool:
+        """Whether no y is related to two x, or twice to one."""
+        return bool((self.in_degrees <= 1).all())
+
+    def image(self, of: Any = None) -> Indices:
+        """The positions of all y related to some x (of the part given, as for `restrict`)."""
+        part = self if of is None else self.restrict(source=of)
+        return np.flatnonzero(part.in_degrees)
+
+    # -- as a matrix -------------------------------------------------------------------------------------
+
+    def _product(self, other: Relation) -> Any:
+        """The product of multiplicities: integers, or floats where they would overflow."""
+        rough = self.matrix().astype(float) @ other.matrix().astype(float)
+        return rough if rough.nnz and rough.max() > 2.0**53 else self.matrix() @ other.matrix()
+
+    def matrix(self) -> Any:
+        """|source| × |target| multiplicities as a SciPy CSR array."""
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        rows, cols, times = self.pairs()
+        return cast(Any, sparse).csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
+
+    @cached_property
+    def _weights(self) -> Any:
+        return self.matrix().T.tocsr().astype(float)
+
+    def sparse_reduce(self, v: Array) -> Array:
+        """red_R by a sparse matrix."""
+        a, n, b = v.shape
+        wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
+        weights = self._weights if v.dtype == float else self._weights.astype(v.dtype)
+        return np.moveaxis((weights @ wide).reshape(self.target.size, a, b), 0, 1)
+
+    def block(self, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
+        """The relation between two parts, given by positions (None: all), renamed to source and target."""
+        from .algebra import block
+
+        return block(self, rows, cols, source, target)
+
+    def __repr__(self) -> str:
+        from ..show.unicode import show_relation
+
+        return show_relation(self)
+
+
+def freeze(a: Array) -> Array:
+    """The array itself where it is read-only, otherwise a read-only copy."""
+    if a.flags.writeable:
+        a = a.copy()
+        a.flags.writeable = False
+    return a
+
+
+def within(at: Array, where: Set, what: str) -> None:
+    if at.size and not (at.min() >= 0 and at.max() < where.size):
+        first = at[(at < 0) | (at >= where.size)][0]
+        raise RelationError(f"{what} holds {first}, which is outside {where}: its positions are 0 to {where.size - 1}")

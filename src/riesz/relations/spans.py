@@ -1,0 +1,318 @@
+"""Index maps and spans: a relation as two maps from one box of labels, l ↦ (left(l), right(l)).
+
+Multiplicities are automatic (two labels that give one pair count twice) and the converse is free (exchange the sides). An index map of an axis is
+affine in the labels, offset + Σ strideₖ·lₖ, or an index array along one of them. Composition solves right₁(l) = left₂(m), axis by axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.intp]
+
+
+class Affine(NamedTuple):
+    """offset + Σ stride·label."""
+
+    offset: int
+    terms: tuple[tuple[int, int], ...] = ()  # (label, stride), labels ascending, no stride 0
+
+
+class Listed(NamedTuple):
+    """array[label]: an index array along one label. Arrays are kept by identity."""
+
+    array: Any
+    label: int
+
+
+IndexMap = Affine | Listed
+
+
+class Span(NamedTuple):
+    """sizes of the labels, one index map per axis of the source and of the target, and how often each pair counts."""
+
+    sizes: tuple[int, ...]
+    left: tuple[IndexMap, ...]
+    right: tuple[IndexMap, ...]
+    times: int = 1
+
+    @property
+    def turned(self) -> Span:
+        """The converse."""
+        return Span(self.sizes, self.right, self.left, self.times)
+
+    @property
+    def affine(self) -> bool:
+        """Whether no index array is needed."""
+        return not any([type(m) is Listed for m in (*self.left, *self.right)])
+
+
+def labels_of(m: IndexMap) -> tuple[int, ...]:
+    """The labels an index map depends on."""
+    return tuple([label for label, _ in m.terms]) if isinstance(m, Affine) else (m.label,)
+
+
+def renamed(m: IndexMap, names: dict[int, int]) -> IndexMap:
+    """The same map with other labels."""
+    if type(m) is Affine:
+        return Affine(m.offset, tuple(sorted([(names[label], stride) for label, stride in m.terms])))
+    assert type(m) is Listed
+    return Listed(m.array, names[m.label])
+
+
+def shifted(span: Span, by: int) -> Span:
+    """The span with its labels counted from `by` on (its sizes stay; used to keep two spans apart)."""
+    names = {i: i + by for i in range(len(span.sizes))}
+    return Span(span.sizes, tuple([renamed(m, names) for m in span.left]), tuple([renamed(m, names) for m in span.right]), span.times)
+
+
+def substituted(m: IndexMap, label: int, by: Affine) -> IndexMap | None:
+    """A map with a label replaced by an affine expression; None where an index array would have to be cut."""
+    if type(m) is Affine:
+        terms = dict(m.terms)
+        stride = terms.pop(label, 0)
+        if not stride:
+            return m
+        offset = m.offset + stride * by.offset
+        for other, s in by.terms:
+            terms[other] = terms.get(other, 0) + stride * s
+        return Affine(offset, tuple(sorted([(k, s) for k, s in terms.items() if s])))
+    assert type(m) is Listed
+    if m.label != label:
+        return m
+    return None if by.terms else Affine(int(m.array[by.offset]))
+
+
+def positions(span: Span, maps: tuple[IndexMap, ...], box: tuple[int, ...]) -> Indices:
+    """The flat positions in a box that the maps give, for every label in row-major order."""
+    total = np.zeros(span.sizes, np.intp)
+    for m, n in zip(maps, box, strict=True):
+        total = total * n + evaluated(m, span.sizes)
+    return np.broadcast_to(total, span.sizes).reshape(-1)
+
+
+def evaluated(m: IndexMap, sizes: tuple[int, ...]) -> Indices:
+    """An index map at every label, shaped to broadcast."""
+    rank = len(sizes)
+    if type(m) is Listed:
+        return np.asarray(m.array, np.intp).reshape([-1 if k == m.label else 1 for k in range(rank)])
+    assert type(m) is Affine
+    total = np.full((1,) * rank, m.offset, np.intp)
+    for label, stride in m.terms:
+        total = total + (stride * np.arange(sizes[label])).reshape([-1 if k == label else 1 for k in range(rank)])
+    return total
+
+
+def bounds(m: IndexMap, sizes: dict[int, int]) -> tuple[int, int]:
+    """The smallest and the largest value of a map (1, 0 where there is none)."""
+    if type(m) is Listed:
+        return (int(m.array.min()), int(m.array.max())) if m.array.size else (1, 0)
+    assert type(m) is Affine
+    low = high = m.offset
+    for label, stride in m.terms:
+        if not sizes[label]:
+            return 1, 0
+        reach = stride * (sizes[label] - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high
+
+
+class NotSymbolic(Exception):
+    """A composition that only an explicit join can carry out."""
+
+
+def composed(first: Span, second: Span, freeze: Any) -> Span | None:
+    """first followed by second as a span; None for the empty relation; raises NotSymbolic where index equations have no closed form."""
+    solver = _Solver(first, shifted(second, len(first.sizes)), freeze)
+    while solver.pending:
+        if not solver.advance():
+            return None
+    return solver.result()
+
+
+class _Solver:
+    """Equations right₁ = left₂, solved one by one; each solution removes a label or proves there is none."""
+
+    def __init__(self, first: Span, second: Span, freeze: Any) -> None:
+        self.freeze = freeze
+        self.sizes = dict(enumerate((*first.sizes, *second.sizes)))
+        self.left = list(first.left)
+        self.right = list(second.right)
+        self.pending: list[tuple[IndexMap, IndexMap]] = list(zip(first.right, second.left, strict=True))
+        self.times = first.times * second.times
+        self.fresh = len(self.sizes)
+
+    def advance(self) -> bool:
+        """Solve one equation that can be solved; False: no pair is left."""
+        if any([not n for n in self.sizes.values()]):
+            return False
+        for i, (a, b) in enumerate(self.pending):
+            for u, v in ((a, b), (b, a)):
+                found = self._try(u, v)
+                if found is not None:
+                    del self.pending[i]
+                    return found and self._substitute_all()
+        raise NotSymbolic
+
+    def _try(self, u: IndexMap, v: IndexMap) -> bool | None:
+        """Solve u = v for a label of u: True solved, False impossible, None not this way. The substitution is left in self.change."""
+        self.change: list[tuple[int, Affine]] = []
+        if type(u) is Listed:
+            return self._listed(u, v)
+        assert type(u) is Affine
+        if type(v) is Affine and not u.terms and not v.terms:
+            return u.offset == v.offset
+        if type(v) is not Affine or len(u.terms) != 1:
+            return None
+        ((label, stride),) = u.terms
+        if not v.terms:  # offset + stride·l = constant
+            at, rest = divmod(v.offset - u.offset, stride)
+            if rest or not 0 <= at < self.sizes[label]:
+                return False
+            self.change = [(label, Affine(at))]
+            return True
+        if len(v.terms) == 1:
+            return self._line(u, label, stride, v)
+        if abs(stride) != 1 or label in labels_of(v):
+            return None
+        low, high = bounds(v, self.sizes)  # several labels on the other side: they must all stay in range
+        values = sorted([(low - u.offset) * stride, (high - u.offset) * stride])
+        if values[0] < 0 or values[1] >= self.sizes[label]:
+            return None
+        self.change = [(label, Affine((v.offset - u.offset) * stride, tuple([(k, s * stride) for k, s in v.terms])))]
+        return True
+
+    def _line(self, u: Affine, label: int, s: int, v: Affine) -> bool | None:
+        """offset + s·l = offset' + t·m: all solutions are l = l₀ + (t/g)·k, m = m₀ + (s/g)·k."""
+        ((other, t),) = v.terms
+        if other == label:
+            return None
+        g = math.gcd(s, t)
+        c = v.offset - u.offset
+        if c % g:
+            return False
+        s1, t1, c1 = s // g, t // g, c // g
+        l0 = (c1 * pow(s1, -1, abs(t1))) % abs(t1) if abs(t1) > 1 else 0
+        m0 = (s1 * l0 - c1) // t1
+        # l = l0 + t1·k and m = m0 + s1·k, both within their sizes
+        low, high = _meet(_window(l0, t1, self.sizes[label]), _window(m0, s1, self.sizes[other]))
+        if low > high:
+            return False
+        k = self.fresh
+        self.fresh += 1
+        self.sizes[k] = high - low + 1
+        self.change = [(label, Affine(l0 + t1 * low, ((k, t1),))), (other, Affine(m0 + s1 * low, ((k, s1),)))]
+        return True
+
+    def _listed(self, u: Listed, v: IndexMap) -> bool | None:
+        """array[l] = v: with v a label of stride 1 that covers the array's values, that label becomes the array."""
+        if type(v) is not Affine:
+            return None
+        if not v.terms:
+            hits = np.flatnonzero(u.array == v.offset)
+            if not len(hits):
+                return False
+            if len(hits) == 1:
+                self.change = [(u.label, Affine(int(hits[0])))]
+                return True
+            return None
+        if len(v.terms) != 1 or abs(v.terms[0][1]) != 1:
+            return None
+        ((label, stride),) = v.terms
+        values = (u.array - v.offset) * stride
+        if label == u.label or (values.size and (values.min() < 0 or values.max() >= self.sizes[label])):
+            return None
+        # The label is a function of u's label: every map that uses it must be the label itself or an array along it.
+        self.arrays = self.freeze(values)
+        return self._replace_by_array(label, u.label)
+
+    def _replace_by_array(self, label: int, by: int) -> bool | None:
+        def change(m: IndexMap) -> IndexMap | None:
+            if label not in labels_of(m):
+                return m
+            if type(m) is Listed:
+                return Listed(self.freeze(np.asarray(m.array)[self.arrays]), by)
+            assert type(m) is Affine
+            if len(m.terms) != 1:
+                return None
+            ((_, stride),) = m.terms
+            return Listed(self.freeze(m.offset + stride * self.arrays), by)
+
+        rows = [[change(m) for m in self.left], [change(m) for m in self.right]]
+        pairs = [(change(a), change(b)) for a, b in self.pending]
+        if any([m is None for row in rows for m in row]) or any([a is None or b is None for a, b in pairs]):
+            return None
+        self.left, self.right = [[m for m in row if m is not None] for row in rows]
+        self.pending = [(a, b) for a, b in pairs if a is not None and b is not None]
+        del self.sizes[label]
+        return True
+
+    def _substitute_all(self) -> bool:
+        for label, by in self.change:
+            self.left = [self._sub(m, label, by) for m in self.left]
+            self.right = [self._sub(m, label, by) for m in self.right]
+            self.pending = [(self._sub(a, label, by), self._sub(b, label, by)) for a, b in self.pending]
+            del self.sizes[label]
+        self.change = []
+        return True
+
+    def _sub(self, m: IndexMap, label: int, by: Affine) -> IndexMap:
+        if type(m) is Listed and m.label == label and len(by.terms) == 1:
+            ((other, stride),) = by.terms
+            count = self.sizes[other]
+            stop = by.offset + stride * count
+            part = m.array[by.offset : None if stop < 0 else stop : stride]
+            whole = by.offset == 0 and stride == 1 and count == len(m.array)
+            return Listed(m.array if whole else self.freeze(np.ascontiguousarray(part)), other)
+        found = substituted(m, label, by)
+        if found is None:
+            raise NotSymbolic
+        return found
+
+    def result(self) -> Span | None:
+        """The span of what is left; labels in no map become multiplicity."""
+        if any([not n for n in self.sizes.values()]):
+            return None
+        return tidied(self.sizes, tuple(self.left), tuple(self.right), self.times)
+
+
+def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[IndexMap, ...], times: int) -> Span:
+    """A span with labels counted from 0 in order of use; unused ones multiply, labels of size 1 are put into the offsets."""
+    used: dict[int, int] = {}
+    fixed: list[list[IndexMap]] = []
+    for maps in (left, right):
+        row: list[IndexMap] = []
+        for m in maps:
+            if type(m) is Affine:
+                row.append(Affine(m.offset, tuple([(k, s) for k, s in m.terms if sizes[k] != 1])))
+            elif type(m) is Listed and sizes[m.label] == 1:
+                row.append(Affine(int(m.array[0])))
+            else:
+                row.append(m)
+        fixed.append(row)
+    for m in (*fixed[0], *fixed[1]):
+        for label in labels_of(m):
+            used.setdefault(label, len(used))
+    for label, n in sizes.items():
+        if label not in used:
+            times *= n
+    kept = sorted(used, key=lambda k: used[k])
+    names = {k: i for i, k in enumerate(kept)}
+    return Span(tuple([sizes[k] for k in kept]), tuple([renamed(m, names) for m in fixed[0]]), tuple([renamed(m, names) for m in fixed[1]]), times)
+
+
+def _window(start: int, step: int, n: int) -> tuple[int, int]:
+    """The k with 0 ≤ start + step·k < n."""
+    if step > 0:
+        return -(start // step), (n - 1 - start) // step
+    return -((n - 1 - start) // -step), start // -step
+
+
+def _meet(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    return max(a[0], b[0]), min(a[1], b[1])
