@@ -324,7 +324,7 @@ class Recorder:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
-        if name == "linalg":
+        if name in ("linalg", "lib", "stride_tricks"):
             return Recorder(found, self._seen)
         self._seen.add(id(found))
         return found
