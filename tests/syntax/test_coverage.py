@@ -18,6 +18,7 @@ import pytest
 from cases import CASES, Case
 
 import riesz as rz
+import riesz.syntax.rules
 from riesz.syntax import traced
 
 jax.config.update("jax_enable_x64", True)
