@@ -5,15 +5,16 @@
 ((sin x)⁻¹ ·) • (cos x ·)
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
 from .calculus.guard import check_domain
-from .checking import check
 from .errors import DomainError, ExpressionError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
-from .show.explain import explain
 from .spaces import R, Space, direct_sum, space_of
 from .spaces import zero_space as Zero
 from .syntax.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
@@ -70,6 +71,26 @@ from .terms.primitives import (
     tan,
     tanh,
 )
+
+if TYPE_CHECKING:
+    from .checking import check
+    from .show.explain import explain
+
+_LATER = {"check": "checking", "explain": "show.explain"}
+
+
+def __getattr__(name: str) -> Any:
+    """What is not needed at once is imported when it is asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'riesz' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])
+
 
 __version__ = "0.1.0"
 

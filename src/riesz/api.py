@@ -23,7 +23,6 @@ from .spaces import R, Space, direct_sum, space_of
 from .syntax.functions import Function, as_function, numbers_of, owned
 from .syntax.points import Point, TermPoint, point
 from .syntax.symbolic import SymbolicMap, present, traced_element
-from .syntax.text import parse
 from .syntax.traced import FLOAT, Traced, slot_of
 from .syntax.trees import flatten
 from .terms.bilinear import Inner, Section
@@ -53,6 +52,8 @@ def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = 
     if isinstance(f, Function) and not static_argnums and not static_argnames:
         return f
     if isinstance(f, str):
+        from .syntax.text import parse
+
         return Function(parse(f), name=f)
     if isinstance(f, Arrow):
         return Function(f, name=str(f))

@@ -347,3 +347,11 @@ case("tuple(x)", N(3))
 case("sorted([1.0, 2.0])[0] * x", P(3))
 case("{'a': x * 2, 'b': (x, [x ** 2])}", N(3), differences=True)
 case("(x, None, x * y)", N(3), N(3), differences=True)
+
+# -- windows and casts --------------------------------------------------------------------------------------
+
+case("np.lib.stride_tricks.sliding_window_view(x, 3)", N(6), differences=True)
+case("np.lib.stride_tricks.sliding_window_view(x, (2, 3))", N(4, 5), differences=True)
+case("np.lib.stride_tricks.sliding_window_view(x, 2, axis=1)", N(3, 4), differences=True)
+case("np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(0, -1))", N(3, 2, 4), differences=True)
+case("np.astype(x, x.dtype) * 2.0", N(3, 4))

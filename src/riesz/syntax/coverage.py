@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .scipy_names import counterparts
 from .special import enter
 from .traced import FUNCTIONS, NOTES, UFUNCS

@@ -21,7 +21,6 @@ from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
-from .answering import answering
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
@@ -253,6 +252,9 @@ def _stand_in(space: Space) -> Any:
 @quiet
 def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False) -> Record:
     """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure."""
+    from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (the first trace loads them)
+    from .answering import answering
+
     with Trace(name) as trace:
         slots = [trace.input(a.shape) for a in given.avals]
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]

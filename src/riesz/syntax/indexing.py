@@ -51,11 +51,12 @@ def index(x: Traced, key: Any) -> Traced:
 
 def _apart(key: Any, rank: int) -> bool:
     """Whether an Ellipsis that stands for no axis separates index arrays: they then count as apart, as in NumPy."""
-    used = sum([k is not None and k is not Ellipsis for k in key]) if isinstance(key, tuple) else 0
-    spots = [i for i, k in enumerate(key) if isinstance(k, (list, np.ndarray, int, np.integer))] if used == rank else []
-    arrays = any([isinstance(key[i], (list, np.ndarray)) for i in spots])
-    at = next((i for i, k in enumerate(key) if k is Ellipsis), -1) if isinstance(key, tuple) else -1
-    return arrays and bool(spots) and spots[0] < at < spots[-1]
+    keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+    if sum([k is not None and k is not Ellipsis for k in keys]) < rank:
+        return False
+    spots = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, int, np.integer))]
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), -1)
+    return any([isinstance(keys[i], (list, np.ndarray)) for i in spots]) and spots[0] < at < spots[-1]
 
 
 def _position(k: Any, n: int, axis: int) -> int:
