@@ -10,12 +10,13 @@ import numpy as np
 from ..calculus.derive import lower, transpose_linear, weighted_adjoint
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
+from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, VectorError
 from ..ops import Combination
 from ..programs.program import Program, outputs
 from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
-from ..vectors import Formal
+from ..vectors import Formal, dense
 
 
 class LinearMap:
@@ -269,15 +270,14 @@ def _advice(term: Any) -> str:
 
 def _columns(L: LinearMap, given: Any) -> Any:
     """Apply to all columns at once: the program under one leading axis."""
-    from .batch import batched
-
     n = given.shape[1]
     leaves: list[Any] = []
     at = 0
     for leaf in L.domain.leaves:
         leaves.append(np.ascontiguousarray(given[at : at + leaf.size].T).reshape((n, *leaf.shape)))
         at += leaf.size
-    results = batched(L.program, leaves, n)
+    with np.errstate(all="ignore"):
+        results = [dense(x) for x in mapped(L.program, NUMBERS, leaves, [True] * len(leaves), n)]
     kind = given.dtype if L.dtype != float else float
     columns = [np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))

@@ -415,11 +415,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     return cast("Callable[..., Any]", update_wrapper(over, f)) if hasattr(f, "__name__") else over
 
 
-def _all_none(axes: Any) -> bool:
-    return axes is None
-
-
-def program_moves(program: Program, flags: list[bool], captured: int) -> list[bool]:
+def _outputs_move(program: Program, flags: list[bool], captured: int) -> list[bool]:
     """Which outputs depend on mapped inputs."""
     moving = program.dependent([s for s, f in zip(program.inputs, [*flags, *[False] * captured], strict=True) if f])
     return [bool(moving[s]) for s in program.outputs]
@@ -469,8 +465,8 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
         moving = [*flags, *[False] * len(record.captured)]
         found = [Traced(home, s, a.dtype) for s, a in zip(mapped(record.program, home, slots, moving, n), record.outputs, strict=True)]
-    if _all_none(out_axes):
-        moving = program_moves(record.program, flags, len(record.captured))
+    if out_axes is None:
+        moving = _outputs_move(record.program, flags, len(record.captured))
         if any(moving):
             raise SpaceError("rz.vmap: out_axes=None is for results that are the same at every index; this one is not")
         return record.wrap([x[0] for x in found])

@@ -318,25 +318,12 @@ def everywhere(x: Traced, positions: Any) -> Traced:
     return step(Reduction((flat,), 0), x)
 
 
-def _axiswise(name: str) -> Any:
-    """Functions that act on single axes: NumPy says where each position goes, we gather along the axis."""
-    function = getattr(np, name)
-
-    def positions(n: int, *args: Any) -> Any:
-        return function(np.arange(n), *args)
-
-    return positions
-
-
-_flip, _roll = _axiswise("flip"), _axiswise("roll")
-
-
 @answers(np.flip, what="relational reduction: a slice of step −1", rule=SAME)
 def flip(m: Traced, axis: Any = None) -> Traced:
     """Axes turned round."""
     x = m
     for a in axes_of(axis, x.ndim):
-        x = along(x, a, _flip(x.shape[a])) if x.shape[a] > 1 else x
+        x = along(x, a, np.arange(x.shape[a])[::-1]) if x.shape[a] > 1 else x
     return x
 
 

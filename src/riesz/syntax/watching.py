@@ -96,10 +96,12 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     for code in _codes(f.__code__):
         found.extend([(f.__globals__, k, f.__globals__[k]) for k in code.co_names if k in f.__globals__])
     mentioned = {k for code in _codes(f.__code__) for k in code.co_names}
+    seen: set[int] = {id(f.__globals__)}
     for _, _, value in found:  # grows: a module may be an attribute of a module
-        if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in _OTHERS:
+        if isinstance(value, types.ModuleType) and id(vars(value)) not in seen and value.__name__.split(".")[0] not in _OTHERS:
             inside = vars(value)
-            found.extend([(inside, k, inside[k]) for k in mentioned if k in inside and not any([h is inside and n == k for h, n, _ in found])])
+            seen.add(id(inside))
+            found.extend([(inside, k, inside[k]) for k in mentioned if k in inside])
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
 
 
