@@ -143,13 +143,24 @@ def _owned(at: TermPoint | Point, values: list[Any], tape: Program) -> list[Any]
 
 
 def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
-    """f^[1r](x): the value f(x) and the adjoint derivative f'(x)* : W ⊸ V (Figure 2): the linear steps f^[1] writes, read from the end."""
+    """f^[1r](x): the value f(x) and the adjoint derivative f'(x)* : W ⊸ V (Figure 2): the linear steps f^[1] writes, read from the end.
+
+    >>> import riesz as rz
+    >>> y, A = rz.linearize_adjoint(lambda x: x**2, 3.0)
+    >>> A(1.0)
+    6.0
+    """
     y, L = linearize(f, *args, space=space, **kwargs)
     return y, L.H
 
 
 def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
-    """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component."""
+    """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component.
+
+    >>> import riesz as rz
+    >>> rz.value_and_grad(lambda x: x**2)(3.0)
+    (9.0, 6.0)
+    """
     f = f if isinstance(f, Arrow) else as_function(_callable(f))
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -250,7 +261,13 @@ def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tupl
 
 
 def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """f(x) and the function w ↦ f'(x)*(w); of a Python function it gives one cotangent per argument, as a tuple, as in JAX."""
+    """f(x) and the function w ↦ f'(x)*(w); of a Python function it gives one cotangent per argument, as a tuple, as in JAX.
+
+    >>> import riesz as rz
+    >>> y, back = rz.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> y, back(1.0)
+    (6.0, (3.0, 2.0))
+    """
     every = None if isinstance(f, Arrow) else tuple(range(len(primals)))
     at = _point(f, primals, {}, every, None, has_aux, "a derivative")
     y, L = _linearized(at)
@@ -357,7 +374,12 @@ def _second(at: TermPoint | Point) -> Any:
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """∇²f(x)(dx); with several arguments, that of f on their direct sum, as a tuple."""
+    """∇²f(x)(dx); with several arguments, that of f on their direct sum, as a tuple.
+
+    >>> import riesz as rz
+    >>> rz.hvp(lambda x: x**3, (2.0,), (1.0,))
+    12.0
+    """
     if isinstance(f, Arrow):
         return hessian(f)(*primals)(*tangents)
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple) or len(primals) != len(tangents):

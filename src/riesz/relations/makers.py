@@ -231,7 +231,12 @@ def sliced(index: Set, key: slice) -> Relation:
 
 
 def triangular_strict(index: Set) -> Relation:
-    """{(i, j) | i < j} on a segment: red is the prefix sum before each element."""
+    """{(i, j) | i < j} on a segment: red is the prefix sum before each element.
+
+    >>> from riesz import seg
+    >>> triangular_strict(seg(3)).matrix().toarray().tolist()
+    [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    """
     return triangular(index).then(shift(index, 1))
 
 

@@ -127,7 +127,12 @@ def _number(pred: Any) -> Any:
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """branches[index](*operands), for an index that may be traced; only one is computed. An index outside counts as the nearest inside."""
+    """branches[index](*operands), for an index that may be traced; only one is computed. An index outside counts as the nearest inside.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.grad(lambda x, i: rz.switch(i, [lambda x: x, lambda x: x**2], x))(3.0, np.array(1))
+    6.0
+    """
     if type(index) is not Traced:
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     bodies = [Body(f, operands, f"branch {i}") for i, f in enumerate(branches)]
