@@ -58,6 +58,8 @@ CASES = {
     "function from nothing": (relations.function(seg(0), X, []), np.zeros((0, 3), int)),
     "gather": (relations.gather(X, Y, [2, 2, 0, 1]), by_rule(X, Y, lambda x, y: x == [2, 2, 0, 1][y])),
     "scan": (relations.triangular(Y), by_rule(Y, Y, lambda i, j: i <= j)),
+    "strict scan": (Triangular(Y, Y, True, True), by_rule(Y, Y, lambda i, j: i < j)),
+    "strict suffix": (Triangular(Y, Y, False, True), by_rule(Y, Y, lambda i, j: i > j)),
     "suffix": (Triangular(Y, Y, False), by_rule(Y, Y, lambda i, j: i >= j)),
     "pairs": (relations.pairs(X, Y, [(2, 0), (0, 1), (0, 1), (1, 3), (2, 0), (2, 0)]), np.array([[0, 2, 0, 0], [0, 0, 0, 1], [3, 0, 0, 0]])),
     "pairs of elements": (relations.pairs(GRID, UNION, LISTED), by_rule(GRID, UNION, lambda x, y: (x, y) in LISTED)),

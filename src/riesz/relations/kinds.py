@@ -245,9 +245,10 @@ class Range(Relation):
 
 
 class Triangular(Relation):
-    """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false: prefix and suffix sums. No pair is stored."""
+    """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false, without i = j when `strict`: prefix and suffix sums. No pair is stored."""
 
     lower: bool = True
+    strict: bool = False
 
     def check(self) -> None:
         if not isinstance(self.source, Seg) or self.source is not self.target:
@@ -255,13 +256,18 @@ class Triangular(Relation):
 
     @property
     def converse(self) -> Relation:
-        return Triangular(self.source, self.target, not self.lower)
+        return Triangular(self.source, self.target, not self.lower, self.strict)
 
     def reduce(self, v: Array) -> Array:
-        return np.cumsum(v, axis=1) if self.lower else np.cumsum(v[:, ::-1], axis=1)[:, ::-1]
+        turned = v if self.lower else v[:, ::-1]
+        total = np.cumsum(turned, axis=1)
+        if self.strict and v.shape[1]:
+            total[:, 1:] = total[:, :-1].copy()
+            total[:, 0] = 0
+        return total if self.lower else total[:, ::-1]
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        rows, cols = np.triu_indices(self.source.size)
+        rows, cols = np.triu_indices(self.source.size, int(self.strict))
         rows, cols = (rows, cols) if self.lower else (cols, rows)
         return rows, cols, np.ones_like(rows)
 

@@ -237,7 +237,7 @@ def triangular_strict(index: Set) -> Relation:
     >>> triangular_strict(seg(3)).matrix().toarray().tolist()
     [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
     """
-    return triangular(index).then(shift(index, 1))
+    return Triangular(index, index, True, True)
 
 
 def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:

@@ -83,8 +83,8 @@ def relation_text(n: Notation, r: Relation) -> Text:
         case Range(start=start, step=step, turned=turned):
             stop = start + step * (r.source.size if turned else r.target.size)
             return f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "") + (n["ᵀ"] if turned else ""), ATOM
-        case Triangular(lower=lower):
-            return n.sub(n["≤"] if lower else n["≥"], X), ATOM
+        case Triangular(lower=lower, strict=strict):
+            return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
         case Spanned():
             return span_text(n, r.span), ATOM
         case Both(first=first, second=second):
