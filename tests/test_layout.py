@@ -18,6 +18,7 @@ ROOMS = [
         "errors",
         "interning",
         "stackless",
+        "threads",
         "sets",
         "relations",
         "contractions",

@@ -22,8 +22,10 @@ from riesz.relations import (
     Point,
     Range,
     Relation,
+    Segments,
     Spanned,
     Sum,
+    Through,
     Triangular,
     Union,
     blocks,
@@ -57,6 +59,11 @@ CASES = {
     "function into a union": (relations.function(X, UNION, [(1, 0), (0, 1), (1, 1)]), np.eye(4, dtype=int)[[2, 1, 3]]),
     "function from nothing": (relations.function(seg(0), X, []), np.zeros((0, 3), int)),
     "gather": (relations.gather(X, Y, [2, 2, 0, 1]), by_rule(X, Y, lambda x, y: x == [2, 2, 0, 1][y])),
+    "segments": (relations.segments([0, 2, 2, 5]), np.eye(3, dtype=int)[[0, 0, 2, 2, 2]]),
+    "segments repeated": (relations.segments([0, 2, 2, 5]).converse, np.eye(3, dtype=int)[[0, 0, 2, 2, 2]].T),
+    "no segments": (relations.segments([0]), np.zeros((0, 0), int)),
+    "segments of nothing": (relations.segments([0, 0, 0]), np.zeros((0, 2), int)),
+    "through a hub": (relations.join([7] * 5 + [8], [7, 7, 8, 7, 9]), np.array([[1, 1, 0, 1, 0]] * 5 + [[0, 0, 1, 0, 0]])),
     "scan": (relations.triangular(Y), by_rule(Y, Y, lambda i, j: i <= j)),
     "strict scan": (Triangular(Y, Y, True, True), by_rule(Y, Y, lambda i, j: i < j)),
     "strict suffix": (Triangular(Y, Y, False, True), by_rule(Y, Y, lambda i, j: i > j)),
@@ -105,7 +112,7 @@ def red(matrix: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def test_every_kind_has_a_case():
     kinds = {type(R) for R, _ in CASES.values()}
-    every = {Beside, Both, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place, Range, Spanned, Sum, Union}
+    every = {Beside, Both, Empty, Diagonal, Full, Function, Gather, Triangular, Pairs, Point, Place, Range, Segments, Spanned, Sum, Through, Union}
     assert kinds == every == set(Relation.__subclasses__())
 
 
@@ -264,6 +271,7 @@ def test_compact_kinds_store_no_pairs():
     n = 10**6
     v = np.ones((1, n, 1))
     compact = [relations.triangular(seg(n)), relations.full(seg(n), seg(n)), relations.diagonal(seg(n)), relations.point(seg(n), 5)]
+    compact[0].reduce(v)  # what is loaded on first use is not counted
     tracemalloc.start()
     for R in (*compact, *[R.converse for R in compact[:3]]):
         R.reduce(v)

@@ -76,9 +76,10 @@ def _shape_free(space: Any, leaves: list[Any]) -> Any:
 
 
 def _lifted(space: Any, lead: Shape) -> Any:
-    from .spaces import Copower, real_index
+    from .sets import box_set
+    from .spaces import Copower
 
-    return Copower(space, real_index(lead))
+    return Copower(space, box_set(lead))
 
 
 class Get(Op):

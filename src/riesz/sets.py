@@ -170,6 +170,28 @@ def seg(n: int) -> Seg:
     return Seg(int(n) if isinstance(cast(Any, n), np.integer) else n)
 
 
+def box_set(axes: tuple[int, ...]) -> Set:
+    """The index set of an array's axes.
+
+    >>> box_set((2, 3)), box_set((4,)), len(box_set(()))
+    (2×3, 4, 1)
+    """
+    return Seg(axes[0]) if len(axes) == 1 else Product(tuple([Seg(n) for n in axes]))
+
+
+def remaining(index: Set, first: Set) -> Set | None:
+    """Z, if an index set is X × Z.
+
+    >>> remaining(seg(2) * seg(3) * seg(4), seg(2))
+    3×4
+    """
+    have = first.factors if isinstance(first, Product) else (first,)
+    if not isinstance(index, Product) or index.factors[: len(have)] != have or len(index.factors) == len(have):
+        return None
+    rest = index.factors[len(have) :]
+    return rest[0] if len(rest) == 1 else Product(rest)
+
+
 def boxes(index: Set) -> list[tuple[Set, np.ndarray[Any, Any] | None]]:
     """The products of segments an index set falls into, with the positions of their elements (None: all, in order).
 

@@ -20,7 +20,7 @@ from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived, postorder
 from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
 from .relations import freeze
-from .sets import Product, Seg, Set
+from .sets import Seg, Set, box_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -425,7 +425,7 @@ def _leaf_space(v: Any) -> Space:
     from .vectors import TensorValue
 
     if isinstance(v, TensorValue):
-        return Copower(v.space, real_index(v.lead)) if v.lead else v.space
+        return Copower(v.space, box_set(v.lead)) if v.lead else v.space
     if isinstance(v, (float, np.floating)):
         return R
     if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
@@ -436,12 +436,7 @@ def _leaf_space(v: Any) -> Space:
 @lru_cache(maxsize=4096)
 def real_space(shape: tuple[int, ...]) -> Space:
     """ℝ^(n₁×…×nₖ), the space of arrays of one shape; ℝ for ()."""
-    return Copower(R, real_index(shape)) if shape else R
-
-
-def real_index(shape: tuple[int, ...]) -> Set:
-    """The index set of arrays of one shape."""
-    return Seg(shape[0]) if len(shape) == 1 else Product(tuple([Seg(n) for n in shape]))
+    return Copower(R, box_set(shape)) if shape else R
 
 
 def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> DirectSum:

@@ -19,8 +19,7 @@ from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, 
 from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Gather, freeze
-from ..sets import Seg
-from ..spaces import real_index
+from ..sets import Seg, box_set
 from ..terms.primitives import UNKNOWN, divide, reciprocal
 from ..vectors import dense
 
@@ -237,4 +236,4 @@ def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:
     """A gather at positions that are known by now is a relation."""
     n = shape[op.axis]
     at = np.asarray(index, np.intp)
-    return Reduction((Gather(Seg(n), real_index(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)
+    return Reduction((Gather(Seg(n), box_set(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)

@@ -10,8 +10,8 @@ import numpy as np
 from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Elementwise, Reduction, broadcast
 from ..relations import Beside
-from ..sets import Plus
-from ..spaces import Copower, DirectSum, Space, direct_sum, real_index, real_space, zero_space
+from ..sets import Plus, box_set
+from ..spaces import Copower, DirectSum, Space, direct_sum, real_space, zero_space
 from ..terms.applied import Applied
 from ..terms.bilinear import Labelled
 from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
@@ -83,7 +83,7 @@ def _widened(t: Term, own: Shape, shape: Shape) -> Term:
 def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:
     if not shape:
         return _after(op.primitive, _both(terms))
-    function = Map(op.primitive, real_index(shape))
+    function = Map(op.primitive, box_set(shape))
     if len(terms) == 1:
         return _after(function, terms[0])
     both = Fork(tuple(terms))
@@ -101,7 +101,7 @@ def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term
     relation = Beside(whole, first.target, op.relations, False) if others else first
     reduce: Term = Reduce(relation, real_space(own[op.axis + len(first.source.box or ()) :]))
     if op.axis:
-        reduce = Map(reduce, real_index(own[: op.axis]))
+        reduce = Map(reduce, box_set(own[: op.axis]))
     return _regrouped(_after(reduce, _regrouped(_both(terms), reduce.domain)), real_space(shape))
 
 
@@ -111,11 +111,11 @@ def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Spac
     function: Term = DeclaredLinear(op.form, op.target) if len(legs) == 2 else DeclaredBilinear(op.form, op.target)
     arguments: list[Term] = []
     for leg, where in op.leg_slices():
-        space = Copower(legs[leg], real_index(lead)) if lead else legs[leg]
+        space = Copower(legs[leg], box_set(lead)) if lead else legs[leg]
         arguments.append(_regrouped(_both(terms[where]), space) if space.leaves else ZeroMap(domain, space))
     if not lead:
         return _after(function, _both(arguments))
-    mapped = Map(function, real_index(lead))
+    mapped = Map(function, box_set(lead))
     whole = _both(arguments)
     return _after(mapped, _after(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole)
 

@@ -1,9 +1,9 @@
 """Relations between index sets, with multiplicities, compact and algebraic   (§2.2.3)."""
 
 from .algebra import blocks, named
-from .compound import Beside, Both, Sum, Union
+from .compound import Beside, Both, Sum, Through, Union
 from .core import Relation, freeze
-from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Triangular
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .makers import (
     Grouping,
     diagonal,
@@ -42,8 +42,10 @@ __all__ = [
     "Point",
     "Range",
     "Relation",
+    "Segments",
     "Spanned",
     "Sum",
+    "Through",
     "Triangular",
     "Union",
     "blocks",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Plus, Product, Set, boxes, unit
-from .compound import Beside, Both, Sum, Union
+from ..sets import Plus, Product, Seg, Set, box_set, boxes, unit
+from .compound import Beside, Both, Sum, Union, through
 from .core import Relation, freeze
-from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
 from .spanned import Spanned
-from .spans import Affine, IndexMap, Listed, NotSymbolic, Span, composed, shifted, substituted, tidied
+from .spans import Affine, IndexMap, Listed, NotSymbolic, Span, beside, composed, substituted, tidied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,12 @@ def then(first: Relation, second: Relation) -> Relation:
             return Full(source, target, first.times * second.times * first.target.size)
         case Function(), Function():
             return Function(source, target, freeze(second.index[first.index]))
+        case (Function() | Segments(turned=False), Full()):  # every x has one y, and every y all z
+            return Full(source, target, second.times)
+        case Segments(turned=False), Segments(turned=False):
+            return Segments(source, target, freeze(first.offsets[second.offsets]))
+        case (Full(), Gather() | Segments(turned=True)) | (Segments(turned=True), Segments(turned=True)):
+            return then(second.converse, first.converse).converse
         case Gather(), Gather():
             return then(second.converse, first.converse).converse
         case Union(), _:
@@ -58,7 +64,8 @@ def _by_span(first: Relation, second: Relation) -> Relation:
             return united(first.source, second.target, [named(first.source, second.target, c) for c in _pieces(a, b)])
         except NotSymbolic:
             pass
-    return from_matrix(first.source, second.target, first._product(second))  # pyright: ignore[reportPrivateUsage]
+    kept = through(first, second)
+    return from_matrix(first.source, second.target, first._product(second)) if kept is None else kept  # pyright: ignore[reportPrivateUsage]
 
 
 FEW = 32
@@ -122,7 +129,26 @@ def named(source: Set, target: Set, span: Span | None) -> Relation:
                     return Gather(source, target, array)
                 case _:
                     pass
-    return Spanned(source, target, span.sizes, span.left, span.right, span.times)
+    return _factored(source, target, span) or Spanned(source, target, span.sizes, span.left, span.right, span.times)
+
+
+def _factored(source: Set, target: Set, span: Span) -> Relation | None:
+    """R × =_Z or =_Z × R where an index array meets axes that are only passed through: those are part of the values, not pairs."""
+    if span.affine or not len(span.left) or not len(span.right):
+        return None
+    X, Y = cast("tuple[int, ...]", source.box), cast("tuple[int, ...]", target.box)
+    for at, rest in ((-1, slice(None, -1)), (0, slice(1, None))):
+        m, other = span.left[at], span.right[at]
+        label = _used((m,))
+        others = {*_used(span.left[rest]), *_used(span.right[rest])}
+        same = type(m) is type(other) is Affine and m == other and X[at] == Y[at]
+        if not same or not _whole((m,), (X[at],), span.sizes) or label & others:
+            continue
+        sizes = {k: n for k, n in enumerate(span.sizes) if k not in label}
+        passed = Diagonal(Seg(X[at]), Seg(X[at]))
+        core = named(box_set(X[rest]), box_set(Y[rest]), tidied(sizes, span.left[rest], span.right[rest], span.times))
+        return Both(source, target, *((core, passed) if at else (passed, core)))
+    return None
 
 
 def _used(maps: tuple[IndexMap, ...]) -> set[int]:
@@ -135,9 +161,11 @@ def _whole(maps: tuple[IndexMap, ...], box: tuple[int, ...], sizes: tuple[int, .
     """Whether a side is the whole box, each axis its own label (axes of length 1 are constants)."""
     seen: set[int] = set()
     for m, n in zip(maps, box, strict=True):
+        if type(m) is not Affine:
+            return False
         if n == 1 and m == Affine(0):
             continue
-        if type(m) is not Affine or m.offset or len(m.terms) != 1:
+        if m.offset or len(m.terms) != 1:
             return False
         ((label, step),) = m.terms
         if step != 1 or sizes[label] != n or label in seen:
@@ -156,9 +184,7 @@ def product(first: Relation, second: Relation) -> Relation:
     a, b = first.span, second.span
     if a is None or b is None or source.box is None or target.box is None:
         return Both(source, target, first, second)
-    other = shifted(b, len(a.sizes))
-    sizes = dict(enumerate((*a.sizes, *b.sizes)))
-    return named(source, target, tidied(sizes, (*a.left, *other.left), (*a.right, *other.right), a.times * b.times))
+    return named(source, target, beside(a, b)) if a.affine and b.affine else Both(source, target, first, second)
 
 
 def _pair(X: Set, Y: Set) -> Set:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from ..errors import RelationError
 from ..sets import Plus
 from .core import Relation
+from .spanned import Spanned, add_slices, as_spanned, slice_sum
+from .spans import Span, beside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +60,11 @@ class Both(Relation):
 
     first: Relation
     second: Relation
+
+    @property
+    def span(self) -> Span | None:
+        a, b = self.first.span, self.second.span
+        return None if a is None or b is None or self.source.box is None or self.target.box is None else beside(a, b)
 
     @property
     def converse(self) -> Relation:
@@ -108,16 +116,65 @@ class Union(Relation):
     def converse(self) -> Relation:
         return Union(self.target, self.source, tuple([r.converse for r in self.members]))
 
+    @cached_property
+    def _sliced(self) -> tuple[list[Spanned], list[Relation]]:
+        """The members that are slices, run together, and the others."""
+        spans = [as_spanned(r) for r in self.members]
+        return [s for s in spans if s is not None], [r for r, s in zip(self.members, spans, strict=True) if s is None]
+
     def reduce(self, v: Array) -> Array:
-        total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        self.reduce_into(total, v)
+        slices, rest = self._sliced
+        if slices:
+            total = slice_sum(self.target.box or (), slices, v)
+        else:
+            total = np.array(rest[0].reduce(v))
+            rest = rest[1:]
+        for r in rest:
+            r.reduce_into(total, v)
         return total
 
     def reduce_into(self, total: Array, v: Array) -> None:
-        for r in self.members:
+        slices, rest = self._sliced
+        if slices:
+            add_slices(total, slices, v, fresh=False)
+        for r in rest:
             r.reduce_into(total, v)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         columns = zip(*[r.pairs() for r in self.members], strict=True)
         rows, cols, times = [np.concatenate(c) for c in columns]
         return rows, cols, times
+
+
+class Through(Relation):
+    """R ∘ S through the set in between, kept as two where the pairs of the one relation would be more than those of both together."""
+
+    first: Relation
+    second: Relation
+
+    @property
+    def converse(self) -> Relation:
+        return Through(self.target, self.source, self.second.converse, self.first.converse)
+
+    def reduce(self, v: Array) -> Array:
+        return self.second.reduce(self.first.reduce(v))
+
+    @property
+    def count(self) -> int:
+        return _joined(self.first, self.second)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        coo = (self.first.matrix() @ self.second.matrix()).tocoo()
+        rows, cols = coo.coords
+        return rows.astype(np.intp), cols.astype(np.intp), coo.data
+
+
+def _joined(first: Relation, second: Relation) -> int:
+    """How many pairs R ∘ S has, with multiplicity, before any of them is made."""
+    return int(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
+
+
+def through(first: Relation, second: Relation) -> Relation | None:
+    """R ∘ S in two steps, if that stores less than its pairs."""
+    larger = _joined(first, second) > first.count + second.count
+    return Through(first.source, second.target, first, second) if larger else None

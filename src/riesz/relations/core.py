@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import RelationError
 from ..interning import Node
 from ..sets import Set
+from .groups import Groups
 from .spans import Span
 
 if TYPE_CHECKING:
@@ -152,15 +153,24 @@ class Relation(Node):
         return cast(Any, sparse).csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
 
     @cached_property
-    def _weights(self) -> Any:
-        return self.matrix().T.tocsr().astype(float)
+    def groups(self) -> Groups:
+        """The pairs grouped by target, made once."""
+        rows, cols, times = self.pairs()
+        return Groups.of_pairs(self.source.size, self.target.size, rows, cols, None if bool((times == 1).all()) else times)
+
+    @cached_property
+    def _weights(self) -> dict[Any, Any]:
+        return {}
 
     def sparse_reduce(self, v: Array) -> Array:
-        """red_R by a sparse matrix."""
+        """red_R by a sparse matrix, column by column of the sources: nothing is sorted."""
         a, n, b = v.shape
+        kind = v.dtype if v.dtype.char in "fdgFDGilqIL" else np.dtype(float)
+        if kind not in self._weights:
+            self._weights[kind] = self.matrix().T.astype(kind)
         wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
-        weights = self._weights if v.dtype == float else self._weights.astype(v.dtype)
-        return np.moveaxis((weights @ wide).reshape(self.target.size, a, b), 0, 1)
+        found = np.moveaxis((self._weights[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
+        return found if v.dtype.kind not in "fc" else found.astype(v.dtype, copy=False)
 
     def block(self, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
         """The relation between two parts, given by positions (None: all), renamed to source and target."""

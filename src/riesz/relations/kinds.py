@@ -10,6 +10,8 @@ import numpy as np
 from ..errors import RelationError
 from ..sets import Seg
 from .core import Relation, freeze, within
+from .groups import Groups, kind_for, short
+from .running import gather, pair_sum, repeat, running_sum
 from .spans import Affine, Listed, Span, tidied
 
 if TYPE_CHECKING:
@@ -104,11 +106,18 @@ class Function(Relation):
         return Gather(self.target, self.source, self.index)
 
     def reduce(self, v: Array) -> Array:
-        return self.sparse_reduce(v)
+        return pair_sum(self, v, self.index)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.source.size)
-        return every, self.index, np.ones_like(every)
+        return every, self.index, ones(len(every))
+
+    def matrix(self) -> Any:
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        n, kind = self.source.size, kind_for(max(self.source.size + 1, self.target.size))
+        parts = (np.ones(n, np.intp), self.index.astype(kind), np.arange(n + 1, dtype=kind))
+        return cast(Any, sparse).csr_array(parts, shape=(n, self.target.size))
 
 
 class Gather(Relation):
@@ -131,11 +140,53 @@ class Gather(Relation):
         return Function(self.target, self.source, self.index)
 
     def reduce(self, v: Array) -> Array:
-        return np.take(v, self.index, axis=1)
+        return gather(self.index, v)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.target.size)
-        return self.index, every, np.ones_like(every)
+        return self.index, every, ones(len(every))
+
+
+class Segments(Relation):
+    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats. Only the offsets are stored."""
+
+    offsets: Any
+    turned: bool = False
+
+    def check(self) -> None:
+        long, few = (self.target, self.source) if self.turned else (self.source, self.target)
+        if self.offsets.shape != (few.size + 1,) or int(self.offsets[0]) or int(self.offsets[-1]) != long.size:
+            raise RelationError(
+                f"{few} segments of {long} need {few.size + 1} offsets from 0 to {long.size}; got an array of shape {self.offsets.shape}"
+            )
+
+    @cached_property
+    def ids(self) -> Indices:
+        """The segment of each element."""
+        return freeze(np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets)))
+
+    @property
+    def span(self) -> Span | None:
+        long, few = (self.target, self.source) if self.turned else (self.source, self.target)
+        found = listed(long.box, few.box, self.ids)
+        return found.turned if self.turned and found is not None else found
+
+    @property
+    def converse(self) -> Relation:
+        return Segments(self.target, self.source, self.offsets, not self.turned)
+
+    @cached_property
+    def groups(self) -> Groups:
+        if self.turned:
+            return Groups(self.source.size, np.arange(self.target.size + 1, dtype=kind_for(self.target.size + 1)), short(self.ids, self.source.size))
+        return Groups(self.source.size, short(self.offsets, self.source.size + 1), None)
+
+    def reduce(self, v: Array) -> Array:
+        return repeat(self.offsets, v) if self.turned else pair_sum(self, v)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        every = np.arange(len(self.ids))
+        return (self.ids, every, ones(len(every))) if self.turned else (every, self.ids, ones(len(every)))
 
 
 class Point(Relation):
@@ -259,12 +310,7 @@ class Triangular(Relation):
         return Triangular(self.source, self.target, not self.lower, self.strict)
 
     def reduce(self, v: Array) -> Array:
-        turned = v if self.lower else v[:, ::-1]
-        total = np.cumsum(turned, axis=1)
-        if self.strict and v.shape[1]:
-            total[:, 1:] = total[:, :-1].copy()
-            total[:, 0] = 0
-        return total if self.lower else total[:, ::-1]
+        return running_sum(v, backwards=not self.lower, strict=self.strict)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         rows, cols = np.triu_indices(self.source.size, int(self.strict))
@@ -285,13 +331,20 @@ class Pairs(Relation):
 
     @cached_property
     def _converse(self) -> Relation:
-        order = np.lexsort((self.rows, self.cols))
-        turned = Pairs(self.target, self.source, *(freeze(a[order]) for a in (self.cols, self.rows, self.times)))
+        groups = self.groups
+        rows = np.repeat(np.arange(self.target.size), np.diff(groups.offsets))
+        cols = np.arange(len(rows)) if groups.index is None else groups.index.astype(np.intp)
+        times = self.times if groups.times is None else groups.times
+        turned = Pairs(self.target, self.source, *(freeze(a) for a in (rows, cols, times)))
         turned.__dict__["_converse"] = self
         return turned
 
     @property
     def span(self) -> Span | None:
+        return self._span
+
+    @cached_property
+    def _span(self) -> Span | None:
         if self.source.box is None or self.target.box is None or len(self.source.box) != 1 or len(self.target.box) != 1:
             return None
         if not self.times.size or not bool((self.times == self.times[0]).all()) or self.times[0] != int(self.times[0]):
@@ -303,10 +356,15 @@ class Pairs(Relation):
         return self._converse
 
     def reduce(self, v: Array) -> Array:
-        return self.sparse_reduce(v)
+        return pair_sum(self, v)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         return self.rows, self.cols, self.times
+
+
+def ones(count: int) -> Indices:
+    """Multiplicities of pairs that occur once: one number, seen many times."""
+    return np.broadcast_to(np.intp(1), (count,))
 
 
 Box = tuple[int, ...]

@@ -11,7 +11,7 @@ from ..errors import RelationError
 from ..sets import Seg, Set, unit
 from .algebra import from_matrix, named
 from .core import Relation, freeze, within
-from .kinds import Diagonal, Empty, Full, Function, Gather, Point, Range, Triangular
+from .kinds import Diagonal, Empty, Full, Function, Gather, Point, Range, Segments, Triangular
 from .spans import Affine, tidied
 
 if TYPE_CHECKING:
@@ -214,8 +214,7 @@ def segments(offsets: Any, target: Set | None = None) -> Relation:
     where = Seg(len(cuts) - 1) if target is None else target
     if where.size != len(cuts) - 1:
         raise RelationError(f"{len(cuts) - 1} segments, but the target {where} has {where.size} elements")
-    image = np.repeat(np.arange(where.size), np.diff(cuts))
-    return Function(Seg(int(cuts[-1])), where, freeze(image))
+    return Segments(Seg(int(cuts[-1])), where, freeze(cuts.astype(np.intp)))
 
 
 def sliced(index: Set, key: slice) -> Relation:

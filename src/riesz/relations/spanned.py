@@ -1,20 +1,24 @@
 """Relations given by their span: windows, strided and shifted slices, broadcasts of single axes, and what composition makes of them.
 
 An affine span runs as a few slice operations on arrays, nothing stored: labels that share an axis with another label (the offsets of a window) are
-looped over, the shorter ones first; all others are slices, summed or broadcast. With index arrays it runs as a sparse matrix.
+looped over, the shorter ones first; all others are slices, summed or broadcast. With index arrays it runs as a sum over pairs.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from .. import threads
 from ..errors import RelationError
+from ..sets import box_set
 from .core import Relation
-from .spans import Affine, Span, bounds, labels_of, positions
+from .running import pair_sum
+from .spans import Affine, Span, bounds, labels_of, meet, positions, substituted, tidied, window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,34 +59,30 @@ class Spanned(Relation):
         return rows, cols, np.full(len(rows), self.times)
 
     def reduce(self, v: Array) -> Array:
-        total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        self.reduce_into(total, v)
-        return total
+        if not self.span.affine:
+            return pair_sum(self, v)
+        return slice_sum(self.target.box or (), [self], v) if self.stages is None else self.stages.reduce(v)
 
     def reduce_into(self, total: Array, v: Array) -> None:
-        if not self.span.affine:
-            total += self.sparse_reduce(v)
-            return
-        given = v.reshape((v.shape[0], *(self.source.box or ()), v.shape[2]))
-        out = total.reshape((total.shape[0], *(self.target.box or ()), total.shape[2]))
-        scale = 1 if self.times == 1 else float(self.times)
-        if 0 in self.sizes:
-            return
-        for fixed in itertools.product(*[range(self.sizes[k]) for k in self._loops]):
-            at = dict(zip(self._loops, fixed, strict=True))
-            part, have = self._part(given, self.left, at)
-            place, want = self._part(out, self.right, at)
-            gone = tuple([i + 1 for i, k in enumerate(have) if k not in want])
-            part = part.sum(axis=gone, keepdims=False) if gone else part
-            kept = [k for k in have if k in want]
-            order = [0, *[kept.index(k) + 1 for k in want if k in kept], len(kept) + 1]
-            part = part.transpose(order) if order != list(range(len(order))) else part
-            holes = tuple([i + 1 for i, k in enumerate(want) if k not in kept])
-            part = np.expand_dims(part, holes) if holes else part
-            place += part if scale == 1 else scale * part
+        if self.stages is not None:
+            self.stages.reduce_into(total, v)
+        elif self.span.affine:
+            add_slices(total, [self], v, fresh=False)
+        else:
+            total += pair_sum(self, v)
 
     @cached_property
-    def _loops(self) -> tuple[int, ...]:
+    def stages(self) -> Relation | None:
+        """A long window as short ones in sequence: 64 = 4·4·4 needs 12 additions, not 64. None where nothing is gained."""
+        if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < LONG:
+            return None
+        found = staged(self)
+        if found is None and (turned := staged(Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times))) is not None:
+            found = turned.converse
+        return found
+
+    @cached_property
+    def loops(self) -> tuple[int, ...]:
         """Labels to loop over, so that every axis is a slice along at most one label, and no label runs along two axes of one side."""
         chosen: set[int] = set()
         for maps in (self.left, self.right):
@@ -96,19 +96,167 @@ class Spanned(Relation):
                     seen.add(k)
         return tuple(sorted(chosen))
 
-    def _part(self, array: Array, maps: tuple[Any, ...], at: dict[int, int]) -> tuple[Array, list[int]]:
-        """The slice of an array (with one axis before and one behind) at fixed loop labels, and the labels of its axes."""
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """One copy of a slice to a slice for every value of the labels that are looped over."""
+        if 0 in self.sizes:
+            return []
+        found: list[Piece] = []
+        for fixed in itertools.product(*[range(self.sizes[k]) for k in self.loops]):
+            at = dict(zip(self.loops, fixed, strict=True))
+            found.append(Piece([_line(m, at) for m in self.left], [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times)))
+        return found
+
+
+LONG = 8
+"""How many pieces a window has at least before it is run in stages."""
+
+
+def staged(r: Spanned) -> Relation | None:
+    """First sums of p neighbours along one axis, then every p-th of those, with p chosen to do the least work."""
+    X, pieces, m = r.source.box or (), math.prod([r.sizes[k] for k in r.loops]), r.target.size
+    best: tuple[int, int, int, int] | None = None
+    uses = [k for side in (r.left, r.right) for i in side for k in labels_of(i)]
+    for axis, i in enumerate(cast("tuple[Affine, ...]", r.left)):
+        for label, stride in i.terms:
+            if label not in r.loops or uses.count(label) != 1 or stride < 0:
+                continue
+            for p in [q for q in range(2, r.sizes[label] + 1) if r.sizes[label] % q == 0]:
+                between = r.source.size // max(X[axis], 1) * (X[axis] - stride * (p - 1))
+                cost = p * between + pieces // p * m
+                best = (cost, axis, label, p) if best is None or cost < best[0] else best
+    if best is None or best[0] > 0.7 * pieces * m:
+        return _without_last(r, uses)
+    _, axis, label, p = best
+    stride = dict(r.left[axis].terms)[label]
+    axes = [Affine(0, ((k, 1),)) for k in range(len(X))]
+    long = {k: n if k != axis else n - stride * (p - 1) for k, n in enumerate(X)} | {len(X): p}
+    first = tidied(long, (*axes[:axis], Affine(0, ((axis, 1), (len(X), stride))), *axes[axis + 1 :]), tuple(axes), 1)
+    rest = tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms])
+    sizes = {k: n // p if k == label else n for k, n in enumerate(r.sizes)}
+    second = tidied(sizes, (*r.left[:axis], Affine(r.left[axis].offset, rest), *r.left[axis + 1 :]), r.right, r.times)
+    middle = box_set(tuple([long[k] for k in range(len(X))]))
+    from .compound import Through
+
+    return Through(r.source, r.target, Spanned(r.source, middle, *first), Spanned(middle, r.target, *second))
+
+
+def _without_last(r: Spanned, uses: list[int]) -> Relation | None:
+    """A window of prime length as one that is shorter by one, and a slice."""
+    alone = [k for k in r.loops if uses.count(k) == 1 and r.sizes[k] >= LONG]
+    if not alone or any([k in labels_of(i) for i in r.right for k in alone]) or r.sizes[alone[0]] % 2 == 0:
+        return None
+    label, n = alone[0], r.sizes[alone[0]]
+    sizes = dict(enumerate(r.sizes))
+    shorter = tidied(sizes | {label: n - 1}, r.left, r.right, r.times)
+    end = tuple([substituted(i, label, Affine(n - 1)) or i for i in r.left])
+    last = tidied({k: size for k, size in sizes.items() if k != label}, end, r.right, r.times)
+    from .compound import Union
+
+    return Union(r.source, r.target, (Spanned(r.source, r.target, *shorter), Spanned(r.source, r.target, *last)))
+
+
+def as_spanned(relation: Relation) -> Spanned | None:
+    """A relation as slices, if its span is affine and not a sum or broadcast over everything."""
+    if isinstance(relation, Spanned):
+        return relation if relation.span.affine and relation.stages is None else None
+    span = relation.span if type(relation).__name__ in ("Range", "Diagonal", "Point", "Place") else None
+    if span is None or not span.affine:
+        return None
+    return Spanned(relation.source, relation.target, span.sizes, span.left, span.right, span.times)
+
+
+Line = tuple[int, int, int]  # start, step, label (-1: none)
+
+
+def _line(m: Any, at: dict[int, int]) -> Line:
+    start = m.offset + sum([s * at[k] for k, s in m.terms if k in at])
+    free = [(k, s) for k, s in m.terms if k not in at]
+    return (start, free[0][1], free[0][0]) if free else (start, 1, -1)
+
+
+class Piece(NamedTuple):
+    """A slice of the source that is added, summed or repeated along missing labels, to a slice of the target."""
+
+    left: list[Line]
+    right: list[Line]
+    sizes: dict[int, int]
+    times: float
+
+    def covers(self, box: tuple[int, ...]) -> bool:
+        """Whether every element of the target is hit."""
+        return all([(start, step) == (0, 1) and (self.sizes[k] if k >= 0 else 1) == n for (start, step, k), n in zip(self.right, box, strict=True)])
+
+    def add(self, total: Array, v: Array, low: int, high: int, fresh: bool) -> None:
+        """Do it for the rows low … high of the target; `fresh`: write, do not add."""
+        ranges: dict[int, tuple[int, int]] = {}
+        if self.right:
+            start, step, label = self.right[0]
+            if label < 0 and not low <= start < high:
+                return
+            if label >= 0:
+                first, last = meet(window(start - low, step, high - low), (0, self.sizes[label] - 1))
+                if first > last:
+                    return
+                ranges[label] = (first, last + 1)
+        part, have = self._slice(v, self.left, ranges)
+        place, want = self._slice(total, self.right, ranges)
+        gone = tuple([i + 1 for i, k in enumerate(have) if k not in want])
+        part = part.sum(axis=gone) if gone else part
+        kept = [k for k in have if k in want]
+        order = [0, *[kept.index(k) + 1 for k in want if k in kept], len(kept) + 1]
+        part = part.transpose(order) if order != list(range(len(order))) else part
+        holes = tuple([i + 1 for i, k in enumerate(want) if k not in kept])
+        part = np.expand_dims(part, holes) if holes else part
+        part = part if self.times == 1.0 else part * part.dtype.type(self.times)
+        if fresh:
+            place[...] = part
+        else:
+            place += part
+
+    def _slice(self, array: Array, lines: list[Line], ranges: dict[int, tuple[int, int]]) -> tuple[Array, list[int]]:
+        """The slice of an array with one axis before and one behind, and the labels of its axes."""
         keys: list[Any] = [slice(None)]
         have: list[int] = []
-        for m in maps:
-            assert type(m) is Affine
-            start = m.offset + sum([s * at[k] for k, s in m.terms if k in at])
-            free = [(k, s) for k, s in m.terms if k not in at]
-            if not free:
+        for start, step, label in lines:
+            if label < 0:
                 keys.append(start)
                 continue
-            ((label, step),) = free
-            stop = start + step * self.sizes[label]
-            keys.append(slice(start, None if stop < 0 else stop, step))
+            first, last = ranges.get(label, (0, self.sizes[label]))
+            stop = start + step * last
+            keys.append(slice(start + step * first, None if stop < 0 else stop, step))
             have.append(label)
         return array[tuple(keys)], have
+
+
+TILE = 1 << 16
+"""How many numbers of the target are finished before going on: they stay in the cache while all pieces are added."""
+
+
+def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
+    """The sum of the reductions of affine spans into one box."""
+    whole = any([m.pieces and m.pieces[0].covers(box) for m in members[:1]])
+    total = (np.empty if whole else np.zeros)((v.shape[0], math.prod(box), v.shape[2]), v.dtype)
+    add_slices(total, members, v, fresh=whole)
+    return total
+
+
+def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> None:
+    """Add the reductions of affine spans to an array, tile by tile of its rows; the order of the sums does not depend on the tiles."""
+    X, Y = members[0].source.box or (), members[0].target.box or ()
+    given = v.reshape((v.shape[0], *X, v.shape[2]))
+    out = total.reshape((total.shape[0], *Y, total.shape[2]))
+    pieces = [p for m in members for p in m.pieces]
+    if not total.size or not pieces:
+        return
+    rows = Y[0] if Y else 1
+    height = rows if len(pieces) == 1 else max(TILE * rows // total.size, 1)
+
+    def work(first: int, last: int) -> None:
+        for low in range(first, last, height):
+            for i, piece in enumerate(pieces):
+                piece.add(out, given, low, min(low + height, last), fresh and not i)
+
+    parts = min(threads.count(), max(total.size // (4 * TILE), 1), rows)
+    cuts = [rows * k // parts for k in range(parts + 1)]
+    threads.spread(work, list(itertools.pairwise(cuts)))

@@ -72,6 +72,13 @@ def shifted(span: Span, by: int) -> Span:
     return Span(span.sizes, tuple([renamed(m, names) for m in span.left]), tuple([renamed(m, names) for m in span.right]), span.times)
 
 
+def beside(a: Span, b: Span) -> Span:
+    """The span of a product of relations: the labels of both, the axes of both."""
+    other = shifted(b, len(a.sizes))
+    sizes = dict(enumerate((*a.sizes, *b.sizes)))
+    return tidied(sizes, (*a.left, *other.left), (*a.right, *other.right), a.times * b.times)
+
+
 def substituted(m: IndexMap, label: int, by: Affine) -> IndexMap | None:
     """A map with a label replaced by an affine expression; None where an index array would have to be cut."""
     if type(m) is Affine:
@@ -201,7 +208,7 @@ class _Solver:
         l0 = (c1 * pow(s1, -1, abs(t1))) % abs(t1) if abs(t1) > 1 else 0
         m0 = (s1 * l0 - c1) // t1
         # l = l0 + t1·k and m = m0 + s1·k, both within their sizes
-        low, high = _meet(_window(l0, t1, self.sizes[label]), _window(m0, s1, self.sizes[other]))
+        low, high = meet(window(l0, t1, self.sizes[label]), window(m0, s1, self.sizes[other]))
         if low > high:
             return False
         k = self.fresh
@@ -307,12 +314,13 @@ def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[Index
     return Span(tuple([sizes[k] for k in kept]), tuple([renamed(m, names) for m in fixed[0]]), tuple([renamed(m, names) for m in fixed[1]]), times)
 
 
-def _window(start: int, step: int, n: int) -> tuple[int, int]:
+def window(start: int, step: int, n: int) -> tuple[int, int]:
     """The k with 0 ≤ start + step·k < n."""
     if step > 0:
         return -(start // step), (n - 1 - start) // step
     return -((n - 1 - start) // -step), start // -step
 
 
-def _meet(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+def meet(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """The overlap of two ranges, ends included."""
     return max(a[0], b[0]), min(a[1], b[1])

@@ -6,7 +6,26 @@ from typing import Any, cast
 
 from ..fourier import Transform
 from ..interning import Node, children, postorder
-from ..relations import Beside, Both, Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Relation, Spanned, Sum, Triangular, Union
+from ..relations import (
+    Beside,
+    Both,
+    Diagonal,
+    Empty,
+    Full,
+    Function,
+    Gather,
+    Pairs,
+    Place,
+    Point,
+    Range,
+    Relation,
+    Segments,
+    Spanned,
+    Sum,
+    Through,
+    Triangular,
+    Union,
+)
 from ..relations.spans import Listed, Span
 from ..sets import Plus, Product, Seg, Set
 from ..spaces import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
@@ -85,6 +104,10 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "") + (n["ᵀ"] if turned else ""), ATOM
         case Triangular(lower=lower, strict=strict):
             return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
+        case Segments(turned=turned):
+            return f"{Y if not turned else X} segments of {X if not turned else Y}" + (n["ᵀ"] if turned else ""), SUM
+        case Through(first=first, second=second):
+            return f"{n.within(relation_text(n, second), POWER)}{n['∘']}{n.within(relation_text(n, first), POWER)}", PRODUCT
         case Spanned():
             return span_text(n, r.span), ATOM
         case Both(first=first, second=second):

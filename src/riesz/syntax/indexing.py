@@ -9,8 +9,7 @@ import numpy as np
 from ..opaque import Discrete, Take
 from ..ops import Reduction, Reshape
 from ..relations import Gather, Point, Range, Relation, freeze
-from ..sets import Seg, unit
-from ..spaces import real_index
+from ..sets import Seg, box_set, unit
 from .traced import INT, Traced, refuse, several, slot_of, step, trace_of, viewed
 
 
@@ -42,7 +41,7 @@ def index(x: Traced, key: Any) -> Traced:
             axis += 1
         elif isinstance(k, np.ndarray):
             at = cast("np.ndarray[Any, Any]", k)
-            x = _reduce(x, Gather(Seg(n), real_index(at.shape), freeze(_within(at, n, axis).ravel())), axis)
+            x = _reduce(x, Gather(Seg(n), box_set(at.shape), freeze(_within(at, n, axis).ravel())), axis)
             axis += at.ndim
         else:
             x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
@@ -133,7 +132,7 @@ def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
         sizes = x.shape[first : spots[-1] + 1]
         arrays = np.broadcast_arrays(*[_within(np.asarray(keys[i]), n, i) for i, n in zip(spots, sizes, strict=True)])
         flat = np.ravel_multi_index(tuple([np.asarray(a, np.intp) for a in arrays]), sizes) if arrays[0].size else np.zeros(arrays[0].shape, np.intp)
-        merged = Gather(real_index(sizes), real_index(np.shape(flat)), freeze(np.asarray(flat, np.intp).ravel()))
+        merged = Gather(box_set(sizes), box_set(np.shape(flat)), freeze(np.asarray(flat, np.intp).ravel()))
         return step(Reduction((merged,), first), x)
     return _gathered(x, keys)
 
@@ -141,7 +140,7 @@ def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
 def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
     """As NumPy indexes the positions of x."""
     positions = np.arange(x.size).reshape(x.shape)[keys]
-    flat = Gather(real_index(x.shape), real_index(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
+    flat = Gather(box_set(x.shape), box_set(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
     return _reduce(x, flat, 0)
 
 

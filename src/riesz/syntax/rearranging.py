@@ -11,8 +11,7 @@ import numpy as np
 
 from ..ops import Reduction, Reshape, broadcast, contraction
 from ..relations import Gather, Range, freeze
-from ..sets import Seg
-from ..spaces import real_index
+from ..sets import Seg, box_set
 from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of, viewed
 
 SAME = "the same of dx"
@@ -308,13 +307,13 @@ def along(x: Traced, axis: int, positions: Any) -> Traced:
             if jump == 1 and at[0] == 0 and at.size == n:
                 return x
             return step(Reduction((Range(Seg(n), Seg(at.size), int(at[0]), jump, False),), axis), x)
-    return step(Reduction((Gather(Seg(n), real_index(at.shape), freeze(at.ravel())),), axis), x)
+    return step(Reduction((Gather(Seg(n), box_set(at.shape), freeze(at.ravel())),), axis), x)
 
 
 def everywhere(x: Traced, positions: Any) -> Traced:
     """x gathered from all its positions, flat."""
     at = np.asarray(positions, np.intp)
-    flat = Gather(real_index(x.shape), real_index(at.shape), freeze(np.ascontiguousarray(at).ravel()))
+    flat = Gather(box_set(x.shape), box_set(at.shape), freeze(np.ascontiguousarray(at).ravel()))
     return step(Reduction((flat,), 0), x)
 
 

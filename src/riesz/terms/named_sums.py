@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import SpaceError
-from ..relations import Relation
-from ..sets import Seg, Set
+from ..relations import Relation, diagonal
+from ..sets import Seg, Set, remaining
 from ..spaces import Copower, DirectSum, Space, direct_sum, space_of
 from .core import Arrow, Term
 from .makers import Maker, frozen, needs, opened, past_weight
@@ -126,6 +126,9 @@ def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _reduce(space: Space, relation: Relation) -> Term:
+    if isinstance(space, Copower) and space.index is not relation.source:
+        rest = remaining(space.index, relation.source)
+        relation = relation if rest is None else relation * diagonal(rest)  # V^(X×Z) is (V^Z)^X: an array with more axes than X has
     if not isinstance(space, Copower) or space.index is not relation.source:
         raise SpaceError(f"red_R with R ⊆ {relation.source} × {relation.target} starts at V^({relation.source}), but is used at {space}")
     return Reduce(relation, space.base)
@@ -141,6 +144,12 @@ def red(relation: Relation) -> Combinator:
     >>> R = rz.relations.function(rz.seg(3), rz.seg(2), [0, 1, 0])
     >>> rz.red(R)(np.array([1.0, 2.0, 3.0]))
     array([4., 2.])
+
+    An array with more axes is reduced along those of X, which come first.
+
+    >>> rz.red(R)(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([[6., 8.],
+           [3., 4.]])
     """
     if not isinstance(cast(Any, relation), Relation):
         raise SpaceError(f"red(R) takes a relation; got {relation!r} (see riesz.relations)")

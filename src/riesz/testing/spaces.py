@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..relations import Beside, Diagonal, Empty, Full, Point, Range, Relation, Sum, freeze, function, pairs, triangular, window
+from ..relations import Beside, Diagonal, Empty, Full, Point, Range, Relation, Segments, Sum, Through, freeze, function, pairs, triangular, window
 from ..sets import Plus, Product, Seg, Set, unit
 from ..spaces import Copower, DirectSum, Form, Leaf, R, Space, Tensor, zero_space
 from ..terms.core import Term
@@ -88,6 +88,8 @@ class SpaceBuilder:
         ]
         if m or not n:
             options.append(lambda: function(source, target, rng.integers(0, max(m, 1), n)))
+            cuts = np.sort(rng.integers(0, n + 1, max(m - 1, 0)))
+            options.append(lambda: Segments(source, target, freeze(np.concatenate([[0], cuts, [n] * min(m, 1)]).astype(np.intp))))
         if n or not m:
             options.append(lambda: function(target, source, rng.integers(0, max(n, 1), m)).converse)
         if n == m:
@@ -104,7 +106,8 @@ class SpaceBuilder:
             options.append(lambda: window(source, n - m + 1))
         if depth:
             options.append(lambda: self.relation(source, target, 0) | self.relation(source, target, 0))
-        if depth and isinstance(source, Product) and isinstance(target, Product) and len(source.factors) == len(target.factors) == 2:
+        flat = [isinstance(s, Product) and not any([isinstance(f, Product) for f in s.factors]) and len(s.factors) == 2 for s in (source, target)]
+        if depth and isinstance(source, Product) and isinstance(target, Product) and all(flat):
             pairs_of = tuple(zip(source.factors, target.factors, strict=True))
             options += [lambda: self.relation(*pairs_of[0], 0) * self.relation(*pairs_of[1], 0)] * 2
         if depth and isinstance(source, Plus) and isinstance(target, Plus) and len(source.summands) == len(target.summands) > 1:
@@ -118,7 +121,8 @@ class SpaceBuilder:
         return self.among(options)()
 
     def _then(self, source: Set, middle: Set, target: Set) -> Relation:
-        return self.relation(source, middle, 0).then(self.relation(middle, target, 0))
+        first, second = self.relation(source, middle, 0), self.relation(middle, target, 0)
+        return first.then(second) if self.maybe() else Through(source, target, first, second)
 
     # -- spaces and vectors --------------------------------------------------------------------------------------------
 

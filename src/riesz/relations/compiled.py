@@ -1,0 +1,171 @@
+"""Reductions compiled with Numba: loops over pairs that add in the order of the source, so any number of threads gives the same bits.
+
+A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency.
+"""
+
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+AHEAD = 24  # pairs
+LINE = 64  # bytes
+at = np.uintp  # indices of this type need no check for negative ones
+
+compiled = numba.njit(nogil=True, cache=True)
+
+
+def _fetch(_: Any, array: Any, place: Any) -> Any:
+    """Ask for the cache line of one element of a flat array, without waiting."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(builder.gep(base, [args[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        builder.call(builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind), [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), write
+
+
+fetch: Any = intrinsic(_fetch)
+
+
+@compiled
+def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, i] = v[a, index[i]], for a from first to last and i from low to high."""
+    n, b = v.shape[1], v.shape[2]
+    flat = v.reshape(-1)
+    step = max(LINE // v.itemsize, 1)
+    for a in range(first, last):
+        for i in range(low, high):
+            if i + AHEAD < high:
+                near = (a * n + np.int64(index[at(i + AHEAD)])) * b
+                for k in range(0, b, step):
+                    fetch(flat, near + k)
+            j = at(index[at(i)])
+            for k in range(b):
+                y[at(a), at(i), at(k)] = v[at(a), j, at(k)]
+
+
+@compiled
+def gathered_numbers(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for values that are numbers: y[a, i] = v[a, index[i]]."""
+    for a in range(first, last):
+        for i in range(low, high):
+            y[at(a), at(i)] = v[at(a), at(index[at(i)])]
+
+
+@compiled
+def summed(offsets: Any, index: Any, times: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, i] = Σ times[e]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index, e itself; without times, each once."""
+    n, b = v.shape[1], v.shape[2]
+    end = offsets[high]
+    flat = v.reshape(-1)
+    step = max(LINE // v.itemsize, 1)
+    for a in range(first, last):
+        for i in range(low, high):
+            for k in range(b):
+                y[at(a), at(i), at(k)] = 0
+            for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                if index is None:
+                    j = at(e)
+                else:
+                    j = at(index[at(e)])
+                    if e + AHEAD < end:
+                        near = (a * n + np.int64(index[at(e + AHEAD)])) * b
+                        for k in range(0, b, step):
+                            fetch(flat, near + k)
+                if times is None:
+                    for k in range(b):
+                        y[at(a), at(i), at(k)] += v[at(a), j, at(k)]
+                else:
+                    c = v.dtype.type(times[at(e)])
+                    for k in range(b):
+                        y[at(a), at(i), at(k)] += c * v[at(a), j, at(k)]
+
+
+@compiled
+def summed_numbers(offsets: Any, index: Any, times: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for values that are numbers."""
+    for a in range(first, last):
+        for i in range(low, high):
+            total = v.dtype.type(0)
+            for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                x = v[at(a), at(e)] if index is None else v[at(a), at(index[at(e)])]
+                total += x if times is None else v.dtype.type(times[at(e)]) * x
+            y[at(a), at(i)] = total
+
+
+@compiled
+def scattered(index: Any, v: Any, y: Any, first: int, last: int) -> None:
+    """y[a, index[e]] += v[a, e], for a from first to last."""
+    m, b = y.shape[1], y.shape[2]
+    count = len(index)
+    flat = y.reshape(-1)
+    step = max(LINE // v.itemsize, 1)
+    for a in range(first, last):
+        for e in range(count):
+            if e + AHEAD < count:
+                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+                for k in range(0, b, step):
+                    fetch(flat, near + k)
+            j = at(index[at(e)])
+            for k in range(b):
+                y[at(a), j, at(k)] += v[at(a), at(e), at(k)]
+
+
+@compiled
+def scattered_numbers(index: Any, v: Any, y: Any, first: int, last: int) -> None:
+    """The same for values that are numbers."""
+    for a in range(first, last):
+        for e in range(len(index)):
+            y[at(a), at(index[at(e)])] += v[at(a), at(e)]
+
+
+@compiled
+def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, e] = v[a, i] for offsets[i] ≤ e < offsets[i + 1]."""
+    b = v.shape[2]
+    for a in range(first, last):
+        for i in range(low, high):
+            for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                for k in range(b):
+                    y[at(a), at(e), at(k)] = v[at(a), at(i), at(k)]
+
+
+@compiled
+def accumulated(v: Any, y: Any, backwards: bool, strict: bool, first: int, last: int) -> None:
+    """y[a, i] = Σ v[a, j] over j ≤ i, j < i if strict; from the other end if backwards."""
+    n, b = v.shape[1], v.shape[2]
+    for a in range(first, last):
+        for k in range(b):
+            total = v.dtype.type(0)
+            if b > 1:
+                break
+            for t in range(n):
+                i = n - 1 - t if backwards else t
+                if strict:
+                    y[at(a), at(i), at(k)] = total
+                    total += v[at(a), at(i), at(k)]
+                else:
+                    total += v[at(a), at(i), at(k)]
+                    y[at(a), at(i), at(k)] = total
+        if b == 1 or not n:
+            continue
+        edge = n - 1 if backwards else 0
+        step = -1 if backwards else 1
+        for k in range(b):
+            y[at(a), at(edge), at(k)] = 0 if strict else v[at(a), at(edge), at(k)]
+        for t in range(1, n):
+            i = edge + step * t
+            j = i - step if strict else i
+            for k in range(b):
+                y[at(a), at(i), at(k)] = y[at(a), at(i - step), at(k)] + v[at(a), at(j), at(k)]

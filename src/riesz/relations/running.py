@@ -1,0 +1,138 @@
+"""Sums over stored pairs and gathers on the processor: Numba where it is installed and the work is worth it, NumPy and SciPy otherwise.
+
+Every way adds in the order of the source, in parts fixed by sizes: the same bits from all of them, run after run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .core import Relation
+    from .groups import Groups
+
+    Array = NDArray[Any]
+
+WORTH = 1 << 19
+"""How many numbers must move before compiled loops are used: loading them takes half a second, once."""
+PART = 1 << 16
+"""How many numbers must move for each further thread."""
+NEAR = 1 << 24
+"""Results of up to so many bytes stay in the processor's caches: numbers are added where they belong; beyond, pairs are grouped first."""
+
+
+@cache
+def numba_installed() -> bool:
+    """Whether compiled loops can be had."""
+    return importlib.util.find_spec("numba") is not None
+
+
+def loops_for(v: Array, numbers: int) -> Any:
+    """The compiled loops, if they pay for so many numbers of this kind."""
+    if numbers < WORTH or v.dtype.char not in "fdFD" or not numba_installed():
+        return None
+    from . import compiled
+
+    return compiled
+
+
+def gather(index: Array, v: Array) -> Array:
+    """v[a, index[i]]."""
+    a, _, b = v.shape
+    loops = loops_for(v, a * len(index) * b)
+    if loops is None:
+        return np.take(v, index, axis=1)
+    y = np.empty((a, len(index), b), v.dtype)
+    work, x, z = _views(loops, "gathered", v, y)
+    threads.spread(lambda *part: work(index, x, z, *part), _parts(a, len(index), y.size))
+    return y
+
+
+def repeat(offsets: Array, v: Array) -> Array:
+    """v[a, i] in the places offsets[i] … offsets[i + 1]."""
+    a, _, b = v.shape
+    count = int(offsets[-1])
+    loops = loops_for(v, a * count * b)
+    if loops is None:
+        return np.repeat(v, np.diff(offsets), axis=1)
+    y = np.empty((a, count, b), v.dtype)
+    v = np.ascontiguousarray(v)
+    threads.spread(lambda *part: loops.repeated(offsets, v, y, *part), _parts(a, len(offsets) - 1, y.size, offsets))
+    return y
+
+
+def running_sum(v: Array, backwards: bool, strict: bool) -> Array:
+    """Prefix sums, or suffix sums, along the middle axis; `strict`, without the element itself."""
+    loops = loops_for(v, v.size)
+    y = np.empty(v.shape, v.dtype)
+    if loops is not None:
+        v = np.ascontiguousarray(v)
+        threads.spread(lambda *part: loops.accumulated(v, y, backwards, strict, *part), _cuts(v.shape[0], threads.count()))
+        return y
+    given, out = (v[:, ::-1], y[:, ::-1]) if backwards else (v, y)
+    skip = int(strict)
+    out[:, :skip] = 0
+    np.cumsum(given[:, : v.shape[1] - skip], axis=1, out=out[:, skip:])
+    return y
+
+
+def pair_sum(relation: Relation, v: Array, index: Array | None = None) -> Array:
+    """red of a relation by its pairs; `index`, if it is a function given by its image."""
+    a, count, b = v.shape
+    pairs = relation.groups.count if index is None else count
+    loops = loops_for(v, a * pairs * b)
+    m = relation.target.size
+    if loops is None:
+        if index is not None and a == b == 1 and v.dtype == float and count:
+            return np.bincount(index, v.reshape(-1), m).reshape(1, m, 1)
+        return relation.sparse_reduce(v)
+    if index is not None and b <= 16 and m * b * v.itemsize <= NEAR and "groups" not in relation.__dict__:
+        y = np.zeros((a, m, b), v.dtype)
+        work, x, z = _views(loops, "scattered", v, y)
+        threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
+        return y
+    return group_sum(loops, relation.groups, v)
+
+
+def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
+    """The sum of v over each group."""
+    a, _, b = v.shape
+    y = np.empty((a, groups.targets, b), v.dtype)
+    work, x, z = _views(loops, "summed", v, y)
+    parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
+    threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, x, z, *part), parts)
+    return y
+
+
+def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:
+    """The loop for values that are numbers or rows of numbers, and the arrays as it wants them."""
+    v = np.ascontiguousarray(v)
+    if v.shape[2] == 1:
+        return getattr(loops, name + "_numbers"), v.reshape(v.shape[:2]), y.reshape(y.shape[:2])
+    return getattr(loops, name), v, y
+
+
+def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> list[tuple[int, int, int, int]]:
+    """The work in parts (first, last, low, high): along the leading axis if that is long enough, otherwise by targets with equally many pairs."""
+    most = min(threads.count(), max(numbers // PART, 1))
+    if a >= most:
+        return [(first, last, 0, targets) for first, last in _cuts(a, most)]
+    if offsets is None:
+        return [(0, a, low, high) for low, high in _cuts(targets, most)]
+    inner = np.searchsorted(offsets, [int(offsets[-1]) * k // most for k in range(1, most)]).tolist()
+    cuts = [0, *inner, targets]
+    return [(0, a, low, high) for low, high in itertools.pairwise(cuts)]
+
+
+def _cuts(n: int, parts: int) -> list[tuple[int, int]]:
+    cuts = [n * k // parts for k in range(parts + 1)]
+    return [(low, high) for low, high in itertools.pairwise(cuts) if low < high] or [(0, 0)]
