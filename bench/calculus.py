@@ -5,31 +5,13 @@ Each row: medians of several runs, every contestant on the same input in the sam
 
 from __future__ import annotations
 
-import gc
 import importlib.util
-import statistics
 import sys
-import time
 
 import numpy as np
+from timing import row, timed
 
 import riesz as rz
-
-
-def timed(work, repeat=5):
-    """Median seconds, and the last result."""
-    times, result = [], None
-    for _ in range(repeat):
-        gc.collect()
-        start = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times), result
-
-
-def row(name, seconds, note=""):
-    """One line of the table."""
-    print(f"{name:<58} {1e3 * seconds:>10.2f} ms  {note}", flush=True)
 
 
 def chain(n):

@@ -5,32 +5,13 @@ Each row: medians of several runs, every contestant on the same input in the sam
 
 from __future__ import annotations
 
-import gc
 import importlib.util
-import statistics
-import time
 
 import numpy as np
+from timing import row, timed
 
 import riesz as rz
 from riesz.syntax.functions import Function
-
-
-def timed(work, repeat=7):
-    """Median seconds, and the last result."""
-    times, result = [], None
-    for _ in range(repeat):
-        gc.collect()
-        start = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times), result
-
-
-def row(name, seconds, note=""):
-    """One line of the table."""
-    shown = f"{1e3 * seconds:>10.2f} ms" if seconds > 1e-3 else f"{1e6 * seconds:>10.2f} µs"
-    print(f"{name:<64} {shown}  {note}", flush=True)
 
 
 def peers():

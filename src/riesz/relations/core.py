@@ -15,11 +15,13 @@ import numpy as np
 from ..errors import RelationError
 from ..interning import Node
 from ..sets import Set
-from .groups import Groups
+from .groups import Groups, ascending
 from .spans import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .plans import Plan
 
     Indices = NDArray[np.intp]
     Array = NDArray[Any]
@@ -102,6 +104,17 @@ class Relation(Node):
 
         return restricted(self, source, target)
 
+    def plan(self, backend: str = "auto") -> Plan:
+        """The relation prepared for execution on "numpy", "numba" or "jax"; "auto" chooses by the size and the kind of the array.
+
+        >>> from riesz import relations, seg
+        >>> relations.triangular(seg(10**8)).plan()
+        red_{≤₁₀₀₀₀₀₀₀₀}: running sum, its adjoint: running sum from the end
+        """
+        from .plans import Plan
+
+        return Plan(self, backend)
+
     # -- questions ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -151,6 +164,11 @@ class Relation(Node):
 
         rows, cols, times = self.pairs()
         return cast(Any, sparse).csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
+
+    @cached_property
+    def ascending(self) -> bool:
+        """Whether the targets of the pairs, in the order of the sources, ascend: then the pairs are grouped as they are."""
+        return ascending(self.pairs()[1])
 
     @cached_property
     def groups(self) -> Groups:

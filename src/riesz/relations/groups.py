@@ -28,10 +28,10 @@ class Groups:
     @classmethod
     def of_pairs(cls, size: int, targets: int, rows: Array, cols: Array, times: Array | None = None) -> Groups:
         """From pairs in any order."""
-        if _sorted(cols):
+        if ascending(cols):
             index = None if len(rows) == size and bool((rows == np.arange(size)).all()) else short(rows, size)
             return cls(size, _offsets(cols, targets), index, times)
-        if _sorted(rows):
+        if ascending(rows):
             return cls(targets, _offsets(rows, size), short(cols, targets), times).turned()
         by_pair = cls(targets, np.arange(len(cols) + 1, dtype=kind_for(len(cols) + 1)), short(cols, targets)).turned()
         assert by_pair.index is not None
@@ -79,7 +79,8 @@ def short(index: Array, size: int) -> Array:
     return index.astype(kind_for(size), copy=False)
 
 
-def _sorted(values: Array) -> bool:
+def ascending(values: Array) -> bool:
+    """Whether no value is smaller than the one before."""
     return bool((values[1:] >= values[:-1]).all())
 
 

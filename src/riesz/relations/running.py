@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import threads
+from .. import buffers, threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,9 +37,14 @@ def numba_installed() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
+least: ContextVar[int | None] = ContextVar("least", default=WORTH)
+"""From how many numbers on compiled loops are used; None: never."""
+
+
 def loops_for(v: Array, numbers: int) -> Any:
     """The compiled loops, if they pay for so many numbers of this kind."""
-    if numbers < WORTH or v.dtype.char not in "fdFD" or not numba_installed():
+    bound = least.get()
+    if bound is None or numbers < bound or v.dtype.char not in "fdFD" or not numba_installed():
         return None
     from . import compiled
 
@@ -51,7 +57,7 @@ def gather(index: Array, v: Array) -> Array:
     loops = loops_for(v, a * len(index) * b)
     if loops is None:
         return np.take(v, index, axis=1)
-    y = np.empty((a, len(index), b), v.dtype)
+    y = buffers.empty((a, len(index), b), v.dtype)
     work, x, z = _views(loops, "gathered", v, y)
     threads.spread(lambda *part: work(index, x, z, *part), _parts(a, len(index), y.size))
     return y
@@ -64,7 +70,7 @@ def repeat(offsets: Array, v: Array) -> Array:
     loops = loops_for(v, a * count * b)
     if loops is None:
         return np.repeat(v, np.diff(offsets), axis=1)
-    y = np.empty((a, count, b), v.dtype)
+    y = buffers.empty((a, count, b), v.dtype)
     v = np.ascontiguousarray(v)
     threads.spread(lambda *part: loops.repeated(offsets, v, y, *part), _parts(a, len(offsets) - 1, y.size, offsets))
     return y
@@ -73,7 +79,7 @@ def repeat(offsets: Array, v: Array) -> Array:
 def running_sum(v: Array, backwards: bool, strict: bool) -> Array:
     """Prefix sums, or suffix sums, along the middle axis; `strict`, without the element itself."""
     loops = loops_for(v, v.size)
-    y = np.empty(v.shape, v.dtype)
+    y = buffers.empty(v.shape, v.dtype)
     if loops is not None:
         v = np.ascontiguousarray(v)
         threads.spread(lambda *part: loops.accumulated(v, y, backwards, strict, *part), _cuts(v.shape[0], threads.count()))
@@ -95,8 +101,8 @@ def pair_sum(relation: Relation, v: Array, index: Array | None = None) -> Array:
         if index is not None and a == b == 1 and v.dtype == float and count:
             return np.bincount(index, v.reshape(-1), m).reshape(1, m, 1)
         return relation.sparse_reduce(v)
-    if index is not None and b <= 16 and m * b * v.itemsize <= NEAR and "groups" not in relation.__dict__:
-        y = np.zeros((a, m, b), v.dtype)
+    if index is not None and b <= 16 and m * b * v.itemsize <= NEAR and not relation.ascending:
+        y = buffers.zeros((a, m, b), v.dtype)
         work, x, z = _views(loops, "scattered", v, y)
         threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
         return y
@@ -106,7 +112,7 @@ def pair_sum(relation: Relation, v: Array, index: Array | None = None) -> Array:
 def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
     """The sum of v over each group."""
     a, _, b = v.shape
-    y = np.empty((a, groups.targets, b), v.dtype)
+    y = buffers.empty((a, groups.targets, b), v.dtype)
     work, x, z = _views(loops, "summed", v, y)
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
     threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, x, z, *part), parts)

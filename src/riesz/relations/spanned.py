@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from .. import threads
+from .. import buffers, threads
 from ..errors import RelationError
 from ..sets import box_set
 from .core import Relation
@@ -236,7 +236,7 @@ TILE = 1 << 16
 def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
     """The sum of the reductions of affine spans into one box."""
     whole = any([m.pieces and m.pieces[0].covers(box) for m in members[:1]])
-    total = (np.empty if whole else np.zeros)((v.shape[0], math.prod(box), v.shape[2]), v.dtype)
+    total = (buffers.empty if whole else buffers.zeros)((v.shape[0], math.prod(box), v.shape[2]), v.dtype)
     add_slices(total, members, v, fresh=whole)
     return total
 

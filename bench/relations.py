@@ -1,0 +1,238 @@
+"""Relational reduction, forward and adjoint, against what it replaces: SciPy CSR, np.bincount, np.add.reduceat, torch index_add, JAX segment_sum.
+
+Every contestant gets the same arrays in the same process; results are compared; medians in milliseconds, best rival ÷ riesz behind them. "riesz" is
+Numba where it is installed, "core" NumPy and SciPy alone. Run: make bench, or python bench/relations.py [--pairs 1000000] [--gpu]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+
+import numpy as np
+import scipy.sparse as sparse
+from timing import timed
+
+import riesz as rz
+from riesz import relations, seg
+
+
+def installed(name):
+    """Whether a peer can be asked."""
+    return importlib.util.find_spec(name) is not None
+
+
+def bandwidth():
+    """Bytes a second that a plain copy moves, read and written; the best any reduction can hope for."""
+    a = np.ones(1 << 24)
+    b = np.empty_like(a)
+    np.copyto(b, a)
+    seconds, _ = timed(lambda: np.copyto(b, a))
+    return 2 * a.nbytes / seconds
+
+
+def targets(kind, count, size, rng):
+    """The target of each pair: uniform, sorted, or a power law (a few targets have most of the pairs)."""
+    if kind == "power law":
+        return (size * rng.random(count) ** 4).astype(np.intp)
+    found = rng.integers(0, size, count)
+    return np.sort(found) if kind == "sorted" else found
+
+
+def contest(title, ours, rivals, moved, rate, repeat):
+    """One line: riesz, its rivals, and the share of the measured bandwidth."""
+    times, results = {}, {}
+    for name, work in {**ours, **rivals}.items():
+        work()
+        time.sleep(0.25)  # threads of the one before stop spinning
+        times[name], results[name] = timed(work, repeat)
+    reference = np.asarray(next(iter(rivals.values()))())
+    for name, found in results.items():
+        assert np.allclose(np.asarray(found).reshape(reference.shape), reference, rtol=1e-9, atol=1e-9), f"{title}: {name} differs"
+    mine = times[next(iter(ours))]
+    best = min(times[name] for name in rivals)
+    cells = "  ".join(f"{name} {1e3 * t:8.2f}" for name, t in times.items())
+    print(f"{title:<50} {best / mine:6.2f}×  {100 * moved / mine / rate:4.0f}%   {cells}", flush=True)
+
+
+def rivals_of(rows, cols, n, m, v):
+    """Everybody else's way of y[cols[e]] += v[rows[e]]; rows is None for a function, whose pairs are its sources."""
+    width = v.shape[1]
+    at = np.arange(len(cols)) if rows is None else rows
+    kind = np.int32
+    csr = sparse.coo_array((np.ones(len(cols)), (cols.astype(kind), at.astype(kind))), shape=(m, n)).tocsr()
+    found = {"CSR": lambda: csr @ v}
+    if rows is None and width == 1:
+        found["bincount"] = lambda: np.bincount(cols, v[:, 0], m)
+    if rows is None and bool((np.diff(cols) >= 0).all()):
+        used, starts = np.unique(cols, return_index=True)
+
+        def reduceat():
+            y = np.zeros((m, width))
+            y[used] = np.add.reduceat(v, starts, axis=0)
+            return y
+
+        if width == 1:
+            found["reduceat"] = reduceat
+    if installed("torch"):
+        import torch
+
+        tv, tc, tr = torch.from_numpy(v), torch.from_numpy(cols), torch.from_numpy(at)
+        found["torch"] = lambda: torch.zeros(m, width, dtype=tv.dtype).index_add_(0, tc, tv if rows is None else tv[tr]).numpy()
+    if installed("jax"):
+        import jax
+        import jax.numpy as jnp
+
+        jv, jc, jr = jnp.asarray(v), jnp.asarray(cols), jnp.asarray(at)
+        segment = jax.jit(lambda v, c, r: jax.ops.segment_sum(v if rows is None else v[r], c, m))
+        found["JAX"] = lambda: segment(jv, jc, jr).block_until_ready()
+    return found
+
+
+def takers(index, v):
+    """Everybody's gather."""
+    found = {"np.take": lambda: np.take(v, index, axis=0)}
+    if installed("torch"):
+        import torch
+
+        tv, ti = torch.from_numpy(v), torch.from_numpy(index)
+        found["torch"] = lambda: torch.index_select(tv, 0, ti).numpy()
+    if installed("jax"):
+        import jax
+        import jax.numpy as jnp
+
+        jv, ji = jnp.asarray(v), jnp.asarray(index)
+        take = jax.jit(lambda v, i: v[i])
+        found["JAX"] = lambda: take(jv, ji).block_until_ready()
+    return found
+
+
+def stored(count, size, widths, rate, repeat):
+    """Functions (scatter and gather) and lists of pairs, both ways."""
+    rng = np.random.default_rng(0)
+    for kind in ("uniform", "sorted", "power law"):
+        cols = targets(kind, count, size, rng)
+        rows = rng.integers(0, size, count)
+        start = time.perf_counter()
+        F = relations.function(seg(count), seg(size), cols)
+        R = relations.edges(seg(size), seg(size), rows, cols)
+        made = time.perf_counter() - start
+        _ = F.groups, R.groups, R.converse
+        planned = time.perf_counter() - start - made
+        print(f"\n{count:,} pairs, {size:,} targets, {kind}: built in {made:.2f} s, planned in {planned:.2f} s (both directions, both relations)")
+        for width in widths:
+            small, large = rng.normal(size=(size, width)), rng.normal(size=(count, width)) if count * width <= 7e7 else None
+            if large is not None:
+                moved = large.nbytes + 4 * count + small.nbytes
+                both(f"scatter {width:>3}", F, large, rivals_of(None, cols, count, size, large), moved, rate, repeat)
+                both(f"gather  {width:>3}", F.converse, small, takers(cols, small), moved, rate, repeat)
+            moved = (8 * width + 4) * count + 2 * small.nbytes
+            both(f"pairs   {width:>3}", R, small, rivals_of(rows, cols, size, size, small), moved, rate, repeat)
+            both(f"pairsᵀ  {width:>3}", R.converse, small, rivals_of(cols, rows, size, size, small), moved, rate, repeat)
+
+
+def both(title, relation, v, rivals, moved, rate, repeat):
+    """Numba if it is there, and the core alone."""
+    red = rz.LinearMap.of(rz.red(relation).at(rz.space_of(v)))
+    core = relation.plan("numpy")
+    contest("  " + title, {"riesz": lambda: red(v), "core": lambda: core(v)}, rivals, moved, rate, repeat)
+
+
+def dense(n, rate, repeat):
+    """Stencils, scans, windows and sums: array operations, against the NumPy and JAX one would write."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    side = int(n**0.5)
+    g = rng.normal(size=(side, side))
+    X, G = seg(n), seg(side)
+    inner = [slice(0, side - 2), slice(1, side - 1), slice(2, side)]
+
+    def at(i, j):
+        return relations.sliced(G, inner[i]) * relations.sliced(G, inner[j])
+
+    def scatter():
+        y = np.zeros(n)
+        y[:-2] += x[:-2]
+        y[1:-1] += x[:-2]
+        y[2:] += x[:-2]
+        return y
+
+    print(f"\n{n:,} numbers, compact relations (nothing stored)")
+    rows = [
+        ("window 3", relations.window(X, 3), x, lambda np, x: x[:-2] + x[1:-1] + x[2:]),
+        ("window 3, adjoint", relations.window(X, 3).converse, x[:-2], lambda _, x: scatter()),
+        ("window 64", relations.window(X, 64), x, lambda np, x: np.convolve(x, np.ones(64), "valid")),
+        ("prefix sums", relations.triangular(X), x, lambda np, x: np.cumsum(x)),
+        ("prefix sums, adjoint", relations.triangular(X).converse, x, lambda np, x: np.cumsum(x[::-1])[::-1]),
+        ("5-point stencil", at(0, 1) | at(2, 1) | at(1, 0) | at(1, 2), g, lambda np, g: g[:-2, 1:-1] + g[2:, 1:-1] + g[1:-1, :-2] + g[1:-1, 2:]),
+        ("sum of rows", relations.full(G, seg(1)) * relations.diagonal(G), g, lambda np, g: g.sum(0)[None]),
+        ("every other", relations.sliced(X, slice(0, None, 2)).converse, x[: -(-n // 2)], lambda np, x: _spaced(np, x, n)),
+    ]
+    for title, relation, v, hand in rows:
+        rivals = {"NumPy": lambda hand=hand, v=v: hand(np, v)}
+        if installed("jax") and "adjoint" not in title and "64" not in title:
+            import jax
+            import jax.numpy as jnp
+
+            jitted, jv = jax.jit(lambda v, hand=hand: hand(jnp, v)), jnp.asarray(v)
+            plan = relation.plan("jax")
+            ours_in_jax = jax.jit(plan)
+            rivals["JAX"] = lambda f=jitted, jv=jv: f(jv).block_until_ready()
+            ours = {"riesz": lambda r=relation.plan(), v=v: r(v), "in JAX": lambda f=ours_in_jax, jv=jv: f(jv).block_until_ready()}
+        else:
+            ours = {"riesz": lambda r=relation.plan(), v=v: r(v)}
+        contest("  " + title, ours, rivals, v.nbytes + 8 * relation.target.size, rate, repeat)
+
+
+def _spaced(np, x, n):
+    if hasattr(np.zeros(1), "at"):
+        return np.zeros(n).at[::2].set(x)
+    y = np.zeros(n)
+    y[::2] = x
+    return y
+
+
+def gather_adjoint(count, size, widths, repeat):
+    """The adjoint of x[index] as JAX derives it, and as the converse of a relation."""
+    if not installed("jax"):
+        return
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    index = rng.integers(0, size, count)
+    print(f"\nthe adjoint of x[index], {count:,} indices into {size:,} rows: JAX's ÷ riesz's")
+    for width in widths:
+        x, y = rng.normal(size=(size, width)), rng.normal(size=(count, width))
+        L = rz.LinearMap.of(rz.red(relations.gather(seg(size), seg(count), index)).at(rz.space_of(x))).H
+        pull = jax.jit(lambda x, i, y: jax.vjp(lambda x: x[i], x)[1](y)[0])
+        args = jnp.asarray(x), jnp.asarray(index), jnp.asarray(y)
+        L(y), pull(*args)
+        time.sleep(0.25)
+        mine, found = timed(lambda L=L, y=y: L(y), repeat)
+        theirs, reference = timed(lambda pull=pull, args=args: pull(*args).block_until_ready(), repeat)
+        assert np.allclose(found, reference)
+        print(f"  width {width:>3}   {theirs / mine:6.2f}×   riesz {1e3 * mine:8.2f}   JAX {1e3 * theirs:8.2f}", flush=True)
+
+
+def main():
+    """All tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--widths", type=int, nargs="*", default=[1, 16, 64])
+    parser.add_argument("--repeat", type=int, default=7)
+    given = parser.parse_args()
+    if installed("jax"):
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    rate = bandwidth()
+    print(f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached")
+    stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
+    gather_adjoint(given.pairs, given.pairs // 10, given.widths, given.repeat)
+    dense(10 * given.pairs, rate, given.repeat)
+
+
+if __name__ == "__main__":
+    main()

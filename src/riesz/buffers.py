@@ -1,0 +1,76 @@
+"""Memory for large results, used again once nobody holds the result: fresh memory costs more than most reductions do with it.
+
+A buffer belongs to whoever holds an array made from it, and every view, tensor or memoryview of that array holds the buffer too; it is free when its
+reference count says that only this module knows it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEAST = 1 << 20
+"""Smaller arrays are made anew: the allocator keeps such memory itself."""
+MOST = 1 << 28
+"""How many bytes are kept for later, in all."""
+
+_kept: list[NDArray[np.uint8]] = []
+_lock = threading.Lock()
+_counts = not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()  # pyright: ignore # reference counts are exact
+
+
+def _holders(buffers: list[Any], i: int) -> int:
+    return sys.getrefcount(buffers[i])
+
+
+_FREE = _holders([np.empty(0)], 0)
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of a shape, its numbers not set.
+
+    >>> a = empty((1 << 20,), np.dtype(float))
+    >>> first = a.ctypes.data
+    >>> del a
+    >>> empty((1 << 20,), np.dtype(float)).ctypes.data == first
+    True
+    """
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    if not LEAST <= size <= MOST or not _counts:
+        return np.empty(shape, kind)
+    with _lock:
+        fits = [i for i in range(len(_kept)) if size <= _kept[i].nbytes <= 2 * size]
+        found = next((i for i in fits if _holders(_kept, i) == _FREE), None)
+        buffer = _kept.pop(found) if found is not None else np.empty(size, np.uint8)
+        _kept.append(buffer)
+        while sum([b.nbytes for b in _kept]) > MOST:
+            del _kept[0]
+    return buffer[:size].view(kind).reshape(shape)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of zeros.
+
+    >>> float(zeros((3,), float).sum())
+    0.0
+    """
+    kind = np.dtype(dtype)
+    if math.prod(shape) * kind.itemsize < LEAST:
+        return np.zeros(shape, kind)
+    found = empty(shape, kind)
+    found.fill(0)
+    return found
+
+
+def forget() -> None:
+    """Give kept memory back."""
+    with _lock:
+        _kept.clear()

@@ -1,0 +1,338 @@
+"""Relational reduction in JAX, for the CPU and the GPU: the same kinds, plans and order of sums; nothing atomic, so the same bits every run.
+
+A sum over stored pairs runs in one of three ways. On an NVIDIA GPU one kernel (rows_on_gpu.py) sums the groups. Elsewhere groups of about the same
+size share a table of sources, and their sums are a few gathers (Note [Tables]); a function on the CPU is scattered, which XLA does in order.
+Groups longer than LONG are cut into pieces first, and the sums of pieces summed, so that no group makes the others wait.
+
+The arrays of a plan are arguments of compiled code, never constants in it; relations are known when code is compiled.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ..errors import RelationError
+from .compound import Beside, Both, Sum, Through, Union
+from .core import Relation
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
+from .spanned import Line, Piece, Spanned
+
+LONG = 64
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+def apply(relation: Relation, v: Any) -> Any:
+    """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well."""
+    there, back = [jax.tree.flatten(prepared(r)) for r in (relation, relation.converse)]
+    return RED.bind(v, *there[0], *back[0], relation=relation, trees=(there[1], back[1]))
+
+
+# -- red as an operation of JAX's own: linear, its transpose the converse, a batch one more leading axis ------
+
+RED = Primitive("red")
+
+
+@functools.partial(jax.jit, static_argnames=("relation", "trees"))
+def _run(v: Any, *arrays: Any, relation: Relation, trees: Any) -> Any:
+    return reduce(relation, trees[0].unflatten(arrays[: trees[0].num_leaves]), v)
+
+
+def _shape(v: Any, *_: Any, relation: Relation, trees: Any) -> Any:
+    return jax.core.ShapedArray((v.shape[0], relation.target.size, v.shape[2]), v.dtype)
+
+
+def _tangent(primals: Any, tangents: Any, **params: Any) -> Any:
+    v, *arrays = primals
+    y = RED.bind(v, *arrays, **params)
+    moves = type(tangents[0]) is not ad.Zero
+    return y, RED.bind(tangents[0], *arrays, **params) if moves else ad.Zero.from_primal_value(y)
+
+
+def _transpose(cotangent: Any, v: Any, *arrays: Any, relation: Relation, trees: Any) -> Any:
+    forth = trees[0].num_leaves
+    if type(cotangent) is ad.Zero:
+        return [ad.Zero(v.aval), *[None] * len(arrays)]
+    turned = RED.bind(cotangent, *arrays[forth:], *arrays[:forth], relation=relation.converse, trees=trees[::-1])
+    return [turned, *[None] * len(arrays)]
+
+
+def _batched(values: Any, axes: Any, **params: Any) -> Any:
+    v, *arrays = values
+    if axes[0] is None or any([axis is not None for axis in axes[1:]]):
+        raise RelationError("a relation cannot be mapped over with vmap, only the values it reduces")
+    v = jnp.moveaxis(v, axes[0], 0)
+    y = RED.bind(v.reshape(-1, *v.shape[2:]), *arrays, **params)
+    return y.reshape(*v.shape[:2], *y.shape[1:]), 0
+
+
+RED.def_impl(_run)
+RED.def_abstract_eval(_shape)
+ad.primitive_jvps[RED] = _tangent
+ad.primitive_transposes[RED] = _transpose
+batching.primitive_batchers[RED] = _batched
+mlir.register_lowering(RED, mlir.lower_fun(_run, multiple_results=False))
+
+
+# -- plans -------------------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """Sums over index[start : start + length], one per target; `long` targets have length 0 here and are summed from pieces."""
+
+    starts: Any
+    lengths: Any
+    pieces: Any  # Rows of the pieces of long targets
+    long: Any  # which targets those are
+    of_pieces: Any  # Rows that sum the pieces
+
+
+class Table(NamedTuple):
+    """Note [Tables]: targets with up to k pairs, and the sources of the first, the second, … pair of each; |X| where there is none."""
+
+    targets: Any
+    sources: Any
+    times: Any
+
+
+def prepared(relation: Relation) -> Any:
+    """The arrays that reducing a relation takes, made once and kept on the device."""
+    found = relation.__dict__.get("_in_jax")
+    if found is None:
+        found = relation.__dict__["_in_jax"] = jax.tree.map(jnp.asarray, _arrays(relation))
+    return found
+
+
+def _arrays(relation: Relation) -> Any:
+    match relation:
+        case Gather(index=index):
+            return index.astype(np.int32) if relation.source.size < 2**31 else index
+        case Segments(turned=True):
+            return relation.ids.astype(np.int32)
+        case Both(first=first, second=second) | Through(first=first, second=second):
+            return prepared(first), prepared(second)
+        case Beside(members=members, turned=turned):
+            return tuple([prepared(r.converse if turned else r) for r in members])
+        case Sum(members=members) | Union(members=members):
+            return tuple([prepared(r) for r in members])
+        case Spanned(stages=Relation() as stages):
+            return prepared(stages)
+        case Function(index=index) if not _on_gpu():
+            return index
+        case Spanned() if relation.span.affine:
+            return ()
+        case Function() | Pairs() | Segments() | Spanned():
+            groups = relation.groups
+            index = np.arange(groups.count, dtype=np.int32) if groups.index is None else groups.index
+            if _on_gpu():
+                return rows(groups.offsets), index, groups.times
+            return tables(groups.offsets, index, groups.times, groups.size)
+        case _:
+            return ()
+
+
+def _on_gpu() -> bool:
+    return jax.default_backend() == "gpu"
+
+
+def rows(offsets: Any) -> Rows:
+    """The sums that groups need, long ones in pieces."""
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    long = np.flatnonzero(lengths > LONG)
+    if not len(long):
+        return Rows(starts, lengths, None, None, None)
+    begin, length, cuts = _cut(starts[long], lengths[long])
+    inner = Rows(begin, length, None, None, None)
+    return Rows(starts, np.where(lengths > LONG, 0, lengths), inner, long.astype(np.int32), rows(cuts))
+
+
+def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
+    """Groups in pieces of LONG pairs: their starts and lengths, and the offsets of each group's pieces."""
+    counts = -(-lengths // LONG)
+    cuts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
+    step = (np.arange(cuts[-1]) - np.repeat(cuts[:-1], counts)) * LONG
+    begin = np.repeat(starts, counts) + step
+    return begin.astype(starts.dtype), np.minimum(LONG, np.repeat(starts + lengths, counts) - begin).astype(starts.dtype), cuts
+
+
+def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
+    """Groups as tables by size; (tables, where each target's sum stands), then the same for the pieces of long groups."""
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    long = np.flatnonzero(lengths > LONG)
+    here = _tables(starts, np.where(lengths > LONG, 0, lengths), index, times, size)
+    if not len(long):
+        return here, None, None, None
+    begin, length, cuts = _cut(starts[long], lengths[long])
+    order = np.arange(len(begin), dtype=np.int32)
+    return here, _tables(begin, length, index, times, size), long.astype(np.int32), tables(cuts, order, None, len(begin))
+
+
+def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tuple[tuple[Table, ...], Any]:
+    kind = np.searchsorted(SIZES, lengths)
+    found: list[Table] = []
+    place = np.full(len(starts), -1, np.int32)
+    filled = 0
+    for which, k in enumerate(SIZES):
+        targets = np.flatnonzero((kind == which) & (lengths > 0))
+        if not len(targets):
+            continue
+        pair = starts[targets] + np.arange(k)[:, None]
+        real = np.arange(k)[:, None] < lengths[targets]
+        pair = np.minimum(pair, len(index) - 1)
+        found.append(Table(targets.astype(np.int32), np.where(real, index[pair], size).astype(np.int32), None if times is None else times[pair]))
+        place[targets] = filled + np.arange(len(targets))
+        filled += len(targets)
+    return tuple(found), np.where(place < 0, filled, place).astype(np.int32)
+
+
+# -- execution ---------------------------------------------------------------------------------------------
+
+
+def reduce(relation: Relation, arrays: Any, v: Any) -> Any:
+    """red_R along the middle axis of an array of shape (a, |source|, b), with the arrays prepared for the relation."""
+    a, n, b = v.shape
+    m = relation.target.size
+    match relation:
+        case Empty():
+            return jnp.zeros((a, m, b), v.dtype)
+        case Diagonal():
+            return v
+        case Full(times=times):
+            return jnp.broadcast_to(v.sum(axis=1, keepdims=True) * float(times), (a, m, b))
+        case Gather() | Segments(turned=True):
+            return v.at[:, arrays].get(mode="promise_in_bounds")
+        case Point(at=at):
+            return v[:, at : at + 1]
+        case Place(at=at):
+            return jnp.zeros((a, m, b), v.dtype).at[:, at].set(v[:, 0])
+        case Range(start=start, step=step, turned=turned):
+            count = n if turned else m
+            at = np.arange(count) * step + start
+            cut = slice(at[0], None if at[-1] + step < 0 else at[-1] + step, step) if count else slice(0, 0)
+            return jnp.zeros((a, m, b), v.dtype).at[:, cut].set(v) if turned else v[:, cut]
+        case Triangular(lower=lower, strict=strict):
+            total = jax.lax.cumsum(v, axis=1, reverse=not lower)
+            if not strict or not n:
+                return total
+            none = jnp.zeros((a, 1, b), v.dtype)
+            return jnp.concatenate([none, total[:, :-1]], axis=1) if lower else jnp.concatenate([total[:, 1:], none], axis=1)
+        case Both(first=first, second=second):
+            half = reduce(first, arrays[0], v.reshape(a, first.source.size, second.source.size * b))
+            rest = reduce(second, arrays[1], half.reshape(a * first.target.size, second.source.size, b))
+            return rest.reshape(a, m, b)
+        case Through(first=first, second=second):
+            return reduce(second, arrays[1], reduce(first, arrays[0], v))
+        case Beside(members=members, turned=True):
+            parts = [reduce(r.converse, x, v) for r, x in zip(members, arrays, strict=True)]
+            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
+        case Beside(members=members):
+            parts = [reduce(r, x, p) for r, x, p in zip(members, arrays, _split(v, members), strict=True)]
+            return sum(parts, jnp.zeros((a, m, b), v.dtype))
+        case Sum(members=members):
+            parts = [reduce(r, x, p) for r, x, p in zip(members, arrays, _split(v, members), strict=True)]
+            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
+        case Union(members=members):
+            return functools.reduce(jnp.add, [reduce(r, x, v) for r, x in zip(members, arrays, strict=True)])
+        case Spanned(stages=Relation() as stages):
+            return reduce(stages, arrays, v)
+        case Spanned() if relation.span.affine:
+            return _slices(relation, v)
+        case Function() if not isinstance(arrays, tuple):
+            return jnp.zeros((a, m, b), v.dtype).at[:, arrays].add(v, mode="promise_in_bounds")
+        case Function() | Pairs() | Segments() | Spanned():
+            if isinstance(arrays[0], Rows):
+                from .rows_on_gpu import row_sums
+
+                return _row_sums(row_sums, *arrays, v)
+            return _table_sums(*arrays, v)
+        case _:
+            raise RelationError(f"{type(relation).__name__} cannot be reduced in JAX yet")
+
+
+def _split(v: Any, members: tuple[Relation, ...]) -> Any:
+    cuts = np.cumsum([0, *[r.source.size for r in members]])
+    return [v[:, low:high] for low, high in itertools.pairwise(cuts)]
+
+
+def _row_sums(kernel: Any, plan: Rows, index: Any, times: Any, v: Any) -> Any:
+    """Short groups at once; long ones by pieces, and their sums put in place."""
+    y = kernel(plan.starts, plan.lengths, index, times, v)
+    if plan.long is None:
+        return y
+    pieces = kernel(plan.pieces.starts, plan.pieces.lengths, index, times, v)
+    order = jnp.arange(pieces.shape[1], dtype=jnp.int32)
+    return y.at[:, plan.long].set(_row_sums(kernel, plan.of_pieces, order, None, pieces), unique_indices=True, mode="promise_in_bounds")
+
+
+def _table_sums(here: Any, pieces: Any, long: Any, of_pieces: Any, v: Any) -> Any:
+    y = _sums(*here, v)
+    if long is None:
+        return y
+    return y.at[:, long].set(_table_sums(*of_pieces, _sums(*pieces, v)), unique_indices=True, mode="promise_in_bounds")
+
+
+def _sums(groups: tuple[Table, ...], place: Any, v: Any) -> Any:
+    """Σ over the rows of each table, one after the other; missing pairs are masked, not multiplied by zero."""
+    a, n, b = v.shape
+    done = [jnp.zeros((a, 1, b), v.dtype)]
+    for table in reversed(groups):
+        total = None
+        for k in range(table.sources.shape[0]):
+            at = table.sources[k]
+            x = jnp.where((at < n)[:, None], v.at[:, at].get(mode="clip"), 0)
+            x = x if table.times is None else x * table.times[k].astype(v.dtype)[:, None]
+            total = x if total is None else total + x
+        done.insert(0, total)
+    return jnp.concatenate(done, axis=1).at[:, place].get(mode="promise_in_bounds")
+
+
+def _slices(relation: Spanned, v: Any) -> Any:
+    """The pieces of an affine span, as slices that are padded to the target and added: one loop over memory when compiled."""
+    a, _, b = v.shape
+    X, Y = relation.source.box or (), relation.target.box or ()
+    given = v.reshape((a, *X, b))
+    parts = [_placed(piece, given, Y) for piece in relation.pieces]
+    total = functools.reduce(jnp.add, parts) if parts else jnp.zeros((a, *Y, b), v.dtype)
+    return total.reshape(a, math.prod(Y), b)
+
+
+def _placed(piece: Piece, given: Any, box: tuple[int, ...]) -> Any:
+    have, want = [k for _, _, k in piece.left if k >= 0], [k for _, _, k in piece.right if k >= 0]
+    part = given[(slice(None), *[_key(line, piece.sizes) for line in piece.left])]
+    gone = tuple([i + 1 for i, k in enumerate(have) if k not in want])
+    part = part.sum(axis=gone) if gone else part
+    kept = [k for k in have if k in want]
+    part = part.transpose([0, *[kept.index(k) + 1 for k in want if k in kept], len(kept) + 1])
+    shape = (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1])
+    part = jnp.broadcast_to(jnp.expand_dims(part, [i + 1 for i, k in enumerate(want) if k not in kept]), shape)
+    part = part if piece.times == 1.0 else part * piece.times
+    part = jnp.expand_dims(part, [i + 1 for i, (_, _, k) in enumerate(piece.right) if k < 0])
+    back = [i + 1 for i, (_, step, k) in enumerate(piece.right) if k >= 0 and step < 0]
+    part = jnp.flip(part, back) if back else part
+    room = [(0, 0, 0), *[_room(line, piece.sizes, n) for line, n in zip(piece.right, box, strict=True)], (0, 0, 0)]
+    return part if not any(itertools.chain(*room)) else jax.lax.pad(part, jnp.zeros((), part.dtype), room)
+
+
+def _key(line: Line, sizes: dict[int, int]) -> Any:
+    start, step, label = line
+    if label < 0:
+        return start
+    stop = start + step * sizes[label]
+    return slice(start, None if stop < 0 else stop, step)
+
+
+def _room(line: Line, sizes: dict[int, int], n: int) -> tuple[int, int, int]:
+    """How far a slice is from both ends of an axis, and how many places lie between its elements."""
+    start, step, label = line
+    count = sizes[label] if label >= 0 else 1
+    ends = sorted([start, start + step * (count - 1)])
+    return ends[0], n - 1 - ends[1], abs(step) - 1 if count > 1 else 0

@@ -1,0 +1,156 @@
+"""A relation prepared for execution: `plan(v)` is red_R v, `plan.adjoint(w)` its adjoint; one preparation serves both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import RelationError
+from ..threads import count as thread_count
+from . import running
+from .compound import Beside, Both, Sum, Through, Union
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
+from .spanned import Spanned
+
+if TYPE_CHECKING:
+    from .core import Relation
+
+BACKENDS = ("auto", "numpy", "numba", "jax")
+
+
+class Plan:
+    """red_R ready to run, made by `R.plan()`. Arrays have the axes of X first, those of their values behind.
+
+    >>> import riesz as rz, numpy as np
+    >>> plan = rz.relations.segments([0, 2, 5]).plan()
+    >>> plan(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    array([ 3., 12.])
+    >>> plan.adjoint(np.array([1.0, 2.0]))
+    array([1., 1., 2., 2., 2.])
+    >>> plan
+    red_{2 segments of 5}: segmented sum, its adjoint: repetition
+    """
+
+    def __init__(self, relation: Relation, backend: str = "auto") -> None:
+        if backend not in BACKENDS:
+            raise RelationError(f"a plan runs on one of {', '.join(BACKENDS)}; got {backend!r}")
+        if backend == "numba" and not running.numba_installed():
+            raise RelationError("Numba is not installed: pip install 'riesz[numba]', or leave the choice to backend='auto'")
+        self.relation = relation
+        self.backend = backend
+
+    def __call__(self, v: Any) -> Any:
+        """red_R v."""
+        X, Y = self.relation.source, self.relation.target
+        shape = tuple(np.shape(v))
+        axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
+        if shape[:axes] not in (X.box, (X.size,)):
+            raise RelationError(
+                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} followed by axes of the values"
+            )
+        rest = shape[axes:]
+        lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
+        return self._reduced(v, (1, X.size, math.prod(rest))).reshape((*lead, *rest))
+
+    def _reduced(self, v: Any, shape: tuple[int, int, int]) -> Any:
+        if self.backend == "jax" or (self.backend == "auto" and type(v).__module__.partition(".")[0] in ("jax", "jaxlib")):
+            from .in_jax import apply
+
+            return apply(self.relation, v.reshape(shape) if hasattr(v, "reshape") else np.reshape(v, shape))
+        given: Any = np.asarray(v)
+        with _chosen(self.backend):
+            return self.relation.reduce(given.reshape(shape) if given.dtype.kind in "fc" else given.astype(float).reshape(shape))
+
+    @property
+    def adjoint(self) -> Plan:
+        """The plan of the converse; what was prepared is shared."""
+        return self.relation.converse.plan(self.backend)
+
+    def explain(self) -> str:
+        """What runs, in words, with sizes.
+
+        >>> import riesz as rz
+        >>> print(rz.relations.window(rz.seg(100), 12).plan().explain())
+        red : V^100 ⊸ V^89, 1,068 pairs, 0 bytes stored
+        forward: a window in stages: (3 slices in tiles) then (4 slices in tiles)
+        adjoint: a window in stages: (4 slices in tiles) then (3 slices in tiles)
+        on: NumPy
+        """
+        R = self.relation
+        lines = [f"red : V^{R.source} ⊸ V^{R.target}, {R.count:,} pairs, {stored(R):,} bytes stored"]
+        lines.append(f"forward: {words(R)}")
+        lines.append(f"adjoint: {words(R.converse)}")
+        lines.append(f"on: {self._where()}")
+        return "\n".join(lines)
+
+    def _where(self) -> str:
+        compiled = f"Numba, {thread_count()} threads"
+        if self.backend != "auto":
+            return {"numpy": "NumPy", "numba": compiled, "jax": "JAX"}[self.backend]
+        if self.relation.count < running.WORTH or not running.numba_installed():
+            return "NumPy" if running.numba_installed() else "NumPy and SciPy; 'pip install riesz[numba]' is faster from half a million numbers on"
+        return f"{compiled} (JAX for JAX arrays)"
+
+    def __repr__(self) -> str:
+        return f"red_{{{self.relation!r}}}: {words(self.relation)}, its adjoint: {words(self.relation.converse)}"
+
+
+@contextmanager
+def _chosen(backend: str) -> Generator[None]:
+    """Run with compiled loops always (numba), never (numpy), or by size (auto)."""
+    token = running.least.set({"numba": 0, "numpy": None}.get(backend, running.WORTH))
+    try:
+        yield
+    finally:
+        running.least.reset(token)
+
+
+def words(relation: Relation) -> str:
+    """How a relation is reduced."""
+    match relation:
+        case Empty():
+            return "zeros"
+        case Diagonal():
+            return "nothing to do"
+        case Full():
+            return "one sum, repeated" if relation.target.size > 1 else "one sum"
+        case Function():
+            return "segmented sum"
+        case Gather():
+            return "gather"
+        case Segments(turned=turned):
+            return "repetition" if turned else "segmented sum"
+        case Point() | Range(turned=False):
+            return "a slice"
+        case Place() | Range():
+            return "a slice put into zeros"
+        case Triangular(lower=lower):
+            return "running sum" if lower else "running sum from the end"
+        case Pairs():
+            return "sparse product"
+        case Both(first=first, second=second):
+            return f"({words(first)}) along the first axes, ({words(second)}) along the others"
+        case Through(first=first, second=second):
+            return f"({words(first)}) then ({words(second)})"
+        case Sum(members=members) | Union(members=members) | Beside(members=members):
+            return " and ".join(dict.fromkeys([f"{words(r)}" for r in members])) or "zeros"
+        case Spanned() if not relation.span.affine:
+            return "sparse product"
+        case Spanned(stages=None):
+            return f"{len(relation.pieces)} slices in tiles"
+        case Spanned(stages=stages) if stages is not None:
+            return f"a window in stages: {words(stages)}"
+        case _:
+            return type(relation).__name__
+
+
+def stored(relation: Relation) -> int:
+    """How many bytes the pairs of a relation take, with what its plan added."""
+    members = [getattr(relation, name) for name in ("first", "second") if hasattr(relation, name)] + list(getattr(relation, "members", ()))
+    own = sum([a.nbytes for a in relation.parts() if isinstance(a, np.ndarray) and a.strides != (0,)])
+    groups = relation.__dict__.get("groups")
+    return own + (0 if groups is None else groups.bytes) + sum([stored(r) for r in members])
