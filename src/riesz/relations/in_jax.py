@@ -31,10 +31,25 @@ LONG = 64
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
-def apply(relation: Relation, v: Any) -> Any:
-    """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well."""
-    there, back = [jax.tree.flatten(prepared(r)) for r in (relation, relation.converse)]
-    return RED.bind(v, *there[0], *back[0], relation=relation, trees=(there[1], back[1]))
+def apply(relation: Relation, v: Any, shape: tuple[int, int, int] | None = None, result: tuple[int, ...] | None = None) -> Any:
+    """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well; `shape` and `result`: seen as, and given back as."""
+    return _apply(relation, shape, result, *_both(relation)[:2], v)
+
+
+def _both(relation: Relation) -> Any:
+    """The arrays of a relation and of its converse, which is kept as long as the relation."""
+    found = relation.__dict__.get("_both")
+    if found is None:
+        turned = relation.converse
+        found = relation.__dict__["_both"] = prepared(relation), prepared(turned), turned
+    return found
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _apply(relation: Relation, shape: Any, result: Any, there: Any, back: Any, v: Any) -> Any:
+    (forth, tree), (others, other) = jax.tree.flatten(there), jax.tree.flatten(back)
+    y = RED.bind(v if shape is None else v.reshape(shape), *forth, *others, relation=relation, trees=(tree, other))
+    return y if result is None else y.reshape(result)
 
 
 # -- red as an operation of JAX's own: linear, its transpose the converse, a batch one more leading axis ------
@@ -132,9 +147,9 @@ def _arrays(relation: Relation) -> Any:
             return ()
         case Function() | Pairs() | Segments() | Spanned():
             groups = relation.groups
-            index = np.arange(groups.count, dtype=np.int32) if groups.index is None else groups.index
             if _on_gpu():
-                return rows(groups.offsets), index, groups.times
+                return rows(groups.offsets), groups.index, groups.times
+            index = np.arange(groups.count, dtype=np.int32) if groups.index is None else groups.index
             return tables(groups.offsets, index, groups.times, groups.size)
         case _:
             return ()
@@ -247,7 +262,7 @@ def reduce(relation: Relation, arrays: Any, v: Any) -> Any:
         case Spanned() if relation.span.affine:
             return _slices(relation, v)
         case Function() if not isinstance(arrays, tuple):
-            return jnp.zeros((a, m, b), v.dtype).at[:, arrays].add(v, mode="promise_in_bounds")
+            return jnp.moveaxis(jax.ops.segment_sum(jnp.moveaxis(v, 1, 0), arrays, m, mode="promise_in_bounds"), 0, 1)
         case Function() | Pairs() | Segments() | Spanned():
             if isinstance(arrays[0], Rows):
                 from .rows_on_gpu import row_sums
@@ -269,8 +284,7 @@ def _row_sums(kernel: Any, plan: Rows, index: Any, times: Any, v: Any) -> Any:
     if plan.long is None:
         return y
     pieces = kernel(plan.pieces.starts, plan.pieces.lengths, index, times, v)
-    order = jnp.arange(pieces.shape[1], dtype=jnp.int32)
-    return y.at[:, plan.long].set(_row_sums(kernel, plan.of_pieces, order, None, pieces), unique_indices=True, mode="promise_in_bounds")
+    return y.at[:, plan.long].set(_row_sums(kernel, plan.of_pieces, None, None, pieces), unique_indices=True, mode="promise_in_bounds")
 
 
 def _table_sums(here: Any, pieces: Any, long: Any, of_pieces: Any, v: Any) -> Any:

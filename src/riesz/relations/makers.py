@@ -12,7 +12,7 @@ from ..sets import Seg, Set, unit
 from .algebra import from_matrix, named
 from .core import Relation, freeze, within
 from .kinds import Diagonal, Empty, Full, Function, Gather, Point, Range, Segments, Triangular
-from .spans import Affine, tidied
+from .spans import Affine, Listed, tidied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def positions_in(values: Any, where: Set) -> Indices:
     """Positions of elements; an integer array is taken as positions, anything else element by element."""
     given: Any = np.asarray(cast(Any, values)) if isinstance(values, np.ndarray) or isinstance(where, Seg) else None
     if given is not None and given.dtype.kind in "iu" and given.ndim == 1:
-        return given.astype(np.intp)
+        return given.astype(np.intp, copy=False)
     if given is not None and given.size == 0:
         return np.zeros(0, np.intp)
     try:
@@ -91,10 +91,7 @@ def pairs(source: Set, target: Set, given: Iterable[tuple[Any, Any]]) -> Relatio
     cols = positions_in([p[1] for p in listed], target)
     within(rows, source, "the first of the pairs")
     within(cols, target, "the second of the pairs")
-    import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
-
-    ones = np.ones(len(rows), np.intp)
-    return from_matrix(source, target, cast(Any, sparse).coo_array((ones, (rows, cols)), shape=(source.size, target.size)))
+    return _counted(source, target, rows, cols)
 
 
 def relation(source: Set, target: Set, given: Any) -> Relation:
@@ -251,6 +248,8 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
         raise RelationError(f"an edge list has as many ends as beginnings; got {len(at)} and {len(to)}")
     within(at, source, "the first column")
     within(to, target, "the second column")
+    if [len(s.box or ()) for s in (source, target)] == [1, 1]:  # a span as it is: nothing sorted, nothing counted
+        return named(source, target, tidied({0: len(at)}, (Listed(freeze(at), 0),), (Listed(freeze(to), 0),), 1) if len(at) else None)
     return _counted(source, target, at, to)
 
 

@@ -54,16 +54,15 @@ class Plan:
             )
         rest = shape[axes:]
         lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
-        return self._reduced(v, (1, X.size, math.prod(rest))).reshape((*lead, *rest))
-
-    def _reduced(self, v: Any, shape: tuple[int, int, int]) -> Any:
+        seen, result = (1, X.size, math.prod(rest)), (*lead, *rest)
         if self.backend == "jax" or (self.backend == "auto" and type(v).__module__.partition(".")[0] in ("jax", "jaxlib")):
             from .in_jax import apply
 
-            return apply(self.relation, v.reshape(shape) if hasattr(v, "reshape") else np.reshape(v, shape))
+            return apply(self.relation, v, seen, result)
         given: Any = np.asarray(v)
+        given = given if given.dtype.kind in "fc" else given.astype(float)
         with _chosen(self.backend):
-            return self.relation.reduce(given.reshape(shape) if given.dtype.kind in "fc" else given.astype(float).reshape(shape))
+            return self.relation.reduce(given.reshape(seen)).reshape(result)
 
     @property
     def adjoint(self) -> Plan:

@@ -10,20 +10,21 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-TILE = 512  # numbers of the result per block: small blocks wait less for their longest group
+TILE = 512  # numbers of the result per block
+HIGH = 32  # targets per block: small blocks wait less for their longest group
 WIDE = 64  # columns per block
 AT_ONCE = 2  # pairs fetched together
 
 
 def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpret: bool = False) -> Any:
-    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]."""
+    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; without index, e itself; without times, each once."""
     targets, (a, _, b) = lengths.shape[0], v.shape
     columns = min(1 << (b - 1).bit_length() if b > 1 else 1, WIDE)
-    height = max(min(TILE // columns, 32), 1)
-    given = [starts, lengths, index, *([] if times is None else [times.astype(v.dtype)]), v]
+    height = max(min(TILE // columns, HIGH), 1)
+    given = [x for x in (starts, lengths, index, None if times is None else times.astype(v.dtype), v) if x is not None]
 
     def kernel(*refs: Any) -> None:
-        starts_ref, lengths_ref, index_ref, v_ref, out = refs[0], refs[1], refs[2], refs[-2], refs[-1]
+        starts_ref, lengths_ref, *between, v_ref, out = refs
         batch, i = pl.program_id(2), pl.program_id(0) * height + jnp.arange(height)
         column = pl.program_id(1) * columns + jnp.arange(columns)
         inside = (i < targets)[:, None] & (column < b)[None, :]
@@ -32,11 +33,11 @@ def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpre
 
         def some(step: Any, total: Any) -> Any:
             pairs = [step * AT_ONCE + k for k in range(AT_ONCE)]
-            sources = [triton.load(index_ref.at[start + k], mask=k < length, other=0) for k in pairs]
+            sources = [start + k if index is None else triton.load(between[0].at[start + k], mask=k < length, other=0) for k in pairs]
             here = [(k < length)[:, None] & inside for k in pairs]
             values = [triton.load(v_ref.at[batch, j[:, None], column[None, :]], mask=ok, other=0) for j, ok in zip(sources, here, strict=True)]
             for k, x in zip(pairs, values, strict=True):
-                total += x if times is None else x * triton.load(refs[3].at[start + k], mask=k < length, other=0)[:, None]
+                total += x if times is None else x * triton.load(between[-1].at[start + k], mask=k < length, other=0)[:, None]
             return total
 
         longest = jnp.max(length)
@@ -47,6 +48,6 @@ def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpre
         kernel,
         out_shape=jax.ShapeDtypeStruct((a, targets, b), v.dtype),
         grid=(pl.cdiv(targets, height), pl.cdiv(b, columns), a),
-        compiler_params=None if interpret else triton.CompilerParams(num_warps=4, num_stages=2),
+        compiler_params=None if interpret else triton.CompilerParams(num_warps=max(height * columns // 128, 1), num_stages=2),
         interpret=interpret,
     )(*given)

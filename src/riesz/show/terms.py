@@ -108,6 +108,8 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return f"{Y if not turned else X} segments of {X if not turned else Y}" + (n["ᵀ"] if turned else ""), SUM
         case Through(first=first, second=second):
             return f"{n.within(relation_text(n, second), POWER)}{n['∘']}{n.within(relation_text(n, first), POWER)}", PRODUCT
+        case Spanned(left=(Listed(),), right=(Listed(),), times=1):
+            return f"{r.sizes[0]} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
         case Spanned():
             return span_text(n, r.span), ATOM
         case Both(first=first, second=second):
