@@ -170,18 +170,17 @@ def dense(n, rate, repeat):
         ("every other", relations.sliced(X, slice(0, None, 2)).converse, x[: -(-n // 2)], lambda np, x: _spaced(np, x, n)),
     ]
     for title, relation, v, hand in rows:
+        plan = relation.plan()
         rivals = {"NumPy": lambda hand=hand, v=v: hand(np, v)}
+        ours = {"riesz": lambda plan=plan, v=v: plan(v)}
         if installed("jax") and "adjoint" not in title and "64" not in title:
             import jax
             import jax.numpy as jnp
 
             jitted, jv = jax.jit(lambda v, hand=hand: hand(jnp, v)), jnp.asarray(v)
-            plan = relation.plan("jax")
-            ours_in_jax = jax.jit(plan)
+            compiled = jax.jit(relation.plan("jax"))
             rivals["JAX"] = lambda f=jitted, jv=jv: f(jv).block_until_ready()
-            ours = {"riesz": lambda r=relation.plan(), v=v: r(v), "in JAX": lambda f=ours_in_jax, jv=jv: f(jv).block_until_ready()}
-        else:
-            ours = {"riesz": lambda r=relation.plan(), v=v: r(v)}
+            ours["in JAX"] = lambda f=compiled, jv=jv: f(jv).block_until_ready()
         contest("  " + title, ours, rivals, v.nbytes + 8 * relation.target.size, rate, repeat)
 
 

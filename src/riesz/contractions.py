@@ -105,6 +105,8 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
         return product if free == out else product.transpose([free.index(label) for label in out])
     free_a = [label for label in la if label in kept and label not in batch]
     free_b = [label for label in lb if label in kept and label not in batch]
+    if not free_a and not free_b and (math.prod([a.shape[la.index(s)] for s in summed]) < 64 or la[-len(summed) :] != tuple(summed)):
+        return np.einsum(a, list(la), b, list(lb), list(out))  # dot products of short or scattered rows: one pass, no matrix product
     left = a.transpose([la.index(label) for label in (*batch, *free_a, *summed)])
     right = b.transpose([lb.index(label) for label in (*batch, *summed, *free_b)])
     head, n = left.shape[: len(batch)], math.prod([a.shape[la.index(s)] for s in summed])

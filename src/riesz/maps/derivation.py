@@ -8,6 +8,7 @@ from typing import Any
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import specialised
+from ..programs.fusing import ready
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from ..terms.core import Term
@@ -63,7 +64,7 @@ class Value:
 
     def __call__(self, *args: Any) -> Any:
         leaves = self.domain.open(as_element(args, self.domain))
-        return self.codomain.wrap(outputs(self.program, NUMBERS, leaves))
+        return self.codomain.wrap(outputs(ready(self.program), NUMBERS, leaves))
 
     def __bool__(self) -> bool:
         return True

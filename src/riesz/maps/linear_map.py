@@ -13,6 +13,7 @@ from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, VectorError
 from ..ops import Combination
+from ..programs.fusing import ready
 from ..programs.program import Program, outputs
 from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
@@ -78,7 +79,7 @@ class LinearMap:
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
         with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
-            return outputs(self.program, domain, leaves)
+            return outputs(ready(self.program) if domain is NUMBERS else self.program, domain, leaves)
 
     @property
     def T(self) -> LinearMap:

@@ -1,6 +1,6 @@
 """Relations between index sets, with multiplicities, compact and algebraic   (§2.2.3)."""
 
-from .algebra import blocks, named
+from .algebra import blocks, fused, named
 from .compound import Beside, Both, Sum, Through, Union
 from .core import Relation, freeze
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
@@ -55,6 +55,7 @@ __all__ = [
     "freeze",
     "full",
     "function",
+    "fused",
     "gather",
     "group_by",
     "join",

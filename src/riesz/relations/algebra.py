@@ -57,6 +57,21 @@ def then(first: Relation, second: Relation) -> Relation:
             return _by_span(first, second)
 
 
+def fused(first: Relation, second: Relation) -> Relation | None:
+    """R followed by S as one relation, if symbols suffice and there is no more to add than in two steps."""
+    if isinstance(first, Union) or isinstance(second, Union) or first.target is not second.source:
+        return None
+    a, b = first.span, second.span
+    if a is None or b is None:
+        return None
+    try:
+        parts = _pieces(a, b)
+    except NotSymbolic:
+        return None
+    found = united(first.source, second.target, [named(first.source, second.target, c) for c in parts])
+    return found if found.count <= first.count + second.count else None
+
+
 def _by_span(first: Relation, second: Relation) -> Relation:
     a, b = first.span, second.span
     if a is not None and b is not None:

@@ -131,6 +131,29 @@ def scattered_numbers(index: Any, v: Any, y: Any, first: int, last: int) -> None
 
 
 @compiled
+def weighed(offsets: Any, index: Any, order: Any, weights: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, i] = Σ weights[order[e]]·v[a, index[e]] over the group of i: a sparse product, its matrix given by pair."""
+    n, b = v.shape[1], v.shape[2]
+    end = offsets[high]
+    flat = v.reshape(-1)
+    step = max(LINE // v.itemsize, 1)
+    for a in range(first, last):
+        for i in range(low, high):
+            for k in range(b):
+                y[at(a), at(i), at(k)] = 0
+            for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                if e + AHEAD < end:
+                    near = (a * n + np.int64(index[at(e + AHEAD)])) * b
+                    fetch(weights, np.int64(order[at(e + AHEAD)]))
+                    for k in range(0, b, step):
+                        fetch(flat, near + k)
+                j = at(index[at(e)])
+                c = weights[at(order[at(e)])]
+                for k in range(b):
+                    y[at(a), at(i), at(k)] += c * v[at(a), j, at(k)]
+
+
+@compiled
 def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """y[a, e] = v[a, i] for offsets[i] ≤ e < offsets[i + 1]."""
     b = v.shape[2]

@@ -119,6 +119,23 @@ def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
     return y
 
 
+def weighed_sum(groups: Groups, order: Array, weights: Array, v: Array) -> Array:
+    """Σ weights[order[e]]·v[index[e]] over each group: what a gather, a product and a segmented sum come to; no array has a row per pair."""
+    a, n, b = v.shape
+    loops = loops_for(v, a * groups.count * b) if weights.dtype == v.dtype else None
+    assert groups.index is not None
+    if loops is None:
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        matrix: Any = sparse.csr_array((weights[order], groups.index, groups.offsets), shape=(groups.targets, n))
+        return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+    y = buffers.empty((a, groups.targets, b), v.dtype)
+    v = np.ascontiguousarray(v)
+    parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
+    threads.spread(lambda *part: loops.weighed(groups.offsets, groups.index, order, weights, v, y, *part), parts)
+    return y
+
+
 def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:
     """The loop for values that are numbers or rows of numbers, and the arrays as it wants them."""
     v = np.ascontiguousarray(v)

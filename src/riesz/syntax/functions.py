@@ -17,6 +17,7 @@ from ..calculus.domains import NUMBERS
 from ..calculus.guard import guard
 from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
+from ..programs.fusing import ready
 from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
@@ -307,7 +308,7 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     """The outputs of a trace at array leaves, traced where an argument or something captured is."""
     home = home_of(record, leaves)
     if home is None:
-        found = outputs(record.program, NUMBERS, numbers_of(leaves))
+        found = outputs(ready(record.program), NUMBERS, numbers_of(leaves))
         guard(lambda: record.program, leaves, found)
         return owned(found, record.outputs, record.held, leaves)
     return written(record.program, record, leaves, home, record.outputs)

@@ -1,0 +1,173 @@
+"""Steps made one where that saves passes over memory: values stay what they are, up to the order of sums.
+
+    red_S ∘ red_R                        one reduction, where the composed relation has no more pairs than both
+    red_S ∘ (w ⊙) ∘ red_R                a sparse product: no array with a row for every pair (Note [Sparse])
+    Σ ∘ (a ⊙ b),  (broadcast a) ⊙ b      one contraction: a sum inside the product, a broadcast that is never written
+
+Only a step with a single use is taken up into its user, so nothing is computed twice and the program gets shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..ops import Contraction, Op, Reduction, contraction
+from ..relations import Both, Diagonal, Function, Gather, Relation
+from ..relations import fused as composed
+from ..relations.groups import Groups
+from ..relations.running import weighed_sum
+from ..vectors import dense
+from .program import INPUT, Constant, Program
+
+Shape = tuple[int, ...]
+
+WORTH = 1 << 12
+"""How many numbers a step must have before it is looked at: small programs run as they were written."""
+
+
+# Note [Sparse]: (gather x)_e = x_{g(e)}, times w_e, summed over s(e) = y is y_y = Σ_{s(e)=y} w_e·x_{g(e)}: the matrix with w_e at (s(e), g(e)).
+# It is run from the pairs (g(e), s(e)) grouped by s(e), in the order of e: the same sums in the same order as in three steps.
+class SparseProduct(Op):
+    """Σ over s(e) = y of w_e · x_{g(e)}, of x and w."""
+
+    gather: Gather
+    scatter: Function
+
+    def result(self, shapes: tuple[Shape, ...]) -> Shape:
+        return (self.scatter.target.size, *shapes[0][1:])
+
+    @cached_property
+    def _plan(self) -> tuple[Groups, Any]:
+        order = self.scatter.groups
+        index = np.arange(order.count) if order.index is None else order.index
+        return Groups(self.gather.source.size, order.offsets, self.gather.index[index].astype(order.offsets.dtype)), index
+
+    def run(self, *xs: Any) -> Any:
+        x, w = [np.asarray(dense(a)) for a in xs]
+        groups, order = self._plan
+        return weighed_sum(groups, order, w.reshape(-1), x.reshape(1, x.shape[0], math.prod(x.shape[1:]))).reshape((groups.targets, *x.shape[1:]))
+
+
+def ready(program: Program) -> Program:
+    """A program as it is run on numbers: fused, once."""
+    found = program.__dict__.get("_ready")
+    if found is None:
+        found = program.__dict__["_ready"] = fused(program)
+    return found
+
+
+def fused(program: Program) -> Program:
+    """The same function in fewer steps; the program itself where nothing large can be joined."""
+    if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]):
+        return program
+    if not any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= WORTH for s in program.shapes]):
+        return program
+    uses = [0] * len(program.ops)
+    for slot in (*[a for args in program.args for a in args], *program.outputs):
+        uses[slot] += 1
+    small = Program(share=False)
+    place: list[int] = []
+    joined = False
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if op is INPUT:
+            place.append(small.input(program.shapes[slot]))
+        elif type(op) is Constant:
+            place.append(small.const(op.value))
+        elif type(op) is float:
+            place.append(small.scale(op, place[args[0]]))
+        else:
+            new, taken = _joined(small, op, [place[a] for a in args], [uses[a] == 1 for a in args])
+            joined = joined or new is not op
+            place.append(small.step(new, taken))
+    small.outputs = [place[slot] for slot in program.outputs]
+    return small.prune(small.inputs, small.outputs) if joined else program
+
+
+def _joined(program: Program, op: Any, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
+    """An op with what it can take up of the steps before it."""
+    if type(op) is Reduction:
+        return _reduction(program, op, args, alone)
+    if type(op) is Contraction and not op.strong:
+        return _contraction(program, op, args, alone)
+    return op, args
+
+
+def _reduction(program: Program, op: Reduction, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
+    relations, given = list(op.relations), list(args)
+    for i, slot in enumerate(args):
+        inner = program.ops[slot]
+        if not alone[i] or math.prod(program.shapes[slot]) < WORTH:
+            continue
+        if type(inner) is Reduction and len(inner.relations) == 1 and inner.axis == op.axis:
+            one = composed(inner.relations[0], relations[i])
+            if one is not None:
+                relations[i], given[i] = one, program.args[slot][0]
+        elif len(args) == 1 and type(inner) is Contraction:
+            found = _sparse(program, op, slot)
+            if found is not None:
+                return found
+    return (op, args) if given == list(args) else (Reduction(tuple(relations), op.axis), given)
+
+
+def _sparse(program: Program, op: Reduction, slot: int) -> tuple[Any, list[int]] | None:
+    """red_S ∘ (w ⊙) ∘ red_R with S a function and R a gather, along the first axis, w a number for each pair."""
+    inner: Contraction = program.ops[slot]
+    scatter = _core(op.relations[0])
+    if op.axis or type(scatter) is not Function or inner.strong or inner.extra or len(inner.labels) != 2:
+        return None
+    for which, other in ((0, 1), (1, 0)):
+        gathered, weight = program.args[slot][which], program.args[slot][other]
+        labels, theirs = inner.labels[which], inner.labels[other]
+        before = program.ops[gathered]
+        if labels != inner.out or len(set(labels)) < len(labels) or theirs[:1] != labels[:1] or type(before) is not Reduction or before.axis:
+            continue
+        gather = _core(before.relations[0])
+        if len(before.relations) == 1 and type(gather) is Gather and math.prod(program.shapes[weight][1:]) == 1:
+            return SparseProduct(gather, scatter), [program.args[gathered][0], weight]
+    return None
+
+
+def _core(relation: Relation) -> Relation:
+    """R of R × =_Z: axes that are only passed through are part of the values."""
+    while isinstance(relation, Both) and isinstance(relation.second, Diagonal):
+        relation = relation.first
+    return relation
+
+
+def _contraction(program: Program, op: Contraction, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
+    """Sums of a product into the product; broadcasts and transposes of a factor into its labels."""
+    for i, slot in enumerate(args):
+        inner = program.ops[slot]
+        if not alone[i] or type(inner) is not Contraction or inner.strong or math.prod(program.shapes[slot]) < WORTH:
+            continue
+        if len(op.labels) == 1 and len(inner.labels) == 2 and len(set(op.out)) < len(set(op.labels[0])):
+            return _merged(program, op, inner, args, i)
+        if len(op.labels) == 2 and len(inner.labels) == 1 and set(inner.labels[0]) <= set(inner.out):
+            return _merged(program, op, inner, args, i)
+    return op, args
+
+
+def _merged(program: Program, op: Contraction, inner: Contraction, args: list[int], i: int) -> tuple[Any, list[int]]:
+    """One contraction for two: the labels of the inner result are those of the outer argument."""
+    outer = op.labels[i]
+    if len(set(inner.out)) < len(inner.out) or len(set(outer)) < len(outer):
+        return op, args
+    names = dict(zip(inner.out, outer, strict=True))
+    fresh = 1 + max([k for ls in (*op.labels, op.out) for k in ls], default=0)
+    for k in dict.fromkeys([k for ls in inner.labels for k in ls]):
+        if k not in names:
+            names[k], fresh = fresh, fresh + 1
+    given = program.args[args[i]]
+    labels = (*op.labels[:i], *[tuple([names[k] for k in ls]) for ls in inner.labels], *op.labels[i + 1 :])
+    taken = [*args[:i], *given, *args[i + 1 :]]
+    have = {k for ls in labels for k in ls}
+    sizes = dict(op.extra) | {names[k]: n for k, n in inner.extra if k in names}
+    if any([k not in have and k not in op.out for k in names.values()]):  # a broadcast that is summed again: a factor, left alone
+        return op, args
+    extra = {k: n for k, n in sizes.items() if k in op.out and k not in have}
+    return contraction(labels, op.out, extra), taken

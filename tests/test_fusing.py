@@ -1,0 +1,129 @@
+"""Fused programs: the same function in fewer steps, nothing with a row for every pair."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import riesz as rz
+from riesz import relations, seg
+from riesz.calculus.derive import derive_program, lower
+from riesz.calculus.domains import NUMBERS
+from riesz.ops import Contraction, Reduction
+from riesz.programs import fusing
+from riesz.programs.fusing import SparseProduct, fused, ready
+from riesz.programs.program import outputs
+from riesz.syntax.functions import Function
+from riesz.testing import functions, linear_terms
+from riesz.vectors import dense
+
+RNG = np.random.default_rng(7)
+N, E = 300, 6000
+FROM, TO, WEIGHT = RNG.integers(0, N, E), RNG.integers(0, N, E), RNG.normal(size=E)
+
+
+@pytest.fixture
+def every_size(monkeypatch):
+    """Small steps are joined too."""
+    monkeypatch.setattr(fusing, "WORTH", 0)
+
+
+def kinds(program) -> list[type]:
+    return [type(op) for op in program.ops if isinstance(op, (Contraction, Reduction, SparseProduct))]
+
+
+@given(st.one_of(linear_terms(weighted=False), functions(weighted=False)), st.integers(0, 2**32 - 1))
+def test_a_fused_program_is_the_same_function(t, seed):
+    before, fusing.WORTH = fusing.WORTH, 0
+    try:
+        programs = [lower(t)]
+        if not t.linear:
+            derived = derive_program(programs[0])
+            programs += [derived.derivative, derived.adjoint]
+        rng = np.random.default_rng(seed)
+        for program in programs:
+            small = fused(program)
+            assert len(small) <= len(program)
+            given = [rng.normal(size=program.shapes[s]) if program.shapes[s] else float(rng.normal()) for s in program.inputs]
+            for a, b in zip(outputs(program, NUMBERS, given), outputs(small, NUMBERS, given), strict=True):
+                assert np.allclose(dense(a), dense(b), rtol=1e-10, atol=1e-10, equal_nan=True)
+    finally:
+        fusing.WORTH = before
+
+
+def scattered(width: int) -> rz.LinearMap:
+    """red of TO after any values of the pairs."""
+    return rz.LinearMap.of(rz.red(relations.function(seg(E), seg(N), TO)).at(rz.space_of(np.zeros((E, width)))))
+
+
+@pytest.mark.parametrize("weight", [lambda x: x * WEIGHT[:, None], lambda x: WEIGHT[:, None] * x], ids=["xw", "wx"])
+def test_gather_product_scatter_is_a_sparse_product(weight):
+    x = RNG.normal(size=(N, 5))
+    _, gathered = rz.linearize(lambda x: weight(x[FROM]), x)
+    L = scattered(5) @ gathered
+    expected = np.zeros((N, 5))
+    np.add.at(expected, TO, x[FROM] * WEIGHT[:, None])
+    assert kinds(ready(L.program)) == [SparseProduct] == kinds(ready(L.H.program))
+    assert np.array_equal(L(x), expected)  # the same sums in the same order
+    back = np.zeros((N, 5))
+    np.add.at(back, FROM, x[TO] * WEIGHT[:, None])
+    assert np.allclose(L.H(x), back, rtol=1e-13)
+
+
+def test_a_sparse_product_makes_no_row_for_every_pair():
+    n, e, width = 2000, 200_000, 32
+    rng = np.random.default_rng(0)
+    i, j, w = rng.integers(0, n, e), rng.integers(0, n, e), rng.normal(size=e)
+    x = rng.normal(size=(n, width))
+    _, gathered = rz.linearize(lambda x: x[i] * w[:, None], x)
+    S = rz.LinearMap.of(rz.red(relations.function(seg(e), seg(n), j)).at(rz.space_of(np.zeros((e, width)))))
+    L = S @ gathered
+    L(x)
+    tracemalloc.start()
+    L(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < e * width * 8 / 4
+
+
+def test_reductions_in_sequence_are_one():
+    x = RNG.normal(size=(N, 50))
+    _, L = rz.linearize(lambda x: x[FROM][::2][10:], x)
+    assert kinds(ready(L.program)) == [Reduction]
+    assert np.array_equal(L(x), x[FROM][::2][10:])
+
+
+def test_a_composition_with_more_pairs_is_left_as_two():
+    there, back = relations.full(seg(200), seg(1)), relations.full(seg(1), seg(200))
+    both = relations.window(seg(300), 7).then(relations.window(seg(294), 7))
+    assert relations.fused(relations.window(seg(300), 7), relations.window(seg(294), 7)) is None
+    assert relations.fused(there, back) is None and both.count == 49 * 288
+
+
+def test_a_sum_goes_into_the_product(every_size):
+    a = RNG.normal(size=(40, 30))
+    f = rz.function(lambda a: np.sum(np.sin(a) * a, axis=0))
+    assert np.allclose(f(a), np.sum(np.sin(a) * a, axis=0))
+    program = lower_of(lambda a: np.sum(np.sin(a) * a, axis=0), a)
+    assert kinds(fused(program)) == [Contraction]
+    assert len(fused(program)) == len(program) - 1
+
+
+def test_a_shared_step_is_not_taken_up(every_size):
+    a = RNG.normal(size=(40, 30))
+    program = lower_of(lambda a: (np.sum(np.sin(a) * a, axis=0), np.sin(a) * a), a)
+    assert fused(program) is program
+
+
+def test_small_programs_run_as_they_are():
+    program = lower_of(lambda a: np.sum(np.sin(a) * a, axis=0), np.ones((4, 3)))
+    assert ready(program) is program
+
+
+def lower_of(f, *args):
+    """The program of a NumPy function at some arguments."""
+    return Function(f).at(args)[0].program
