@@ -20,6 +20,7 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.demo
 	$(BIN)/python bench/calculus.py
 	$(BIN)/python bench/numpy_in.py
+	$(BIN)/python bench/relations.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..errors import RelationError
-from ..threads import count as thread_count
 from . import running
 from .compound import Beside, Both, Sum, Through, Union
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
+from .spans import Listed
 
 if TYPE_CHECKING:
     from .core import Relation
@@ -87,12 +87,13 @@ class Plan:
         return "\n".join(lines)
 
     def _where(self) -> str:
-        compiled = f"Numba, {thread_count()} threads"
-        if self.backend != "auto":
-            return {"numpy": "NumPy", "numba": compiled, "jax": "JAX"}[self.backend]
-        if self.relation.count < running.WORTH or not running.numba_installed():
-            return "NumPy" if running.numba_installed() else "NumPy and SciPy; 'pip install riesz[numba]' is faster from half a million numbers on"
-        return f"{compiled} (JAX for JAX arrays)"
+        loops = running.numba_installed() and self.backend in ("auto", "numba")
+        if self.backend == "jax":
+            return "JAX"
+        if not loops or not looped(self.relation):
+            more = looped(self.relation) and self.backend == "auto"
+            return "NumPy and SciPy; pip install 'riesz[numba]' for compiled loops" if more else "NumPy"
+        return "Numba" if self.backend == "numba" else f"Numba; NumPy below {running.WORTH:,} numbers; JAX for JAX arrays"
 
     def __repr__(self) -> str:
         return f"red_{{{self.relation!r}}}: {words(self.relation)}, its adjoint: {words(self.relation.converse)}"
@@ -147,9 +148,22 @@ def words(relation: Relation) -> str:
             return type(relation).__name__
 
 
+def looped(relation: Relation) -> bool:
+    """Whether compiled loops are of use: for sums over pairs, gathers and running sums, not for slices."""
+    return any(
+        [isinstance(r, (Function, Gather, Pairs, Segments, Triangular)) or (isinstance(r, Spanned) and not r.span.affine) for r in parts_of(relation)]
+    )
+
+
+def parts_of(relation: Relation) -> list[Relation]:
+    """A relation and those it is made of."""
+    members = [getattr(relation, name) for name in ("first", "second") if hasattr(relation, name)]
+    return [relation, *[r for m in (*members, *getattr(relation, "members", ())) for r in parts_of(m)]]
+
+
 def stored(relation: Relation) -> int:
     """How many bytes the pairs of a relation take, with what its plan added."""
-    members = [getattr(relation, name) for name in ("first", "second") if hasattr(relation, name)] + list(getattr(relation, "members", ()))
-    own = sum([a.nbytes for a in relation.parts() if isinstance(a, np.ndarray) and a.strides != (0,)])
-    groups = relation.__dict__.get("groups")
-    return own + (0 if groups is None else groups.bytes) + sum([stored(r) for r in members])
+    arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if isinstance(cast(Any, a), np.ndarray) and a.strides != (0,)]
+    listed = [m.array for r in parts_of(relation) if isinstance(r, Spanned) for m in (*r.left, *r.right) if isinstance(m, Listed)]
+    groups = [r.__dict__["groups"] for r in parts_of(relation) if "groups" in r.__dict__]
+    return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in groups])
