@@ -17,7 +17,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(VENV)/.demo
+bench: $(VENV)/.bench
 	$(BIN)/python bench/calculus.py
 	$(BIN)/python bench/numpy_in.py
 	$(BIN)/python bench/relations.py
@@ -33,6 +33,10 @@ $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
 
 $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml

@@ -19,6 +19,7 @@ ROOMS = [
         "interning",
         "stackless",
         "threads",
+        "buffers",
         "sets",
         "relations",
         "contractions",

@@ -5,15 +5,12 @@ from .compound import Beside, Both, Sum, Through, Union
 from .core import Relation, freeze
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .makers import (
-    Grouping,
     diagonal,
     edges,
     empty,
     full,
     function,
     gather,
-    group_by,
-    join,
     pairs,
     permutation,
     point,
@@ -27,6 +24,7 @@ from .makers import (
     window,
 )
 from .spanned import Spanned
+from .tables import Grouping, group_by, join
 
 __all__ = [
     "Beside",

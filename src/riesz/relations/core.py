@@ -212,5 +212,5 @@ def freeze(a: Array) -> Array:
 
 def within(at: Array, where: Set, what: str) -> None:
     if at.size and not (at.min() >= 0 and at.max() < where.size):
-        first = at[(at < 0) | (at >= where.size)][0]
-        raise RelationError(f"{what} holds {first}, which is outside {where}: its positions are 0 to {where.size - 1}")
+        first = int(np.flatnonzero((at < 0) | (at >= where.size))[0])
+        raise RelationError(f"{what} holds {at[first]}, which is outside {where}: its positions are 0 to {where.size - 1} (first at {first})")

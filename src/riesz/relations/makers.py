@@ -1,9 +1,9 @@
-"""Relations from what is at hand: sets, functions, slices, index arrays, windows, segments, pairs, matrices, keys of tables."""
+"""Relations from what is at hand: sets, functions, slices, index arrays, windows, segments, pairs, matrices, edge lists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from ..errors import RelationError
 from ..sets import Seg, Set, unit
 from .algebra import from_matrix, named
 from .core import Relation, freeze, within
-from .kinds import Diagonal, Empty, Full, Function, Gather, Point, Range, Segments, Triangular
+from .kinds import Diagonal, Empty, Full, Function, Point, Range, Segments, Triangular
 from .spans import Affine, Listed, tidied
+from .tables import column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -243,7 +244,7 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
     >>> edges(seg(3), seg(2), [0, 2, 2], [1, 1, 1]).matrix().toarray().tolist()
     [[0, 1], [0, 0], [0, 2]]
     """
-    at, to = positions_in(_column(rows), source), positions_in(_column(cols), target)
+    at, to = positions_in(column(rows).values, source), positions_in(column(cols).values, target)
     if len(at) != len(to):
         raise RelationError(f"an edge list has as many ends as beginnings; got {len(at)} and {len(to)}")
     within(at, source, "the first column")
@@ -258,53 +259,3 @@ def _counted(source: Set, target: Set, at: Any, to: Any) -> Relation:
 
     ones = np.ones(len(at), np.intp)
     return from_matrix(source, target, cast(Any, sparse).coo_array((ones, (at, to)), shape=(source.size, target.size)))
-
-
-def _column(values: Any) -> Any:
-    """A column of a table as an array: NumPy, pandas, Polars, Arrow (DuckDB) columns and lists."""
-    if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy())
-    return np.asarray(values)
-
-
-class Grouping(NamedTuple):
-    """What `group_by` gives: the relation from rows to groups, and the key of each group."""
-
-    relation: Relation
-    keys: Any
-
-
-def group_by(keys: Any) -> Grouping:
-    """Rows with equal keys: red of the relation is SELECT key, SUM(v) … GROUP BY key, with an adjoint. Keys are sorted.
-
-    >>> R, keys = group_by(["b", "a", "b"])
-    >>> keys.tolist(), R.in_degrees.tolist()
-    (['a', 'b'], [1, 2])
-    """
-    columns = [_column(k) for k in cast("tuple[Any, ...]", keys)] if isinstance(keys, tuple) else [_column(keys)]
-    if len(columns) > 1:
-        codes = [np.unique(c, return_inverse=True) for c in columns]
-        box = tuple([max(len(c[0]), 1) for c in codes])
-        flat = np.ravel_multi_index(tuple([c[1] for c in codes]), box) if len(columns[0]) else np.zeros(0, np.intp)
-        found, inverse = np.unique(flat, return_inverse=True)
-        parts = np.unravel_index(found, box)
-        shown: Any = tuple([c[0][p] for c, p in zip(codes, parts, strict=True)])
-        count = len(found)
-    else:
-        shown, inverse = np.unique(columns[0], return_inverse=True)
-        count = len(shown)
-    return Grouping(Function(Seg(len(columns[0])), Seg(count), freeze(inverse.astype(np.intp))), shown)
-
-
-def join(left: Any, right: Any) -> Relation:
-    """Rows of two tables with equal keys: {(i, j) | left[i] = right[j]}; red carries a column of the one to the other, summed.
-
-    >>> join(["a", "b", "a"], ["a", "c"]).matrix().toarray().tolist()
-    [[1, 0], [0, 0], [1, 0]]
-    """
-    a, b = _column(left), _column(right)
-    found, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    middle = Seg(len(found))
-    to = Function(Seg(len(a)), middle, freeze(codes[: len(a)].astype(np.intp)))
-    fro = Gather(middle, Seg(len(b)), freeze(codes[len(a) :].astype(np.intp)))
-    return to.then(fro)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -163,7 +163,7 @@ def parts_of(relation: Relation) -> list[Relation]:
 
 def stored(relation: Relation) -> int:
     """How many bytes the pairs of a relation take, with what its plan added."""
-    arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if isinstance(cast(Any, a), np.ndarray) and a.strides != (0,)]
+    arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if getattr(a, "strides", (0,)) != (0,)]
     listed = [m.array for r in parts_of(relation) if isinstance(r, Spanned) for m in (*r.left, *r.right) if isinstance(m, Listed)]
     groups = [r.__dict__["groups"] for r in parts_of(relation) if "groups" in r.__dict__]
     return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in groups])
