@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LEAST = 1 << 20
 """Smaller arrays are made anew: the allocator keeps such memory itself."""
-MOST = 1 << 28
+MOST = 1 << 29
 """How many bytes are kept for later, in all."""
 
 _kept: list[NDArray[np.uint8]] = []
@@ -63,7 +63,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     0.0
     """
     kind = np.dtype(dtype)
-    if math.prod(shape) * kind.itemsize < LEAST:
+    if not LEAST <= math.prod(shape) * kind.itemsize <= MOST:
         return np.zeros(shape, kind)
     found = empty(shape, kind)
     found.fill(0)

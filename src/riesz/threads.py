@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 _pool: ThreadPoolExecutor | None = None
@@ -34,7 +34,10 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
         work(*parts[0])
         return
     waiting = [_workers().submit(work, *part) for part in parts[1:]]
-    work(*parts[0])
+    try:
+        work(*parts[0])
+    finally:
+        wait(waiting)  # nobody writes when this is over
     for one in waiting:
         one.result()
 

@@ -1,4 +1,4 @@
-"""Reductions compiled with Numba: loops over pairs that add in the order of the source, so any number of threads gives the same bits.
+"""Reductions compiled with Numba: loops that add the pairs of a target in their order, so any number of threads gives the same bits.
 
 A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency.
 """
@@ -168,27 +168,21 @@ def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high
 def accumulated(v: Any, y: Any, backwards: bool, strict: bool, first: int, last: int) -> None:
     """y[a, i] = Σ v[a, j] over j ≤ i, j < i if strict; from the other end if backwards."""
     n, b = v.shape[1], v.shape[2]
+    edge, step = (n - 1, -1) if backwards else (0, 1)
+    skip = 1 if strict else 0
     for a in range(first, last):
-        for k in range(b):
-            total = v.dtype.type(0)
-            if b > 1:
-                break
-            for t in range(n):
-                i = n - 1 - t if backwards else t
-                if strict:
-                    y[at(a), at(i), at(k)] = total
-                    total += v[at(a), at(i), at(k)]
-                else:
-                    total += v[at(a), at(i), at(k)]
-                    y[at(a), at(i), at(k)] = total
-        if b == 1 or not n:
-            continue
-        edge = n - 1 if backwards else 0
-        step = -1 if backwards else 1
-        for k in range(b):
-            y[at(a), at(edge), at(k)] = 0 if strict else v[at(a), at(edge), at(k)]
-        for t in range(1, n):
-            i = edge + step * t
-            j = i - step if strict else i
+        for k in range(b * min(skip, n)):
+            y[at(a), at(edge), at(k)] = 0
+        if skip < n:
             for k in range(b):
-                y[at(a), at(i), at(k)] = y[at(a), at(i - step), at(k)] + v[at(a), at(j), at(k)]
+                y[at(a), at(edge + step * skip), at(k)] = v[at(a), at(edge), at(k)]
+        if b == 1 and n:
+            total = v[at(a), at(edge), at(0)]
+            for t in range(skip + 1, n):
+                total += v[at(a), at(edge + step * (t - skip)), at(0)]
+                y[at(a), at(edge + step * t), at(0)] = total
+            continue
+        for t in range(skip + 1, n):
+            i = edge + step * t
+            for k in range(b):
+                y[at(a), at(i), at(k)] = y[at(a), at(i - step), at(k)] + v[at(a), at(i - step * skip), at(k)]

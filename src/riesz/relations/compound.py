@@ -36,6 +36,10 @@ class Beside(Relation):
     def converse(self) -> Relation:
         return Beside(self.target, self.source, self.members, not self.turned)
 
+    @property
+    def count(self) -> int:
+        return sum([r.count for r in self.members])
+
     def reduce(self, v: Array) -> Array:
         if not self.members:
             return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
@@ -70,6 +74,10 @@ class Both(Relation):
     def converse(self) -> Relation:
         return Both(self.target, self.source, self.first.converse, self.second.converse)
 
+    @property
+    def count(self) -> int:
+        return self.first.count * self.second.count
+
     def reduce(self, v: Array) -> Array:
         a, _, b = v.shape
         n, m = self.first.source.size, self.second.source.size
@@ -93,6 +101,10 @@ class Sum(Relation):
     def converse(self) -> Relation:
         return Sum(self.target, self.source, tuple([r.converse for r in self.members]))
 
+    @property
+    def count(self) -> int:
+        return sum([r.count for r in self.members])
+
     def reduce(self, v: Array) -> Array:
         pieces = np.split(v, cast(Plus, self.source).offsets[1:], axis=1)
         parts = [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
@@ -115,6 +127,10 @@ class Union(Relation):
     @property
     def converse(self) -> Relation:
         return Union(self.target, self.source, tuple([r.converse for r in self.members]))
+
+    @property
+    def count(self) -> int:
+        return sum([r.count for r in self.members])
 
     @cached_property
     def _sliced(self) -> tuple[list[Spanned], list[Relation]]:

@@ -180,12 +180,21 @@ class Relation(Node):
     def _weights(self) -> dict[Any, Any]:
         return {}
 
+    def weights(self, kind: Any) -> Any:
+        """|target| × |source| as a sparse matrix whose product adds in the order of the groups."""
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        g = self.groups
+        index = np.arange(g.count, dtype=g.offsets.dtype) if g.index is None else g.index
+        data = np.ones(g.count, kind) if g.times is None else g.times.astype(kind)
+        return cast(Any, sparse).csr_array((data, index, g.offsets), shape=(g.targets, g.size))
+
     def sparse_reduce(self, v: Array) -> Array:
-        """red_R by a sparse matrix, column by column of the sources: nothing is sorted."""
+        """red_R by a sparse matrix, made once for each type of numbers."""
         a, n, b = v.shape
         kind = v.dtype if v.dtype.char in "fdgFDGilqIL" else np.dtype(float)
         if kind not in self._weights:
-            self._weights[kind] = self.matrix().T.astype(kind)
+            self._weights[kind] = self.weights(kind)
         wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
         found = np.moveaxis((self._weights[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
         return found if v.dtype.kind not in "fc" else found.astype(v.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""The pairs of a relation grouped by target: what a sum over pairs runs on. Made by counting, in the order of the source within each group."""
+"""The pairs of a relation grouped by target: what a sum over pairs runs on. Made by counting; within a group, pairs keep their order."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from ..errors import RelationError
 from .compound import Beside, Both, Sum, Through, Union
 from .core import Relation
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
-from .spanned import Line, Piece, Spanned
+from .spanned import Line, Piece, Spanned, line_slice
 
 LONG = 64
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -123,7 +123,8 @@ def prepared(relation: Relation) -> Any:
     """The arrays that reducing a relation takes, made once and kept on the device."""
     found = relation.__dict__.get("_in_jax")
     if found is None:
-        found = relation.__dict__["_in_jax"] = jax.tree.map(jnp.asarray, _arrays(relation))
+        with jax.ensure_compile_time_eval():  # numbers, also where code is being traced
+            found = relation.__dict__["_in_jax"] = jax.tree.map(jnp.asarray, _arrays(relation))
     return found
 
 
@@ -313,7 +314,7 @@ def _slices(relation: Spanned, v: Any) -> Any:
     """The pieces of an affine span, as slices that are padded to the target and added: one loop over memory when compiled."""
     a, _, b = v.shape
     X, Y = relation.source.box or (), relation.target.box or ()
-    given = v.reshape((a, *X, b))
+    given = relation.narrowed(v.reshape((a, *X, b)))
     parts = [_placed(piece, given, Y) for piece in relation.pieces]
     total = functools.reduce(jnp.add, parts) if parts else jnp.zeros((a, *Y, b), v.dtype)
     return total.reshape(a, math.prod(Y), b)
@@ -321,27 +322,19 @@ def _slices(relation: Spanned, v: Any) -> Any:
 
 def _placed(piece: Piece, given: Any, box: tuple[int, ...]) -> Any:
     have, want = [k for _, _, k in piece.left if k >= 0], [k for _, _, k in piece.right if k >= 0]
-    part = given[(slice(None), *[_key(line, piece.sizes) for line in piece.left])]
-    gone = tuple([i + 1 for i, k in enumerate(have) if k not in want])
-    part = part.sum(axis=gone) if gone else part
-    kept = [k for k in have if k in want]
-    part = part.transpose([0, *[kept.index(k) + 1 for k in want if k in kept], len(kept) + 1])
+    part = given[(slice(None), *[line_slice(line, piece.sizes) for line in piece.left])]
+    if piece.gone:
+        part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in piece.gone]))
+        have = [k for k in have if k not in piece.gone]
+    part = part.transpose([0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1])
     shape = (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1])
-    part = jnp.broadcast_to(jnp.expand_dims(part, [i + 1 for i, k in enumerate(want) if k not in kept]), shape)
+    part = jnp.broadcast_to(jnp.expand_dims(part, [i + 1 for i, k in enumerate(want) if k not in have]), shape)
     part = part if piece.times == 1.0 else part * piece.times
     part = jnp.expand_dims(part, [i + 1 for i, (_, _, k) in enumerate(piece.right) if k < 0])
     back = [i + 1 for i, (_, step, k) in enumerate(piece.right) if k >= 0 and step < 0]
     part = jnp.flip(part, back) if back else part
     room = [(0, 0, 0), *[_room(line, piece.sizes, n) for line, n in zip(piece.right, box, strict=True)], (0, 0, 0)]
     return part if not any(itertools.chain(*room)) else jax.lax.pad(part, jnp.zeros((), part.dtype), room)
-
-
-def _key(line: Line, sizes: dict[int, int]) -> Any:
-    start, step, label = line
-    if label < 0:
-        return start
-    stop = start + step * sizes[label]
-    return slice(start, None if stop < 0 else stop, step)
 
 
 def _room(line: Line, sizes: dict[int, int], n: int) -> tuple[int, int, int]:

@@ -31,6 +31,10 @@ class Empty(Relation):
     def reduce(self, v: Array) -> Array:
         return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
 
+    @property
+    def count(self) -> int:
+        return 0
+
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         none = np.zeros(0, np.intp)
         return none, none, none
@@ -113,11 +117,15 @@ class Function(Relation):
         return every, self.index, ones(len(every))
 
     def matrix(self) -> Any:
+        return self.weights(np.intp).T
+
+    def weights(self, kind: Any) -> Any:
+        """By sources, as they come: nothing is sorted."""
         import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
-        n, kind = self.source.size, kind_for(max(self.source.size + 1, self.target.size))
-        parts = (np.ones(n, np.intp), self.index.astype(kind), np.arange(n + 1, dtype=kind))
-        return cast(Any, sparse).csr_array(parts, shape=(n, self.target.size))
+        n, positions = self.source.size, kind_for(max(self.source.size + 1, self.target.size))
+        parts = (np.ones(n, kind), self.index.astype(positions), np.arange(n + 1, dtype=positions))
+        return cast(Any, sparse).csc_array(parts, shape=(self.target.size, n))
 
 
 class Gather(Relation):
@@ -231,7 +239,7 @@ class Place(Relation):
 
     def reduce(self, v: Array) -> Array:
         total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        self.reduce_into(total, v)
+        total[:, self.at, :] = v[:, 0, :]
         return total
 
     def reduce_into(self, total: Array, v: Array) -> None:
@@ -276,7 +284,7 @@ class Range(Relation):
         if not self.turned:
             return v[:, self._slice(self.target.size)]
         total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        self.reduce_into(total, v)
+        total[:, self._slice(self.source.size)] = v
         return total
 
     @property
@@ -308,6 +316,11 @@ class Triangular(Relation):
     @property
     def converse(self) -> Relation:
         return Triangular(self.source, self.target, not self.lower, self.strict)
+
+    @property
+    def count(self) -> int:
+        n = self.source.size
+        return n * (n - 1) // 2 if self.strict else n * (n + 1) // 2
 
     def reduce(self, v: Array) -> Array:
         return running_sum(v, backwards=not self.lower, strict=self.strict)

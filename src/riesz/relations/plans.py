@@ -46,7 +46,8 @@ class Plan:
     def __call__(self, v: Any) -> Any:
         """red_R v."""
         X, Y = self.relation.source, self.relation.target
-        shape = tuple(np.shape(v))
+        given: Any = v if hasattr(v, "dtype") else np.asarray(v)
+        shape = tuple(given.shape)
         axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
         if shape[:axes] not in (X.box, (X.size,)):
             raise RelationError(
@@ -55,12 +56,11 @@ class Plan:
         rest = shape[axes:]
         lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
         seen, result = (1, X.size, math.prod(rest)), (*lead, *rest)
-        if self.backend == "jax" or (self.backend == "auto" and type(v).__module__.partition(".")[0] in ("jax", "jaxlib")):
+        if self.backend == "jax" or (self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")):
             from .in_jax import apply
 
-            return apply(self.relation, v, seen, result)
-        given: Any = np.asarray(v)
-        given = given if given.dtype.kind in "fc" else given.astype(float)
+            return apply(self.relation, given if given.dtype.kind not in "biu" else given.astype(float), seen, result)
+        given = np.asarray(given, given.dtype if given.dtype.kind in "fc" else float)
         with _chosen(self.backend):
             return self.relation.reduce(given.reshape(seen)).reshape(result)
 
@@ -141,7 +141,7 @@ def words(relation: Relation) -> str:
         case Spanned() if not relation.span.affine:
             return "sparse product"
         case Spanned(stages=None):
-            return f"{len(relation.pieces)} slices in tiles"
+            return f"{len(relation.pieces)} slices in tiles" if len(relation.pieces) != 1 else "a slice to a slice"
         case Spanned(stages=stages) if stages is not None:
             return f"a window in stages: {words(stages)}"
         case _:

@@ -19,6 +19,8 @@ AT_ONCE = 2  # pairs fetched together
 def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpret: bool = False) -> Any:
     """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; without index, e itself; without times, each once."""
     targets, (a, _, b) = lengths.shape[0], v.shape
+    if not a * targets * b * v.shape[1] or (index is not None and not index.shape[0]):
+        return jnp.zeros((a, targets, b), v.dtype)
     columns = min(1 << (b - 1).bit_length() if b > 1 else 1, WIDE)
     height = max(min(TILE // columns, HIGH), 1)
     given = [x for x in (starts, lengths, index, None if times is None else times.astype(v.dtype), v) if x is not None]

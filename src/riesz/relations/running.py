@@ -1,6 +1,6 @@
 """Sums over stored pairs and gathers on the processor: Numba where it is installed and the work is worth it, NumPy and SciPy otherwise.
 
-Every way adds in the order of the source, in parts fixed by sizes: the same bits from all of them, run after run.
+Every way adds the pairs of a target in one order, in parts cut between targets: the same bits from all of them, run after run.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Spanned(Relation):
 
     @cached_property
     def stages(self) -> Relation | None:
-        """A long window as short ones in sequence: 64 = 4·4·4 needs 12 additions, not 64. None where nothing is gained."""
+        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None where nothing is gained."""
         if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < LONG:
             return None
         found = staged(self)
@@ -104,8 +104,23 @@ class Spanned(Relation):
         found: list[Piece] = []
         for fixed in itertools.product(*[range(self.sizes[k]) for k in self.loops]):
             at = dict(zip(self.loops, fixed, strict=True))
-            found.append(Piece([_line(m, at) for m in self.left], [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times)))
+            left = [(0, 1, -1) if i in self._summed else _line(m, at) for i, m in enumerate(self.left)]
+            found.append(Piece(left, [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times)))
         return found
+
+    @cached_property
+    def _summed(self) -> tuple[int, ...]:
+        """The axes of the source along labels that the target does not have."""
+        kept = {*self.loops, *[k for m in self.right for k in labels_of(m)]}
+        return tuple([i for i, m in enumerate(self.left) if labels_of(m) and not set(labels_of(m)) & kept])
+
+    def narrowed(self, given: Any) -> Any:
+        """An array with one axis before those of the source, and one behind, summed along what the target does not have; of any array library."""
+        if not self._summed:
+            return given
+        sizes = dict(enumerate(self.sizes))
+        keys = [line_slice(_line(m, {}), sizes) if i in self._summed else slice(None) for i, m in enumerate(self.left)]
+        return given[(slice(None), *keys)].sum(axis=tuple([i + 1 for i in self._summed]), keepdims=True)
 
 
 LONG = 8
@@ -151,9 +166,12 @@ def _without_last(r: Spanned, uses: list[int]) -> Relation | None:
     shorter = tidied(sizes | {label: n - 1}, r.left, r.right, r.times)
     end = tuple([substituted(i, label, Affine(n - 1)) or i for i in r.left])
     last = tidied({k: size for k, size in sizes.items() if k != label}, end, r.right, r.times)
+    most = Spanned(r.source, r.target, *shorter)
+    if most.stages is None:
+        return None
     from .compound import Union
 
-    return Union(r.source, r.target, (Spanned(r.source, r.target, *shorter), Spanned(r.source, r.target, *last)))
+    return Union(r.source, r.target, (most, Spanned(r.source, r.target, *last)))
 
 
 def as_spanned(relation: Relation) -> Spanned | None:
@@ -175,13 +193,27 @@ def _line(m: Any, at: dict[int, int]) -> Line:
     return (start, free[0][1], free[0][0]) if free else (start, 1, -1)
 
 
+def line_slice(line: Line, sizes: dict[int, int]) -> Any:
+    """The slice, or the point, that a line is."""
+    start, step, label = line
+    if label < 0:
+        return start
+    stop = start + step * sizes[label]
+    return slice(start, None if stop < 0 else stop, step)
+
+
 class Piece(NamedTuple):
-    """A slice of the source that is added, summed or repeated along missing labels, to a slice of the target."""
+    """A slice of the source that is added to a slice of the target, repeated along labels it does not have."""
 
     left: list[Line]
     right: list[Line]
     sizes: dict[int, int]
     times: float
+
+    @property
+    def gone(self) -> set[int]:
+        """Labels of the source that the target does not have: the piece is summed along them."""
+        return {k for _, _, k in self.left if k >= 0} - {k for _, _, k in self.right}
 
     def covers(self, box: tuple[int, ...]) -> bool:
         """Whether every element of the target is hit."""
@@ -201,12 +233,12 @@ class Piece(NamedTuple):
                 ranges[label] = (first, last + 1)
         part, have = self._slice(v, self.left, ranges)
         place, want = self._slice(total, self.right, ranges)
-        gone = tuple([i + 1 for i, k in enumerate(have) if k not in want])
-        part = part.sum(axis=gone) if gone else part
-        kept = [k for k in have if k in want]
-        order = [0, *[kept.index(k) + 1 for k in want if k in kept], len(kept) + 1]
+        if self.gone:
+            part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in self.gone]))
+            have = [k for k in have if k not in self.gone]
+        order = [0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1]
         part = part.transpose(order) if order != list(range(len(order))) else part
-        holes = tuple([i + 1 for i, k in enumerate(want) if k not in kept])
+        holes = tuple([i + 1 for i, k in enumerate(want) if k not in have])
         part = np.expand_dims(part, holes) if holes else part
         part = part if self.times == 1.0 else part * part.dtype.type(self.times)
         if fresh:
@@ -223,8 +255,7 @@ class Piece(NamedTuple):
                 keys.append(start)
                 continue
             first, last = ranges.get(label, (0, self.sizes[label]))
-            stop = start + step * last
-            keys.append(slice(start + step * first, None if stop < 0 else stop, step))
+            keys.append(line_slice((start + step * first, step, label), {label: last - first}))
             have.append(label)
         return array[tuple(keys)], have
 
@@ -246,17 +277,18 @@ def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> N
     X, Y = members[0].source.box or (), members[0].target.box or ()
     given = v.reshape((v.shape[0], *X, v.shape[2]))
     out = total.reshape((total.shape[0], *Y, total.shape[2]))
-    pieces = [p for m in members for p in m.pieces]
+    pieces = [(p, x) for m in members for x in [m.narrowed(given)] for p in m.pieces]
     if not total.size or not pieces:
         return
     rows = Y[0] if Y else 1
-    height = rows if len(pieces) == 1 else max(TILE * rows // total.size, 1)
+    whole = any([p.gone for p, _ in pieces])  # NumPy's order of a sum depends on the shape of what it sums
+    height = rows if len(pieces) == 1 or whole else max(TILE * rows // total.size, 1)
 
     def work(first: int, last: int) -> None:
         for low in range(first, last, height):
-            for i, piece in enumerate(pieces):
-                piece.add(out, given, low, min(low + height, last), fresh and not i)
+            for i, (piece, x) in enumerate(pieces):
+                piece.add(out, x, low, min(low + height, last), fresh and not i)
 
-    parts = min(threads.count(), max(total.size // (4 * TILE), 1), rows)
+    parts = 1 if whole else min(threads.count(), max(total.size // (4 * TILE), 1), rows)
     cuts = [rows * k // parts for k in range(parts + 1)]
     threads.spread(work, list(itertools.pairwise(cuts)))
