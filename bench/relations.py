@@ -32,6 +32,14 @@ def bandwidth():
     return 2 * a.nbytes / seconds
 
 
+def settled(work, repeat):
+    """Median seconds once the threads of the one before have stopped spinning and caches are warm; short runs go on for a tenth of a second."""
+    work()
+    time.sleep(0.2)
+    once, _ = timed(work, 3, collect=False)
+    return timed(work, min(max(repeat, int(0.1 / once)), 101), collect=False)
+
+
 def targets(kind, count, size, rng):
     """The target of each pair: uniform, sorted, or a power law (a few targets have most of the pairs)."""
     if kind == "power law":
@@ -44,9 +52,7 @@ def contest(title, ours, rivals, moved, rate, repeat):
     """One line: riesz, its rivals, and the share of the measured bandwidth."""
     times, results = {}, {}
     for name, work in {**ours, **rivals}.items():
-        work()
-        time.sleep(0.25)  # threads of the one before stop spinning
-        times[name], results[name] = timed(work, repeat)
+        times[name], results[name] = settled(work, repeat)
     reference = np.asarray(next(iter(rivals.values()))())
     for name, found in results.items():
         assert np.allclose(np.asarray(found).reshape(reference.shape), reference, rtol=1e-9, atol=1e-9), f"{title}: {name} differs"
@@ -207,10 +213,8 @@ def gather_adjoint(count, size, widths, repeat):
         L = rz.LinearMap.of(rz.red(relations.gather(seg(size), seg(count), index)).at(rz.space_of(x))).H
         pull = jax.jit(lambda x, i, y: jax.vjp(lambda x: x[i], x)[1](y)[0])
         args = jnp.asarray(x), jnp.asarray(index), jnp.asarray(y)
-        L(y), pull(*args)
-        time.sleep(0.25)
-        mine, found = timed(lambda L=L, y=y: L(y), repeat)
-        theirs, reference = timed(lambda pull=pull, args=args: pull(*args).block_until_ready(), repeat)
+        mine, found = settled(lambda L=L, y=y: L(y), repeat)
+        theirs, reference = settled(lambda pull=pull, args=args: pull(*args).block_until_ready(), repeat)
         assert np.allclose(found, reference)
         print(f"  width {width:>3}   {theirs / mine:6.2f}×   riesz {1e3 * mine:8.2f}   JAX {1e3 * theirs:8.2f}", flush=True)
 

@@ -7,11 +7,13 @@ import statistics
 import time
 
 
-def timed(work, repeat=7):
+def timed(work, repeat=7, collect=True):
     """Median seconds, and the last result."""
     times, result = [], None
     for _ in range(repeat):
-        gc.collect()
+        if collect:
+            gc.collect()
+        result = None
         start = time.perf_counter()
         result = work()
         times.append(time.perf_counter() - start)

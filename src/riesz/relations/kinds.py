@@ -11,7 +11,7 @@ from ..errors import RelationError
 from ..sets import Seg
 from .core import Relation, freeze, within
 from .groups import Groups, kind_for, short
-from .running import gather, pair_sum, repeat, running_sum
+from .running import gather, pair_sum, repeat, running_sum, scatter
 from .spans import Affine, Listed, Span, tidied
 
 if TYPE_CHECKING:
@@ -110,7 +110,12 @@ class Function(Relation):
         return Gather(self.target, self.source, self.index)
 
     def reduce(self, v: Array) -> Array:
-        return pair_sum(self, v, self.index)
+        return scatter(self, v)
+
+    @cached_property
+    def short(self) -> Indices:
+        """The index in 32 bits where that is enough: half the memory to read."""
+        return short(self.index, self.target.size)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.source.size)
@@ -148,7 +153,12 @@ class Gather(Relation):
         return Function(self.target, self.source, self.index)
 
     def reduce(self, v: Array) -> Array:
-        return gather(self.index, v)
+        return gather(self, v)
+
+    @cached_property
+    def short(self) -> Indices:
+        """The index in 32 bits where that is enough."""
+        return short(self.index, self.source.size)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.target.size)

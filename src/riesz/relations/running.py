@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .core import Relation
     from .groups import Groups
+    from .kinds import Function, Gather
 
     Array = NDArray[Any]
 
@@ -51,15 +52,17 @@ def loops_for(v: Array, numbers: int) -> Any:
     return compiled
 
 
-def gather(index: Array, v: Array) -> Array:
+def gather(relation: Gather, v: Array) -> Array:
     """v[a, index[i]]."""
     a, _, b = v.shape
-    loops = loops_for(v, a * len(index) * b)
+    m = relation.target.size
+    loops = loops_for(v, a * m * b)
     if loops is None:
-        return np.take(v, index, axis=1)
-    y = buffers.empty((a, len(index), b), v.dtype)
+        return np.take(v, relation.index, axis=1)
+    y = buffers.empty((a, m, b), v.dtype)
     work, x, z = _views(loops, "gathered", v, y)
-    threads.spread(lambda *part: work(index, x, z, *part), _parts(a, len(index), y.size))
+    index = relation.short
+    threads.spread(lambda *part: work(index, x, z, *part), _parts(a, m, y.size))
     return y
 
 
@@ -91,22 +94,27 @@ def running_sum(v: Array, backwards: bool, strict: bool) -> Array:
     return y
 
 
-def pair_sum(relation: Relation, v: Array, index: Array | None = None) -> Array:
-    """red of a relation by its pairs; `index`, if it is a function given by its image."""
+def pair_sum(relation: Relation, v: Array) -> Array:
+    """red of a relation by its pairs."""
+    loops = loops_for(v, v.shape[0] * relation.groups.count * v.shape[2])
+    return relation.sparse_reduce(v) if loops is None else group_sum(loops, relation.groups, v)
+
+
+def scatter(relation: Function, v: Array) -> Array:
+    """red of a function: v[a, e] added at index[e], where the results stay near the processor; beyond, and in order, by groups."""
     a, count, b = v.shape
-    pairs = relation.groups.count if index is None else count
-    loops = loops_for(v, a * pairs * b)
     m = relation.target.size
+    loops = loops_for(v, v.size)
     if loops is None:
-        if index is not None and a == b == 1 and v.dtype == float and count:
-            return np.bincount(index, v.reshape(-1), m).reshape(1, m, 1)
-        return relation.sparse_reduce(v)
-    if index is not None and b <= 16 and m * b * v.itemsize <= NEAR and not relation.ascending:
-        y = buffers.zeros((a, m, b), v.dtype)
-        work, x, z = _views(loops, "scattered", v, y)
-        threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
-        return y
-    return group_sum(loops, relation.groups, v)
+        plain = a == b == 1 and v.dtype == float and count
+        return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
+    if b > 16 or m * b * v.itemsize > NEAR or relation.ascending:
+        return group_sum(loops, relation.groups, v)
+    y = buffers.zeros((a, m, b), v.dtype)
+    work, x, z = _views(loops, "scattered", v, y)
+    index = relation.short
+    threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
+    return y
 
 
 def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
