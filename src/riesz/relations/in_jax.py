@@ -7,7 +7,7 @@ Groups longer than LONG are cut into pieces first, and the sums of pieces summed
 The arrays of a plan are arguments of compiled code, never constants in it; relations are known when code is compiled.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
 import functools
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -33,7 +34,15 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 def apply(relation: Relation, v: Any, shape: tuple[int, int, int] | None = None, result: tuple[int, ...] | None = None) -> Any:
     """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well; `shape` and `result`: seen as, and given back as."""
+    if not isinstance(v, Tracer):  # numbers: nothing will be transposed
+        return _forward(relation, shape, result, prepared(relation), v)
     return _apply(relation, shape, result, *_both(relation)[:2], v)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _forward(relation: Relation, shape: Any, result: Any, arrays: Any, v: Any) -> Any:
+    y = reduce(relation, arrays, v if shape is None else v.reshape(shape))
+    return y if result is None else y.reshape(result)
 
 
 def _both(relation: Relation) -> Any:
@@ -63,7 +72,7 @@ def _run(v: Any, *arrays: Any, relation: Relation, trees: Any) -> Any:
 
 
 def _shape(v: Any, *_: Any, relation: Relation, trees: Any) -> Any:
-    return jax.core.ShapedArray((v.shape[0], relation.target.size, v.shape[2]), v.dtype)
+    return ShapedArray((v.shape[0], relation.target.size, v.shape[2]), v.dtype)
 
 
 def _tangent(primals: Any, tangents: Any, **params: Any) -> Any:

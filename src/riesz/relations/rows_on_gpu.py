@@ -1,6 +1,6 @@
 """Sums over groups of rows as one GPU kernel (Pallas, Triton): a block of targets at a time, pair after pair, every sum in one thread's registers."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
 from typing import Any
