@@ -355,10 +355,8 @@ def slices(R) -> int:
             return len(R.pieces)
         case Spanned(stages=stages):
             return slices(stages)
-        case Union(members=members):
+        case Union(members=members) | Through(members=members):
             return sum([slices(r) for r in members])
-        case Through(first=first, second=second):
-            return slices(first) + slices(second)
         case _:
             return 1
 

@@ -267,6 +267,25 @@ def test_a_given_array_is_copied_and_frozen():
         R.index[0] = 2
 
 
+def test_what_has_no_closed_form_stays_in_steps_if_its_pairs_are_more():
+    n = 10**5
+    R = relations.triangular(seg(n)).then(relations.sliced(seg(n), slice(5, None, 3)))  # billions of pairs, n additions
+    v = np.arange(n, dtype=float)
+    assert np.array_equal(R.reduce(v[None, :, None])[0, :, 0], np.cumsum(v)[5::3])
+    assert R.count == sum(range(6, n + 1, 3))
+    assert np.array_equal(relations.triangular(seg(n)).restrict(source=slice(0, 10)).in_degrees, np.minimum(np.arange(n) + 1, 10))
+
+
+def test_long_chains_of_compositions():
+    n = 50
+    turn, order = relations.permutation(seg(n), np.roll(np.arange(n), 1)), relations.triangular(seg(n))
+    R = order
+    for _ in range(1500):
+        R = R.then(turn).then(order)
+    assert isinstance(R, Through) and R.reduce(np.zeros((1, n, 1))).shape == (1, n, 1)
+    assert R.converse.converse is R and len(repr(R)) < 1000
+
+
 def test_compact_kinds_store_no_pairs():
     n = 10**6
     v = np.ones((1, n, 1))

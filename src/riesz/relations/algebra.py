@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import RelationError
 from ..sets import Plus, Product, Seg, Set, box_set, boxes, unit
-from .compound import Beside, Both, Sum, Union, through
+from .compound import Beside, Both, Sum, Through, Union, in_turn, through
 from .core import Relation, freeze
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
 from .spanned import Spanned
@@ -45,6 +45,10 @@ def then(first: Relation, second: Relation) -> Relation:
             return then(second.converse, first.converse).converse
         case Gather(), Gather():
             return then(second.converse, first.converse).converse
+        case Through(), _:
+            return in_turn([*first.members[:-1], then(first.members[-1], second)])
+        case _, Through():
+            return in_turn([then(first, second.members[0]), *second.members[1:]])
         case Union(), _:
             return united(source, target, [then(r, second) for r in first.members])
         case _, Union():
@@ -69,7 +73,7 @@ def fused(first: Relation, second: Relation) -> Relation | None:
     except NotSymbolic:
         return None
     found = united(first.source, second.target, [named(first.source, second.target, c) for c in parts])
-    return found if found.count <= first.count + second.count else None
+    return found if found.work <= first.work + second.work else None
 
 
 def _by_span(first: Relation, second: Relation) -> Relation:

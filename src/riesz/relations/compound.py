@@ -40,6 +40,10 @@ class Beside(Relation):
     def count(self) -> int:
         return sum([r.count for r in self.members])
 
+    @property
+    def work(self) -> int:
+        return sum([r.work for r in self.members])
+
     def reduce(self, v: Array) -> Array:
         if not self.members:
             return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
@@ -78,6 +82,10 @@ class Both(Relation):
     def count(self) -> int:
         return self.first.count * self.second.count
 
+    @property
+    def work(self) -> int:
+        return self.first.work * self.second.source.size + self.second.work * self.first.target.size
+
     def reduce(self, v: Array) -> Array:
         a, _, b = v.shape
         n, m = self.first.source.size, self.second.source.size
@@ -105,6 +113,10 @@ class Sum(Relation):
     def count(self) -> int:
         return sum([r.count for r in self.members])
 
+    @property
+    def work(self) -> int:
+        return sum([r.work for r in self.members])
+
     def reduce(self, v: Array) -> Array:
         pieces = np.split(v, cast(Plus, self.source).offsets[1:], axis=1)
         parts = [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
@@ -131,6 +143,10 @@ class Union(Relation):
     @property
     def count(self) -> int:
         return sum([r.count for r in self.members])
+
+    @property
+    def work(self) -> int:
+        return sum([r.work for r in self.members])
 
     @cached_property
     def _sliced(self) -> tuple[list[Spanned], list[Relation]]:
@@ -163,34 +179,49 @@ class Union(Relation):
 
 
 class Through(Relation):
-    """R ∘ S through the set in between, kept as two where the pairs of the one relation would be more than those of both together."""
+    """Relations one after the other, kept apart where composing them would make more work than doing them in turn."""
 
-    first: Relation
-    second: Relation
+    members: tuple[Relation, ...]
+
+    def check(self) -> None:
+        ends = [self.source, *[r.target for r in self.members]]
+        starts = [*[r.source for r in self.members], self.target]
+        if len(self.members) < 2 or any([a is not b for a, b in zip(ends, starts, strict=True)]):
+            raise RelationError(f"relations in sequence lead from {self.source} to {self.target}; got {list(self.members)}")
 
     @property
     def converse(self) -> Relation:
-        return Through(self.target, self.source, self.second.converse, self.first.converse)
+        return Through(self.target, self.source, tuple([r.converse for r in reversed(self.members)]))
 
     def reduce(self, v: Array) -> Array:
-        return self.second.reduce(self.first.reduce(v))
+        for r in self.members:
+            v = r.reduce(v)
+        return v
 
     @property
     def count(self) -> int:
-        return _joined(self.first, self.second)
+        return int(self.in_degrees.sum())
+
+    @property
+    def work(self) -> int:
+        return sum([r.work for r in self.members])
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        coo = (self.first.matrix() @ self.second.matrix()).tocoo()
+        matrix = self.members[0].matrix()
+        for r in self.members[1:]:
+            matrix = matrix @ r.matrix()
+        coo = matrix.tocoo()
         rows, cols = coo.coords
         return rows.astype(np.intp), cols.astype(np.intp), coo.data
 
 
-def _joined(first: Relation, second: Relation) -> int:
-    """How many pairs R ∘ S has, with multiplicity, before any of them is made."""
-    return int(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
-
-
 def through(first: Relation, second: Relation) -> Relation | None:
-    """R ∘ S in two steps, if that stores less than its pairs."""
-    larger = _joined(first, second) > first.count + second.count
-    return Through(first.source, second.target, first, second) if larger else None
+    """R followed by S in two steps, if that is less work than its pairs would be."""
+    joined = int(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
+    return in_turn([first, second]) if joined > first.work + second.work else None
+
+
+def in_turn(members: list[Relation]) -> Relation:
+    """Relations in sequence, as one flat list."""
+    flat = [m for r in members for m in (r.members if isinstance(r, Through) else (r,))]
+    return flat[0] if len(flat) == 1 else Through(flat[0].source, flat[-1].target, tuple(flat))

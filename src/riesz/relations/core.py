@@ -137,6 +137,11 @@ class Relation(Node):
         return int(self.in_degrees.sum())
 
     @property
+    def work(self) -> int:
+        """How many numbers are added or moved when the relation is reduced: its pairs, unless its kind knows better."""
+        return self.count
+
+    @property
     def is_function(self) -> bool:
         """Whether each x is related to exactly one y, once."""
         return bool((self.out_degrees == 1).all())

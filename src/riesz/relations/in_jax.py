@@ -143,11 +143,11 @@ def _arrays(relation: Relation) -> Any:
             return index.astype(np.int32) if relation.source.size < 2**31 else index
         case Segments(turned=True):
             return relation.ids.astype(np.int32)
-        case Both(first=first, second=second) | Through(first=first, second=second):
+        case Both(first=first, second=second):
             return prepared(first), prepared(second)
         case Beside(members=members, turned=turned):
             return tuple([prepared(r.converse if turned else r) for r in members])
-        case Sum(members=members) | Union(members=members):
+        case Sum(members=members) | Union(members=members) | Through(members=members):
             return tuple([prepared(r) for r in members])
         case Spanned(stages=Relation() as stages):
             return prepared(stages)
@@ -254,8 +254,8 @@ def reduce(relation: Relation, arrays: Any, v: Any) -> Any:
             half = reduce(first, arrays[0], v.reshape(a, first.source.size, second.source.size * b))
             rest = reduce(second, arrays[1], half.reshape(a * first.target.size, second.source.size, b))
             return rest.reshape(a, m, b)
-        case Through(first=first, second=second):
-            return reduce(second, arrays[1], reduce(first, arrays[0], v))
+        case Through(members=members):
+            return functools.reduce(lambda x, r: reduce(r[0], r[1], x), zip(members, arrays, strict=True), v)
         case Beside(members=members, turned=True):
             parts = [reduce(r.converse, x, v) for r, x in zip(members, arrays, strict=True)]
             return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)

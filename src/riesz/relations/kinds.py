@@ -81,6 +81,14 @@ class Full(Relation):
     def converse(self) -> Relation:
         return Full(self.target, self.source, self.times)
 
+    @property
+    def count(self) -> int:
+        return self.source.size * self.target.size * self.times
+
+    @property
+    def work(self) -> int:
+        return self.source.size + self.target.size
+
     def reduce(self, v: Array) -> Array:
         total = v.sum(axis=1, keepdims=True)
         total = total if self.times == 1 else total * float(self.times)
@@ -331,6 +339,10 @@ class Triangular(Relation):
     def count(self) -> int:
         n = self.source.size
         return n * (n - 1) // 2 if self.strict else n * (n + 1) // 2
+
+    @property
+    def work(self) -> int:
+        return self.source.size
 
     def reduce(self, v: Array) -> Array:
         return running_sum(v, backwards=not self.lower, strict=self.strict)

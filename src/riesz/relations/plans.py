@@ -134,8 +134,8 @@ def words(relation: Relation) -> str:
             return "sparse product"
         case Both(first=first, second=second):
             return f"({words(first)}) along the first axes, ({words(second)}) along the others"
-        case Through(first=first, second=second):
-            return f"({words(first)}) then ({words(second)})"
+        case Through(members=members):
+            return " then ".join([f"({words(r)})" for r in members])
         case Sum(members=members) | Union(members=members) | Beside(members=members):
             return " and ".join(dict.fromkeys([f"{words(r)}" for r in members])) or "zeros"
         case Spanned() if not relation.span.affine:

@@ -153,7 +153,7 @@ def staged(r: Spanned) -> Relation | None:
     middle = box_set(tuple([long[k] for k in range(len(X))]))
     from .compound import Through
 
-    return Through(r.source, r.target, Spanned(r.source, middle, *first), Spanned(middle, r.target, *second))
+    return Through(r.source, r.target, (Spanned(r.source, middle, *first), Spanned(middle, r.target, *second)))
 
 
 def _without_last(r: Spanned, uses: list[int]) -> Relation | None:

@@ -106,8 +106,8 @@ def relation_text(n: Notation, r: Relation) -> Text:
             return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
         case Segments(turned=turned):
             return f"{Y if not turned else X} segments of {X if not turned else Y}" + (n["ᵀ"] if turned else ""), SUM
-        case Through(first=first, second=second):
-            return f"{n.within(relation_text(n, second), POWER)}{n['∘']}{n.within(relation_text(n, first), POWER)}", PRODUCT
+        case Through(members=members):
+            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + ("∘…" if len(members) > 6 else ""), PRODUCT
         case Spanned(left=(Listed(),), right=(Listed(),), times=1):
             return f"{r.sizes[0]} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
         case Spanned():

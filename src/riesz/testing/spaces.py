@@ -122,7 +122,7 @@ class SpaceBuilder:
 
     def _then(self, source: Set, middle: Set, target: Set) -> Relation:
         first, second = self.relation(source, middle, 0), self.relation(middle, target, 0)
-        return first.then(second) if self.maybe() else Through(source, target, first, second)
+        return first.then(second) if self.maybe() else Through(source, target, (first, second))
 
     # -- spaces and vectors --------------------------------------------------------------------------------------------
 
