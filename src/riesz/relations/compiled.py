@@ -18,7 +18,13 @@ AHEAD = 24  # pairs
 LINE = 64  # bytes
 at = np.uintp  # indices of this type need no check for negative ones
 
-compiled = numba.njit(nogil=True, cache=True)
+
+def compiled(loop: Any) -> Any:
+    """Compiled on first use for each kind of array, kept on disk where that is possible; runs without the interpreter's lock."""
+    try:
+        return numba.njit(nogil=True, cache=True)(loop)
+    except RuntimeError:  # nowhere to keep it
+        return numba.njit(nogil=True)(loop)
 
 
 def _fetch(_: Any, array: Any, place: Any) -> Any:
