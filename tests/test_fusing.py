@@ -127,3 +127,15 @@ def test_small_programs_run_as_they_are():
 def lower_of(f, *args):
     """The program of a NumPy function at some arguments."""
     return Function(f).at(args)[0].program
+
+
+def test_gathers_and_scatters_of_several_axes_are_right():
+    n, m = 80, 70
+    rng = np.random.default_rng(0)
+    i, j, t, w = rng.integers(0, n, E), rng.integers(0, n, E), rng.integers(0, m, E), rng.normal(size=E)
+    i[-50:] = j[-50:] = n - 1
+    x = rng.normal(size=(n, n))
+    f = rz.function(lambda x: np.bincount(t, w * x[i, j], m))
+    assert np.allclose(f(x), np.bincount(t, w * x[i, j], m))
+    L = rz.linearize(lambda x: np.bincount(t, w * x[i, j], m), x)[1]
+    assert np.allclose(L(x), np.bincount(t, w * x[i, j], m)) and L.H(np.ones(m)).shape == (n, n)

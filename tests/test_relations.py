@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from riesz import IndexSetError, RelationError, relations, seg
 from riesz.relations import (
@@ -64,6 +65,10 @@ CASES = {
     "no segments": (relations.segments([0]), np.zeros((0, 0), int)),
     "segments of nothing": (relations.segments([0, 0, 0]), np.zeros((0, 2), int)),
     "through a hub": (relations.join([7] * 5 + [8], [7, 7, 8, 7, 9]), np.array([[1, 1, 0, 1, 0]] * 5 + [[0, 0, 1, 0, 0]])),
+    "in turn": (
+        Through(Y, X, (relations.triangular(Y), relations.function(Y, X, [2, 0, 2, 2]))),
+        np.triu(np.ones((4, 4), int)) @ np.eye(3, dtype=int)[[2, 0, 2, 2]],
+    ),
     "scan": (relations.triangular(Y), by_rule(Y, Y, lambda i, j: i <= j)),
     "strict scan": (Triangular(Y, Y, True, True), by_rule(Y, Y, lambda i, j: i < j)),
     "strict suffix": (Triangular(Y, Y, False, True), by_rule(Y, Y, lambda i, j: i > j)),
@@ -327,4 +332,77 @@ def test_compact_kinds_store_no_pairs():
 )
 def test_relations_outside_their_sets_are_refused(build, message):
     with pytest.raises((RelationError, IndexSetError), match=message):
+        build()
+
+
+def test_index_arrays_cannot_be_changed_from_outside():
+    base = np.array([0, 1, 1])
+    view = base.view()
+    view.flags.writeable = False
+    R = relations.function(seg(3), seg(2), view)
+    base[0] = 1
+    assert R.index.tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        R.in_degrees[0] = 7
+
+
+def test_matrices_given_stay_as_they_are():
+    given = scipy.sparse.csr_array((np.array([1, 0, 2]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3))
+    R = relations.relation(seg(2), seg(3), given)
+    assert given.nnz == 3 and R.count == 3
+
+
+def test_nothing_goes_through_an_empty_set():
+    R = relations.full(seg(2), seg(0)).then(relations.full(seg(0), seg(3)))
+    assert isinstance(R, Empty) and R.plan()(np.array([np.inf, 1.0])).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_equal_members_of_a_union_are_one():
+    step = relations.shift(seg(100), 1) | relations.shift(seg(100), -1)
+    R = step
+    for _ in range(11):
+        R = R.then(step)
+    assert len(R.members) < 200
+    assert np.array_equal(R.matrix().toarray(), np.linalg.matrix_power(step.matrix().toarray(), 12))
+
+
+def test_sets_of_products_and_sums_are_the_products_and_sums_of_sets():
+    R, S, T = relations.full(X, Y), relations.diagonal(Y), relations.triangular(X)
+    assert (R * (S * T)).source is X * (Y * X) and (R + (S + T)).target is Y + (Y + X)
+    both = relations.diagonal(X + Y) + relations.diagonal(X)
+    assert both.source is (X + Y) + X and np.array_equal(both.matrix().toarray(), np.eye(10, dtype=int))
+
+
+def test_compact_relations_answer_without_pairs():
+    n = 10**7
+    order, window, back = relations.triangular(seg(n)), relations.window(seg(n), 40), relations.shift(seg(n), 1)
+    cut = window.restrict(slice(3, n - 3))
+    tracemalloc.start()
+    assert order.then(relations.point(seg(n), 5)).plan() and order.restrict(slice(5, 50), slice(5, 50)).plan() and cut.plan()
+    assert relations.diagonal(seg(n)).is_function and relations.sliced(seg(n), slice(3, None)).is_injective
+    assert back.image([1, 2]).tolist() == [2, 3]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: relations.full(X, Y) * 3, "with relations; got 3"),
+        (lambda: relations.full(X, Y).then(3), "with relations; got 3"),
+        (lambda: relations.diagonal(5), r"index sets; got 5: write seg\(5\)"),
+        (lambda: relations.window(5, 3), r"write seg\(5\)"),
+        (lambda: relations.sliced(seg(5), 3), "takes a slice; got 3"),
+        (lambda: relations.full(X, Y).restrict([0.7, 1.9]), r"a slice, positions or a mask; got \[0.7, 1.9\]"),
+        (lambda: relations.point(seg(5), 1.5), "whole number; got 1.5"),
+        (lambda: relations.stride(seg(5), seg(3), start=0.5), "whole number; got 0.5"),
+        (lambda: relations.segments(np.array([0, 200, 2], np.uint8)), "do not decrease; got 2 at 2"),
+        (lambda: relations.segments([1, 2]), "begin with 0 .*; got 1 at 0"),
+        (lambda: relations.edges(X, X, np.ma.array([0, 1, 2], mask=[0, 0, 1]), [0, 1, 2]), "the one at 2 is missing"),
+        (lambda: relations.function(seg(1), X, np.array([2**63], np.uint64)), "holds 9223372036854775808"),
+    ],
+)
+def test_wrong_arguments_are_named(build, message):
+    with pytest.raises(RelationError, match=message):
         build()

@@ -111,3 +111,9 @@ def test_edges_from_columns():
 def test_errors(build, message):
     with pytest.raises(RelationError, match=message):
         build()
+
+
+def test_large_whole_numbers_are_compared_exactly():
+    assert relations.join(np.array([2**60 + 1]), np.array([2**60], np.uint64)).count == 0
+    assert relations.join(np.array([2**53 + 1]), np.array([2.0**53])).count == 0
+    assert relations.join(np.array([3]), np.array([3.0])).count == 1

@@ -7,6 +7,7 @@ reference count says that only this module knows it.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,15 @@ MOST = 1 << 29
 _kept: list[NDArray[np.uint8]] = []
 _lock = threading.Lock()
 _counts = not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()  # pyright: ignore # reference counts are exact
+
+
+def _unlock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # a lock held by another thread stays held in a child
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _holders(buffers: list[Any], i: int) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from ..ops import Contraction, Op, Reduction, contraction
 from ..relations import Both, Diagonal, Function, Gather, Relation
 from ..relations import fused as composed
-from ..relations.groups import Groups
+from ..relations.groups import Groups, short
 from ..relations.running import weighed_sum
 from ..vectors import dense
 from .program import INPUT, Constant, Program
@@ -45,7 +45,8 @@ class SparseProduct(Op):
     def _plan(self) -> tuple[Groups, Any]:
         order = self.scatter.groups
         index = np.arange(order.count) if order.index is None else order.index
-        return Groups(self.gather.source.size, order.offsets, self.gather.index[index].astype(order.offsets.dtype)), index
+        size = self.gather.source.size
+        return Groups(size, order.offsets, short(self.gather.index[index], size)), index
 
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
@@ -55,10 +56,11 @@ class SparseProduct(Op):
 
 def ready(program: Program) -> Program:
     """A program as it is run on numbers: fused, once."""
-    found = program.__dict__.get("_ready")
-    if found is None:
-        found = program.__dict__["_ready"] = fused(program)
-    return found
+    known = program.__dict__
+    if "_ready" not in known:
+        found = fused(program)
+        known["_ready"] = None if found is program else found
+    return known["_ready"] or program
 
 
 def fused(program: Program) -> Program:
@@ -118,7 +120,7 @@ def _sparse(program: Program, op: Reduction, slot: int) -> tuple[Any, list[int]]
     """red_S ∘ (w ⊙) ∘ red_R with S a function and R a gather, along the first axis, w a number for each pair."""
     inner: Contraction = program.ops[slot]
     scatter = _core(op.relations[0])
-    if op.axis or type(scatter) is not Function or inner.strong or inner.extra or len(inner.labels) != 2:
+    if op.axis or type(scatter) is not Function or not _one_axis(scatter) or inner.strong or inner.extra or len(inner.labels) != 2:
         return None
     for which, other in ((0, 1), (1, 0)):
         gathered, weight = program.args[slot][which], program.args[slot][other]
@@ -127,9 +129,13 @@ def _sparse(program: Program, op: Reduction, slot: int) -> tuple[Any, list[int]]
         if labels != inner.out or len(set(labels)) < len(labels) or theirs[:1] != labels[:1] or type(before) is not Reduction or before.axis:
             continue
         gather = _core(before.relations[0])
-        if len(before.relations) == 1 and type(gather) is Gather and math.prod(program.shapes[weight][1:]) == 1:
+        if len(before.relations) == 1 and type(gather) is Gather and _one_axis(gather) and math.prod(program.shapes[weight][1:]) == 1:
             return SparseProduct(gather, scatter), [program.args[gathered][0], weight]
     return None
+
+
+def _one_axis(relation: Relation) -> bool:
+    return [len(s.box or ()) for s in (relation.source, relation.target)] == [1, 1]
 
 
 def _core(relation: Relation) -> Relation:

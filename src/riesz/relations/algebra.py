@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Plus, Product, Seg, Set, box_set, boxes, unit
+from ..sets import Seg, Set, box_set, boxes, unit
 from .compound import Beside, Both, Sum, Through, Union, in_turn, through
 from .core import Relation, freeze
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 def then(first: Relation, second: Relation) -> Relation:
     """R followed by S."""
+    as_relation(second)
     if first.target is not second.source:
         raise RelationError(f"cannot follow {first} by {second}: the first ends in {first.target}, the second starts at {second.source}")
     source, target = first.source, second.target
     match first, second:
         case (Empty(), _) | (_, Empty()):
+            return Empty(source, target)
+        case _ if not first.target.size:
             return Empty(source, target)
         case Diagonal(), _ if source is first.target:
             return second
@@ -41,9 +44,7 @@ def then(first: Relation, second: Relation) -> Relation:
             return Full(source, target, second.times)
         case Segments(turned=False), Segments(turned=False):
             return Segments(source, target, freeze(first.offsets[second.offsets]))
-        case (Full(), Gather() | Segments(turned=True)) | (Segments(turned=True), Segments(turned=True)):
-            return then(second.converse, first.converse).converse
-        case Gather(), Gather():
+        case (Full(), Gather() | Segments(turned=True)) | (Segments(turned=True), Segments(turned=True)) | (Gather(), Gather()):
             return then(second.converse, first.converse).converse
         case Through(), _:
             return in_turn([*first.members[:-1], then(first.members[-1], second)])
@@ -199,27 +200,26 @@ def _flat(maps: tuple[IndexMap, ...], box: tuple[int, ...]) -> int:
 
 def product(first: Relation, second: Relation) -> Relation:
     """R × S."""
-    source, target = _pair(first.source, second.source), _pair(first.target, second.target)
+    as_relation(second)
+    source, target = first.source * second.source, first.target * second.target
     a, b = first.span, second.span
     if a is None or b is None or source.box is None or target.box is None:
         return Both(source, target, first, second)
     return named(source, target, beside(a, b)) if a.affine and b.affine else Both(source, target, first, second)
 
 
-def _pair(X: Set, Y: Set) -> Set:
-    return Product((*(X.factors if isinstance(X, Product) else (X,)), *(Y.factors if isinstance(Y, Product) else (Y,))))
-
-
 def summed(first: Relation, second: Relation) -> Relation:
     """R + S."""
+    as_relation(second)
     left = first.members if isinstance(first, Sum) else (first,)
     right = second.members if isinstance(second, Sum) else (second,)
     members = (*left, *right)
-    return Sum(Plus(tuple([r.source for r in members])), Plus(tuple([r.target for r in members])), members)
+    return Sum(first.source + second.source, first.target + second.target, members)
 
 
 def union(first: Relation, second: Relation) -> Relation:
     """R ∪ S, multiplicities added."""
+    as_relation(second)
     if first.source is not second.source or first.target is not second.target:
         raise RelationError(f"a union needs relations on the same sets; got {first.source} × {first.target} and {second.source} × {second.target}")
     return united(first.source, first.target, [first, second])
@@ -231,10 +231,34 @@ def united(source: Set, target: Set, members: list[Relation]) -> Relation:
     if not flat:
         return Empty(source, target)
     fulls = [r for r in flat if isinstance(r, Full)]
-    rest = [r for r in flat if not isinstance(r, Full)]
+    rest = _counted([r for r in flat if not isinstance(r, Full)])
     if fulls:
         rest.append(Full(source, target, sum([r.times for r in fulls])))
     return rest[0] if len(rest) == 1 else Union(source, target, tuple(rest))
+
+
+def _counted(members: list[Relation]) -> list[Relation]:
+    """Equal rules as one, with their multiplicities added."""
+    found: dict[Any, list[Relation]] = {}
+    for r in members:
+        span = r.span
+        found.setdefault(r if span is None or not span.affine else span._replace(times=1), []).append(r)
+    result: list[Relation] = []
+    for same in found.values():
+        spans = [r.span for r in same]
+        if len(same) == 1 or spans[0] is None:
+            result += same
+        else:
+            total = sum([s.times for s in spans if s is not None])
+            result.append(named(same[0].source, same[0].target, spans[0]._replace(times=total)))
+    return result
+
+
+def as_relation(given: Any) -> Relation:
+    """A relation; anything else is refused."""
+    if not isinstance(given, Relation):
+        raise RelationError(f"relations are composed, multiplied, added and united with relations; got {given!r}")
+    return given
 
 
 def restricted(relation: Relation, source: Any, target: Any) -> Relation:
@@ -256,6 +280,8 @@ def part(index: Set, which: Any) -> Relation:
             return named(index, index, tidied({0: count}, side, side, 1) if count else None)
         which = np.arange(n)[which]
     given = np.asarray(which)
+    if given.dtype.kind not in "biu" and given.size:
+        raise RelationError(f"a part of {index} is a slice, positions or a mask; got {which!r}")
     at = np.flatnonzero(given) if given.dtype == bool else np.unique(given.astype(np.intp))
     if given.dtype == bool and given.shape != (n,):
         raise RelationError(f"a mask of {index} needs {n} truth values; got shape {given.shape}")

@@ -117,14 +117,18 @@ class Sum(Relation):
     def work(self) -> int:
         return sum([r.work for r in self.members])
 
+    def _offsets(self, side: int) -> list[int]:
+        sizes = [(r.source, r.target)[side].size for r in self.members]
+        return [0, *np.cumsum(sizes).tolist()][: len(sizes)]
+
     def reduce(self, v: Array) -> Array:
-        pieces = np.split(v, cast(Plus, self.source).offsets[1:], axis=1)
+        pieces = np.split(v, self._offsets(0)[1:], axis=1)
         parts = [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
         return np.concatenate(parts, axis=1) if parts else np.zeros((v.shape[0], 0, v.shape[2]), v.dtype)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         found = [r.pairs() for r in self.members]
-        at, to = cast(Plus, self.source).offsets, cast(Plus, self.target).offsets
+        at, to = self._offsets(0), self._offsets(1)
         none = np.zeros(0, np.intp)
         rows = np.concatenate([none, *[p[0] + o for p, o in zip(found, at, strict=True)]])
         cols = np.concatenate([none, *[p[1] + o for p, o in zip(found, to, strict=True)]])
@@ -215,10 +219,26 @@ class Through(Relation):
         return rows.astype(np.intp), cols.astype(np.intp), coo.data
 
 
+FREE = 4096
+"""Up to so many pairs are made without asking what it saves."""
+
+
 def through(first: Relation, second: Relation) -> Relation | None:
-    """R followed by S in two steps, if that is less work than its pairs would be."""
-    joined = int(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
-    return in_turn([first, second]) if joined > first.work + second.work else None
+    """R followed by S in two steps, if its pairs, or theirs, are more than what is stored already."""
+    bound = 4 * (stored(first) + stored(second)) + FREE
+    if first.count + second.count > bound:
+        return in_turn([first, second])
+    joined = float(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
+    return in_turn([first, second]) if joined > bound else None
+
+
+def stored(relation: Relation) -> int:
+    """How many pairs a relation stores: none, if it is a rule."""
+    if isinstance(relation, (Both, Through)):
+        return 0
+    span = relation.span
+    arrays = span is not None and not span.affine
+    return relation.count if arrays or type(relation).__name__ == "Pairs" else 0
 
 
 def in_turn(members: list[Relation]) -> Relation:

@@ -8,7 +8,7 @@ symbolic, and nothing is enumerated until numbers flow.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Relation(Node):
 
     source: Set
     target: Set
+    sliced: ClassVar[bool] = False  # whether red copies one slice
 
     def adopt(self) -> None:
         for s in (self.source, self.target):
@@ -125,8 +126,11 @@ class Relation(Node):
     @cached_property
     def in_degrees(self) -> Indices:
         """How many pairs each y has, with multiplicity."""
-        ones = np.ones((1, self.source.size, 1))
-        return np.rint(self.reduce(ones)[0, :, 0]).astype(np.intp)
+        ones = np.broadcast_to(1.0, (1, self.source.size, 1))
+        found = np.rint(self.reduce(ones)[0, :, 0])
+        found = found if found.max(initial=0) > 2.0**62 else found.astype(np.intp)  # more than integers hold stay floats
+        found.flags.writeable = False
+        return found
 
     @property
     def count(self) -> int:
@@ -154,7 +158,7 @@ class Relation(Node):
     def image(self, of: Any = None) -> Indices:
         """The positions of all y related to some x (of the part given, as for `restrict`)."""
         part = self if of is None else self.restrict(source=of)
-        return np.flatnonzero(part.in_degrees)
+        return np.unique(part.pairs()[1]) if part.count <= self.target.size else np.flatnonzero(part.in_degrees)
 
     # -- as a matrix -------------------------------------------------------------------------------------
 
@@ -217,8 +221,11 @@ class Relation(Node):
 
 
 def freeze(a: Array) -> Array:
-    """The array itself where it is read-only, otherwise a read-only copy."""
-    if a.flags.writeable:
+    """The array itself where nobody can write into it, not through what it is a view of either; otherwise a read-only copy."""
+    owner: Any = a
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = cast(Any, owner).base
+    if owner is not None:
         a = a.copy()
         a.flags.writeable = False
     return a

@@ -54,7 +54,9 @@ class Groups:
 
         index = np.arange(self.count, dtype=self.offsets.dtype) if self.index is None else self.index
         data = np.ones(self.count, np.int8) if self.times is None else self.times
-        by_target: Any = cast(Any, sparse).csc_array((data, index, self.offsets.astype(index.dtype, copy=False)), shape=(self.size, self.targets))
+        wide = np.result_type(index, self.offsets)
+        parts = (data, index.astype(wide, copy=False), self.offsets.astype(wide, copy=False))
+        by_target: Any = cast(Any, sparse).csc_array(parts, shape=(self.size, self.targets))
         found = by_target.tocsr()
         return Groups(self.targets, found.indptr, found.indices, None if self.times is None else found.data)
 

@@ -239,10 +239,8 @@ def reduce(relation: Relation, arrays: Any, v: Any) -> Any:
             return v[:, at : at + 1]
         case Place(at=at):
             return jnp.zeros((a, m, b), v.dtype).at[:, at].set(v[:, 0])
-        case Range(start=start, step=step, turned=turned):
-            count = n if turned else m
-            at = np.arange(count) * step + start
-            cut = slice(at[0], None if at[-1] + step < 0 else at[-1] + step, step) if count else slice(0, 0)
+        case Range(turned=turned):
+            cut = relation.slice(n if turned else m)
             return jnp.zeros((a, m, b), v.dtype).at[:, cut].set(v) if turned else v[:, cut]
         case Triangular(lower=lower, strict=strict):
             total = jax.lax.cumsum(v, axis=1, reverse=not lower)

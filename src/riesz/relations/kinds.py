@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Empty(Relation):
 class Diagonal(Relation):
     """{(x, x)}: red = id. Source and target may be two names of one size (a regrouping of indices)."""
 
+    sliced: ClassVar[bool] = True
+
     def check(self) -> None:
         if self.source.size != self.target.size:
             raise RelationError(f"a diagonal needs sets of one size; {self.source} has {self.source.size}, {self.target} has {self.target.size}")
@@ -50,6 +52,14 @@ class Diagonal(Relation):
     @property
     def span(self) -> Span | None:
         return regrouping(self.source.box, self.target.box)
+
+    @property
+    def is_function(self) -> bool:
+        return True
+
+    @property
+    def is_injective(self) -> bool:
+        return True
 
     @property
     def converse(self) -> Relation:
@@ -60,7 +70,7 @@ class Diagonal(Relation):
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.source.size)
-        return every, every, np.ones_like(every)
+        return every, every, ones(len(every))
 
 
 class Full(Relation):
@@ -76,6 +86,14 @@ class Full(Relation):
         sizes = (*self.source.box, *self.target.box)
         maps = [Affine(0, ((i, 1),)) for i in range(len(sizes))]
         return tidied(dict(enumerate(sizes)), tuple(maps[:n]), tuple(maps[n:]), self.times)
+
+    @property
+    def is_function(self) -> bool:
+        return self.target.size * self.times == 1 or not self.source.size
+
+    @property
+    def is_injective(self) -> bool:
+        return self.source.size * self.times <= 1 or not self.target.size
 
     @property
     def converse(self) -> Relation:
@@ -112,6 +130,10 @@ class Function(Relation):
     @property
     def span(self) -> Span | None:
         return listed(self.source.box, self.target.box, self.index)
+
+    @property
+    def is_function(self) -> bool:
+        return True
 
     @property
     def converse(self) -> Relation:
@@ -157,6 +179,10 @@ class Gather(Relation):
         return None if found is None else found.turned
 
     @property
+    def is_injective(self) -> bool:
+        return True
+
+    @property
     def converse(self) -> Relation:
         return Function(self.target, self.source, self.index)
 
@@ -181,6 +207,9 @@ class Segments(Relation):
 
     def check(self) -> None:
         long, few = (self.target, self.source) if self.turned else (self.source, self.target)
+        if bool((self.offsets[1:] < self.offsets[:-1]).any()) or self.offsets[:1].any():
+            bad = int(np.flatnonzero(np.diff(self.offsets) < 0)[0]) + 1 if not self.offsets[:1].any() else 0
+            raise RelationError(f"offsets of segments begin with 0 and do not decrease; got {self.offsets[bad]} at {bad}")
         if self.offsets.shape != (few.size + 1,) or int(self.offsets[0]) or int(self.offsets[-1]) != long.size:
             raise RelationError(
                 f"{few} segments of {long} need {few.size + 1} offsets from 0 to {long.size}; got an array of shape {self.offsets.shape}"
@@ -196,6 +225,14 @@ class Segments(Relation):
         long, few = (self.target, self.source) if self.turned else (self.source, self.target)
         found = listed(long.box, few.box, self.ids)
         return found.turned if self.turned and found is not None else found
+
+    @property
+    def is_function(self) -> bool:
+        return not self.turned or bool((np.diff(self.offsets) == 1).all())
+
+    @property
+    def is_injective(self) -> bool:
+        return self.turned or bool((np.diff(self.offsets) <= 1).all())
 
     @property
     def converse(self) -> Relation:
@@ -217,6 +254,8 @@ class Segments(Relation):
 
 class Point(Relation):
     """{(x, ())} for one x: red is the projection π_x, a view."""
+
+    sliced: ClassVar[bool] = True
 
     at: int
 
@@ -241,6 +280,8 @@ class Point(Relation):
 
 class Place(Relation):
     """{((), x)} for one x: red is the injection ι_x."""
+
+    sliced: ClassVar[bool] = True
 
     at: int
 
@@ -275,6 +316,8 @@ class Place(Relation):
 class Range(Relation):
     """{(start + step·k, k)}: red takes a slice, a view; `turned`, {(k, start + step·k)}: red puts one into zeros."""
 
+    sliced: ClassVar[bool] = True
+
     start: int
     step: int
     turned: bool = False
@@ -291,27 +334,36 @@ class Range(Relation):
         return found.turned if self.turned else found
 
     @property
+    def is_injective(self) -> bool:
+        return True
+
+    @property
+    def is_function(self) -> bool:
+        return self.turned or self.source.size == self.target.size
+
+    @property
     def converse(self) -> Relation:
         return Range(self.target, self.source, self.start, self.step, not self.turned)
 
-    def _slice(self, count: int) -> slice:
+    def slice(self, count: int) -> Any:
+        """The slice that `count` elements are."""
         end = self.start + self.step * count
         return slice(self.start, None if end < 0 else end, self.step) if count else slice(0, 0)
 
     def reduce(self, v: Array) -> Array:
         if not self.turned:
-            return v[:, self._slice(self.target.size)]
+            return v[:, self.slice(self.target.size)]
         total = np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        total[:, self._slice(self.source.size)] = v
+        total[:, self.slice(self.source.size)] = v
         return total
 
     @property
     def tile(self) -> slice | None:
-        return self._slice(self.source.size) if self.turned else None
+        return self.slice(self.source.size) if self.turned else None
 
     def reduce_into(self, total: Array, v: Array) -> None:
         if self.turned:
-            total[:, self._slice(self.source.size)] += v
+            total[:, self.slice(self.source.size)] += v
         else:
             total += self.reduce(v)
 

@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 
 def positions_in(values: Any, where: Set) -> Indices:
     """Positions of elements; an integer array is taken as positions, anything else element by element."""
-    given: Any = np.asarray(cast(Any, values)) if isinstance(values, np.ndarray) or isinstance(where, Seg) else None
+    if isinstance(values, np.ma.MaskedArray) or hasattr(values, "to_numpy"):
+        found = column(values)
+        if found.missing.any():
+            raise RelationError(f"positions in {where} are all there; the one at {int(np.argmax(found.missing))} is missing")
+        values = found.values
+    given: Any = np.asarray(cast(Any, values)) if isinstance(values, np.ndarray) or isinstance(where, Seg) or _numbers(values) else None
     if given is not None and given.dtype.kind in "iu" and given.ndim == 1:
+        if given.dtype.kind == "u":
+            within(given, where, "the list of positions")
         return given.astype(np.intp, copy=False)
     if given is not None and given.size == 0:
         return np.zeros(0, np.intp)
@@ -33,6 +40,24 @@ def positions_in(values: Any, where: Set) -> Indices:
         return np.array([where.position(v) for v in values], np.intp)
     except (ValueError, TypeError) as problem:
         raise RelationError(f"not a relation on {where}: {problem}") from None
+
+
+def _numbers(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and bool(cast(Any, values)) and all([type(v) is int for v in cast("list[Any]", values)])
+
+
+def as_set(given: Any) -> Set:
+    """An index set; anything else is refused."""
+    if not isinstance(given, Set):
+        raise RelationError(f"a relation is between index sets; got {given!r}: write seg({given!r})")
+    return given
+
+
+def whole(number: Any, what: str) -> int:
+    """An integer; anything else is refused."""
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
+        raise RelationError(f"{what} is a whole number; got {number!r}")
+    return int(cast(Any, number))
 
 
 def full(source: Set, target: Set) -> Relation:
@@ -47,7 +72,7 @@ def full(source: Set, target: Set) -> Relation:
 
 def diagonal(index: Set) -> Relation:
     """{(x, x) | x ∈ X}."""
-    return Diagonal(index, index)
+    return Diagonal(as_set(index), index)
 
 
 def empty(source: Set, target: Set) -> Relation:
@@ -63,8 +88,8 @@ def function(source: Set, target: Set, image: Any) -> Relation:
     >>> R.matrix().toarray().tolist()
     [[1, 0], [0, 1], [1, 0], [0, 1]]
     """
-    values = [image(x) for x in source] if callable(image) else image
-    return Function(source, target, freeze(positions_in(values, target)))
+    values = [image(x) for x in as_set(source)] if callable(image) else image
+    return Function(as_set(source), as_set(target), freeze(positions_in(values, target)))
 
 
 def gather(source: Set, target: Set, index: Any) -> Relation:
@@ -117,9 +142,9 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
         raise RelationError(f"a relation on {source} × {target} is a matrix of shape {wanted} or a list of pairs; got an array of shape {shape}")
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    matrix = cast(Any, sparse).csr_array(given)
+    matrix = cast(Any, sparse).csr_array(given, copy=True)
     counts = cast("Array", matrix.data)
-    if counts.size and (counts.min() < 0 or not np.array_equal(counts, np.round(counts))):
+    if counts.size and not (counts.min() >= 0 and counts.max() < 2**53 and np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()
     return from_matrix(source, target, matrix.astype(np.intp))
@@ -127,7 +152,7 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
 
 def point(index: Set, at: int) -> Relation:
     """{(x, ())} for the element at one position: the projection π_x of a copower is its reduction."""
-    return Point(index, unit, at)
+    return Point(as_set(index), unit, whole(at, "a position"))
 
 
 def permutation(index: Set, image: Any) -> Relation:
@@ -152,6 +177,7 @@ def shift(index: Set, by: int) -> Relation:
     >>> shift(seg(3), 1).matrix().toarray().tolist()
     [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
     """
+    by = whole(by, "a shift")
     return stride(index, index, start=max(-by, 0), begin=max(by, 0), count=max(index.size - abs(by), 0))
 
 
@@ -163,6 +189,7 @@ def stride(source: Set, target: Set, start: int = 0, step: int = 1, begin: int =
     4::-2
     """
     n, m = _length(source), _length(target)
+    start, step, begin, jump = [whole(k, "a stride") for k in (start, step, begin, jump)]
     if step == 0 or jump == 0:
         raise RelationError("a stride goes on: step and jump must not be 0")
     most = min(_room(start, step, n), _room(begin, jump, m))
@@ -173,6 +200,7 @@ def stride(source: Set, target: Set, start: int = 0, step: int = 1, begin: int =
 
 
 def _length(index: Set) -> int:
+    as_set(index)
     if index.box is None or len(index.box) != 1:
         raise RelationError(f"a segment is due, such as seg(5); got {index} (relations of several axes are products R * S)")
     return index.box[0]
@@ -190,6 +218,7 @@ def window(source: Set, size: int, step: int = 1, dilation: int = 1, target: Set
     [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     """
     n = _length(source)
+    size, step, dilation = [whole(k, "a window") for k in (size, step, dilation)]
     reach = dilation * (size - 1) + 1
     if size < 1 or step < 1 or dilation < 1 or reach > n:
         raise RelationError(f"a window of {size} elements, {dilation} apart, moved by {step}, does not fit {source}")
@@ -207,8 +236,9 @@ def segments(offsets: Any, target: Set | None = None) -> Relation:
     [2, 0, 3]
     """
     cuts = np.asarray(offsets)
-    if cuts.ndim != 1 or cuts.dtype.kind not in "iu" or not cuts.size or cuts[0] != 0 or bool((np.diff(cuts) < 0).any()):
+    if cuts.ndim != 1 or cuts.dtype.kind not in "iu" or not cuts.size:
         raise RelationError("offsets of segments are integers from 0 on that do not decrease, one more than there are segments")
+    cuts = cuts.astype(np.intp)
     where = Seg(len(cuts) - 1) if target is None else target
     if where.size != len(cuts) - 1:
         raise RelationError(f"{len(cuts) - 1} segments, but the target {where} has {where.size} elements")
@@ -222,6 +252,8 @@ def sliced(index: Set, key: slice) -> Relation:
     >>> sliced(seg(6), slice(4, None, -2))
     4::-2
     """
+    if not isinstance(cast(Any, key), slice):
+        raise RelationError(f"sliced(X, slice(start, stop, step)) takes a slice; got {key!r}")
     start, stop, step = key.indices(_length(index))
     count = len(range(start, stop, step))
     return Range(index, Seg(count), start if count else 0, step, False)
@@ -244,7 +276,7 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
     >>> edges(seg(3), seg(2), [0, 2, 2], [1, 1, 1]).matrix().toarray().tolist()
     [[0, 1], [0, 0], [0, 2]]
     """
-    at, to = positions_in(column(rows).values, source), positions_in(column(cols).values, target)
+    at, to = positions_in(_column(rows), as_set(source)), positions_in(_column(cols), as_set(target))
     if len(at) != len(to):
         raise RelationError(f"an edge list has as many ends as beginnings; got {len(at)} and {len(to)}")
     within(at, source, "the first column")
@@ -252,6 +284,14 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
     if [len(s.box or ()) for s in (source, target)] == [1, 1]:  # a span as it is: nothing sorted, nothing counted
         return named(source, target, tidied({0: len(at)}, (Listed(freeze(at), 0),), (Listed(freeze(to), 0),), 1) if len(at) else None)
     return _counted(source, target, at, to)
+
+
+def _column(given: Any) -> Any:
+    """A column of a table, all of it there, or a list of elements."""
+    if not hasattr(given, "fetchnumpy"):
+        return given
+    found = column(given)
+    return np.ma.array(found.values, mask=found.missing)
 
 
 def _counted(source: Set, target: Set, at: Any, to: Any) -> Relation:

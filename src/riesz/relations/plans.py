@@ -62,7 +62,8 @@ class Plan:
             return apply(self.relation, given if given.dtype.kind not in "biu" else given.astype(float), seen, result)
         given = np.asarray(given, given.dtype if given.dtype.kind in "fc" else float)
         with _chosen(self.backend):
-            return self.relation.reduce(given.reshape(seen)).reshape(result)
+            y = self.relation.reduce(given.reshape(seen)).reshape(result)
+        return y if y.flags.writeable and not np.may_share_memory(y, given) else y.copy()
 
     @property
     def adjoint(self) -> Plan:

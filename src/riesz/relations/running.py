@@ -45,7 +45,7 @@ least: ContextVar[int | None] = ContextVar("least", default=WORTH)
 def loops_for(v: Array, numbers: int) -> Any:
     """The compiled loops, if they pay for so many numbers of this kind."""
     bound = least.get()
-    if bound is None or numbers < bound or v.dtype.char not in "fdFD" or not numba_installed():
+    if bound is None or numbers < bound or v.dtype.char not in "fdFD" or not v.dtype.isnative or not numba_installed():
         return None
     from . import compiled
 

@@ -178,7 +178,7 @@ def as_spanned(relation: Relation) -> Spanned | None:
     """A relation as slices, if its span is affine and not a sum or broadcast over everything."""
     if isinstance(relation, Spanned):
         return relation if relation.span.affine and relation.stages is None else None
-    span = relation.span if type(relation).__name__ in ("Range", "Diagonal", "Point", "Place") else None
+    span = relation.span if relation.sliced else None
     if span is None or not span.affine:
         return None
     return Spanned(relation.source, relation.target, span.sizes, span.left, span.right, span.times)

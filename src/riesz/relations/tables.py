@@ -145,4 +145,6 @@ def _together(a: Array, b: Array) -> Array:
     numbers = [x.dtype.kind in "biufc" for x in (a, b)]
     if len(a) and len(b) and numbers[0] != numbers[1]:
         raise RelationError(f"a join compares keys of one kind; got {a.dtype} and {b.dtype}")
-    return np.concatenate([a, b])
+    kind = np.result_type(a, b) if all(numbers) else None
+    exact = kind is None or all([np.array_equal(x.astype(kind).astype(x.dtype), x) for x in (a, b) if x.dtype.kind in "iu"])
+    return np.concatenate([a, b]) if exact else np.concatenate([a.astype(object), b.astype(object)])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import SpaceError
 from ..relations import Relation, diagonal
-from ..sets import Seg, Set, remaining
+from ..sets import Product, Seg, Set, remaining
 from ..spaces import Copower, DirectSum, Space, direct_sum, space_of
 from .core import Arrow, Term
 from .makers import Maker, frozen, needs, opened, past_weight
@@ -128,7 +128,8 @@ def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
 def _reduce(space: Space, relation: Relation) -> Term:
     if isinstance(space, Copower) and space.index is not relation.source:
         rest = remaining(space.index, relation.source)
-        relation = relation if rest is None else relation * diagonal(rest)  # V^(X×Z) is (V^Z)^X: an array with more axes than X has
+        for axis in () if rest is None else rest.factors if isinstance(rest, Product) else (rest,):
+            relation = relation * diagonal(axis)  # V^(X×Z) is (V^Z)^X: an array with more axes than X has
     if not isinstance(space, Copower) or space.index is not relation.source:
         raise SpaceError(f"red_R with R ⊆ {relation.source} × {relation.target} starts at V^({relation.source}), but is used at {space}")
     return Reduce(relation, space.base)
