@@ -12,6 +12,7 @@ import numpy as np
 from .contractions import number
 from .interning import Node
 from .ops import Multilinear, Op, Shape
+from .relations.running import add_rows
 from .vectors import dense
 
 
@@ -180,8 +181,9 @@ class Put(Multilinear):
         shape = self.result((y.shape, index.shape))
         outer, before, _, after = _parts(shape, self.batch, self.axis)
         at = index.reshape(outer, math.prod(index.shape[self.batch :]))
-        total = np.zeros((outer, self.size, before, after), y.dtype)
-        np.add.at(total, (np.arange(outer)[:, None], at), y.reshape(outer, before, at.shape[1], after).transpose(0, 2, 1, 3))
+        rows = y.reshape(outer, before, at.shape[1], after).transpose(0, 2, 1, 3).reshape(at.size, before * after)
+        flat = (np.arange(outer)[:, None] * self.size + np.where(at < 0, at + self.size, at)).reshape(-1)
+        total = add_rows(flat, outer * self.size, rows).reshape(outer, self.size, before, after)
         return total.transpose(0, 2, 1, 3).reshape(shape)
 
 

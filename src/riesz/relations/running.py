@@ -117,6 +117,20 @@ def scatter(relation: Function, v: Array) -> Array:
     return y
 
 
+def add_rows(index: Array, size: int, rows: Array) -> Array:
+    """Rows added up at positions that are known only now: nothing is prepared."""
+    y = buffers.zeros((size, rows.shape[1]), rows.dtype)
+    loops = loops_for(rows, rows.size)
+    if loops is None:
+        np.add.at(y, index, rows)
+        return y
+    if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
+        raise IndexError(f"a position is outside 0 to {size - 1}")
+    work, x, z = _views(loops, "scattered", rows[None], y[None])
+    work(index, x, z, 0, 1)
+    return y
+
+
 def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
     """The sum of v over each group."""
     a, _, b = v.shape

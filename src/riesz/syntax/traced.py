@@ -175,7 +175,10 @@ class Traced(Operators):
     # -- what cannot be -----------------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise refuse("a traced array cannot be written to; build the new array instead: np.where(mask, new, x), np.concatenate or np.stack")
+        raise refuse(
+            "a traced array cannot be written to; build the new array instead: np.where(mask, new, x), np.concatenate or np.stack; "
+            "numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
+        )
 
     def __bool__(self) -> bool:
         raise refuse(
