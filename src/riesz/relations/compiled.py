@@ -117,10 +117,11 @@ def scattered(index: Any, v: Any, y: Any, first: int, last: int) -> None:
     count = len(index)
     flat = y.reshape(-1)
     step = max(LINE // v.itemsize, 1)
+    ahead = AHEAD if b * v.itemsize >= LINE else count  # short rows come with their neighbours
     for a in range(first, last):
         for e in range(count):
-            if e + AHEAD < count:
-                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+            if e + ahead < count:
+                near = (a * m + np.int64(index[at(e + ahead)])) * b
                 for k in range(0, b, step):
                     fetch(flat, near + k)
             j = at(index[at(e)])
