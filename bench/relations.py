@@ -145,6 +145,20 @@ def both(title, relation, v, rivals, moved, rate, repeat):
     contest("  " + title, {"riesz": lambda: red(v), "core": lambda: core(v)}, rivals, moved, rate, repeat)
 
 
+def sparse_products(count, size, widths, rate, repeat):
+    """Gather, product with a number for each pair, and scatter, written as three maps and run as one; SciPy's product of a matrix made beforehand."""
+    rng = np.random.default_rng(0)
+    rows, cols, weights = rng.integers(0, size, count), rng.integers(0, size, count), rng.normal(size=count)
+    matrix = sparse.coo_array((weights, (cols, rows)), shape=(size, size)).tocsr()
+    print(f"\nred ∘ (w ⊙) ∘ red, {count:,} pairs")
+    for width in widths:
+        x = rng.normal(size=(size, width))
+        S = rz.LinearMap.of(rz.red(relations.function(seg(count), seg(size), cols)).at(rz.space_of(np.zeros((count, width)))))
+        L = S @ rz.linearize(lambda x: x[rows] * weights[:, None], x)[1]
+        moved = (8 * width + 16) * count + 2 * x.nbytes
+        contest(f"  width {width}", {"riesz": lambda L=L, x=x: L(x)}, {"CSR": lambda x=x: matrix @ x}, moved, rate, repeat)
+
+
 def dense(n, rate, repeat):
     """Stencils, scans, windows and sums: array operations, against the NumPy and JAX one would write."""
     rng = np.random.default_rng(0)
@@ -234,6 +248,7 @@ def main():
     print(f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached")
     stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
     gather_adjoint(given.pairs, given.pairs // 10, given.widths, given.repeat)
+    sparse_products(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
     dense(10 * given.pairs, rate, given.repeat)
 
 

@@ -70,8 +70,8 @@ def gathered_numbers(index: Any, v: Any, y: Any, first: int, last: int, low: int
 
 
 @compiled
-def summed(offsets: Any, index: Any, times: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
-    """y[a, i] = Σ times[e]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index, e itself; without times, each once."""
+def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, i] = Σ times[order[e]]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index or order, e itself; without times, each once."""
     n, b = v.shape[1], v.shape[2]
     end = offsets[high]
     flat = v.reshape(-1)
@@ -89,24 +89,26 @@ def summed(offsets: Any, index: Any, times: Any, v: Any, y: Any, first: int, las
                         near = (a * n + np.int64(index[at(e + AHEAD)])) * b
                         for k in range(0, b, step):
                             fetch(flat, near + k)
+                        if order is not None:
+                            fetch(times, np.int64(order[at(e + AHEAD)]))
                 if times is None:
                     for k in range(b):
                         y[at(a), at(i), at(k)] += v[at(a), j, at(k)]
                 else:
-                    c = v.dtype.type(times[at(e)])
+                    c = v.dtype.type(times[at(e if order is None else order[at(e)])])
                     for k in range(b):
                         y[at(a), at(i), at(k)] += c * v[at(a), j, at(k)]
 
 
 @compiled
-def summed_numbers(offsets: Any, index: Any, times: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """The same for values that are numbers."""
     for a in range(first, last):
         for i in range(low, high):
             total = v.dtype.type(0)
             for e in range(offsets[at(i)], offsets[at(i + 1)]):
                 x = v[at(a), at(e)] if index is None else v[at(a), at(index[at(e)])]
-                total += x if times is None else v.dtype.type(times[at(e)]) * x
+                total += x if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]) * x
             y[at(a), at(i)] = total
 
 
@@ -135,29 +137,6 @@ def scattered_numbers(index: Any, v: Any, y: Any, first: int, last: int) -> None
     for a in range(first, last):
         for e in range(len(index)):
             y[at(a), at(index[at(e)])] += v[at(a), at(e)]
-
-
-@compiled
-def weighed(offsets: Any, index: Any, order: Any, weights: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
-    """y[a, i] = Σ weights[order[e]]·v[a, index[e]] over the group of i: a sparse product, its matrix given by pair."""
-    n, b = v.shape[1], v.shape[2]
-    end = offsets[high]
-    flat = v.reshape(-1)
-    step = max(LINE // v.itemsize, 1)
-    for a in range(first, last):
-        for i in range(low, high):
-            for k in range(b):
-                y[at(a), at(i), at(k)] = 0
-            for e in range(offsets[at(i)], offsets[at(i + 1)]):
-                if e + AHEAD < end:
-                    near = (a * n + np.int64(index[at(e + AHEAD)])) * b
-                    fetch(weights, np.int64(order[at(e + AHEAD)]))
-                    for k in range(0, b, step):
-                        fetch(flat, near + k)
-                j = at(index[at(e)])
-                c = weights[at(order[at(e)])]
-                for k in range(b):
-                    y[at(a), at(i), at(k)] += c * v[at(a), j, at(k)]
 
 
 @compiled

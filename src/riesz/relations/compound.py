@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import RelationError
 from ..sets import Plus
 from .core import Relation
+from .kinds import Pairs
 from .spanned import Spanned, add_slices, as_spanned, slice_sum
 from .spans import Span, beside
 
@@ -225,20 +226,19 @@ FREE = 4096
 
 def through(first: Relation, second: Relation) -> Relation | None:
     """R followed by S in two steps, if its pairs, or theirs, are more than what is stored already."""
-    bound = 4 * (stored(first) + stored(second)) + FREE
+    bound = 4 * (_stored(first) + _stored(second)) + FREE
     if first.count + second.count > bound:
         return in_turn([first, second])
     joined = float(first.in_degrees.astype(float) @ second.out_degrees.astype(float))
     return in_turn([first, second]) if joined > bound else None
 
 
-def stored(relation: Relation) -> int:
+def _stored(relation: Relation) -> int:
     """How many pairs a relation stores: none, if it is a rule."""
     if isinstance(relation, (Both, Through)):
         return 0
     span = relation.span
-    arrays = span is not None and not span.affine
-    return relation.count if arrays or type(relation).__name__ == "Pairs" else 0
+    return relation.count if isinstance(relation, Pairs) or (span is not None and not span.affine) else 0
 
 
 def in_turn(members: list[Relation]) -> Relation:

@@ -71,12 +71,22 @@ def full(source: Set, target: Set) -> Relation:
 
 
 def diagonal(index: Set) -> Relation:
-    """{(x, x) | x ∈ X}."""
+    """{(x, x) | x ∈ X}.
+
+    >>> from riesz import seg
+    >>> diagonal(seg(2)).matrix().toarray().tolist()
+    [[1, 0], [0, 1]]
+    """
     return Diagonal(as_set(index), index)
 
 
 def empty(source: Set, target: Set) -> Relation:
-    """The relation without pairs."""
+    """The relation without pairs.
+
+    >>> from riesz import seg
+    >>> empty(seg(2), seg(3)).count
+    0
+    """
     return Empty(source, target)
 
 
@@ -93,12 +103,22 @@ def function(source: Set, target: Set, image: Any) -> Relation:
 
 
 def gather(source: Set, target: Set, index: Any) -> Relation:
-    """{(f(y), y)}: the converse of a function; (red v)_y = v_{f(y)}."""
+    """{(f(y), y)}: the converse of a function; (red v)_y = v_{f(y)}.
+
+    >>> from riesz import seg
+    >>> gather(seg(3), seg(2), [2, 0]).plan()([5.0, 6.0, 7.0]).tolist()
+    [7.0, 5.0]
+    """
     return function(target, source, index).converse
 
 
 def triangular(index: Set) -> Relation:
-    """{(i, j) | i ≤ j} on a segment; red is the prefix sum."""
+    """{(i, j) | i ≤ j} on a segment; red is the prefix sum.
+
+    >>> from riesz import seg
+    >>> triangular(seg(3)).plan()([1.0, 2.0, 3.0]).tolist()
+    [1.0, 3.0, 6.0]
+    """
     return Triangular(index, index, True)
 
 
@@ -151,7 +171,12 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
 
 
 def point(index: Set, at: int) -> Relation:
-    """{(x, ())} for the element at one position: the projection π_x of a copower is its reduction."""
+    """{(x, ())} for the element at one position: the projection π_x of a copower is its reduction.
+
+    >>> from riesz import seg
+    >>> point(seg(3), 1).pairs()[0].tolist()
+    [1]
+    """
     return Point(as_set(index), unit, whole(at, "a position"))
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffers, threads
+from .groups import Groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .core import Relation
-    from .groups import Groups
     from .kinds import Function, Gather
 
     Array = NDArray[Any]
@@ -131,13 +131,13 @@ def add_rows(index: Array, size: int, rows: Array) -> Array:
     return y
 
 
-def group_sum(loops: Any, groups: Groups, v: Array) -> Array:
-    """The sum of v over each group."""
+def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) -> Array:
+    """The sum of v over each group; with `order`, pair e counts times[order[e]]."""
     a, _, b = v.shape
     y = buffers.empty((a, groups.targets, b), v.dtype)
     work, x, z = _views(loops, "summed", v, y)
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
-    threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, x, z, *part), parts)
+    threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, order, x, z, *part), parts)
     return y
 
 
@@ -145,17 +145,12 @@ def weighed_sum(groups: Groups, order: Array, weights: Array, v: Array) -> Array
     """Σ weights[order[e]]·v[index[e]] over each group: what a gather, a product and a segmented sum come to; no array has a row per pair."""
     a, n, b = v.shape
     loops = loops_for(v, a * groups.count * b) if weights.dtype == v.dtype else None
-    assert groups.index is not None
-    if loops is None:
-        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+    if loops is not None:
+        return group_sum(loops, Groups(groups.size, groups.offsets, groups.index, weights), v, order)
+    import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
-        matrix: Any = sparse.csr_array((weights[order], groups.index, groups.offsets), shape=(groups.targets, n))
-        return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
-    y = buffers.empty((a, groups.targets, b), v.dtype)
-    v = np.ascontiguousarray(v)
-    parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
-    threads.spread(lambda *part: loops.weighed(groups.offsets, groups.index, order, weights, v, y, *part), parts)
-    return y
+    matrix: Any = sparse.csr_array((weights[order], groups.index, groups.offsets), shape=(groups.targets, n))
+    return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
 
 
 def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:

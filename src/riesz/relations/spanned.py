@@ -266,7 +266,8 @@ TILE = 1 << 16
 
 def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
     """The sum of the reductions of affine spans into one box."""
-    whole = any([m.pieces and m.pieces[0].covers(box) for m in members[:1]])
+    first = members[0].pieces
+    whole = bool(first) and first[0].covers(box)
     total = (buffers.empty if whole else buffers.zeros)((v.shape[0], math.prod(box), v.shape[2]), v.dtype)
     add_slices(total, members, v, fresh=whole)
     return total
