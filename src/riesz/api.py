@@ -18,6 +18,7 @@ from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
+from .maps.sources import held
 from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
 from .syntax.functions import Function, as_function, numbers_of, owned
@@ -126,15 +127,17 @@ def linearize(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> 
     return _linearized(_point(f, args, kwargs, None, space, False, "a derivative"))
 
 
-def _linearized(at: TermPoint | Point) -> tuple[Any, Any]:
-    """The value and the derivative there."""
+def _linearized(at: TermPoint | Point, keep: bool = True) -> tuple[Any, Any]:
+    """The value and the derivative there; `keep`: with what its structure is derived from."""
     if at.home is not None:
         assert isinstance(at, Point)
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
         return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots, at.dtype)
+    if keep:
+        at.leaves = held(at.leaves)
     values, tape = at.affine()
     guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
-    return at.wrap(_owned(at, values, tape)), LinearMap(at.domain, at.codomain, tape, at.dtype)
+    return at.wrap(_owned(at, values, tape)), LinearMap(at.domain, at.codomain, tape, at.dtype, at.source if keep else None)
 
 
 def _owned(at: TermPoint | Point, values: list[Any], tape: Program) -> list[Any]:
@@ -242,7 +245,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux:
         raise VectorError(f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due")
     at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
     assert isinstance(at, Point)
-    y, L = _linearized(at)
+    y, L = _linearized(at, keep=False)
     if at.home is not None or any([isinstance(x, Traced) for x in flatten(tangents)[0]]):
         moved = L(tuple(tangents))
     else:
@@ -270,7 +273,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """
     every = None if isinstance(f, Arrow) else tuple(range(len(primals)))
     at = _point(f, primals, {}, every, None, has_aux, "a derivative")
-    y, L = _linearized(at)
+    y, L = _linearized(at, keep=False)
 
     def back(w: Any) -> Any:
         if isinstance(at, TermPoint) or at.home is not None or any([isinstance(x, Traced) for x in flatten(w)[0]]):
@@ -367,10 +370,13 @@ def _second(at: TermPoint | Point) -> Any:
             at.record.derived[key] = derive_program(gradient, at.moving).derivative
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
         return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.dtype)
-    leaves = at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves)
-    with np.errstate(all="ignore"):
-        _, tape = affine_program(gradient, leaves, at.moving)
-    return LinearMap(at.domain, at.domain, tape, at.dtype)
+    at.leaves = held(at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves))
+
+    def written() -> Program:
+        with np.errstate(all="ignore"):
+            return affine_program(gradient, at.leaves, at.moving)[1]
+
+    return LinearMap(at.domain, at.domain, written, at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ())
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:

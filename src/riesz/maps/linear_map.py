@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, cast
 
@@ -18,6 +19,11 @@ from ..programs.program import Program, outputs
 from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
+from .materialise import diagonal, full, places, sparse
+from .sources import Source, added, after, scaled
+from .sources import adjoint as weighted_source
+from .sources import turned as turned_source
+from .values import Values
 
 
 class LinearMap:
@@ -28,13 +34,33 @@ class LinearMap:
 
     __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
 
-    def __init__(self, domain: Space, codomain: Space, program: Program, dtype: Any = float) -> None:
+    def __init__(
+        self,
+        domain: Space,
+        codomain: Space,
+        program: Program | Callable[[], Program],
+        dtype: Any = float,
+        source: Callable[[], Source] | None = None,
+        facts: Iterable[str] = (),
+    ) -> None:
+        """`program`: the linear program with its numbers, or what makes it. `source`: the program it is an instance of, for structure. `facts`: what
+        is known beforehand, "symmetric" or "definite" (no negative eigenvalues)."""
         self.domain = domain
         self.codomain = codomain
-        self.program = linear_program(program)
+        if isinstance(program, Program):
+            self.program = linear_program(program)
+        else:
+            self._written = program
         self.dtype = np.dtype(dtype)  # of coordinates: float32 where the function was one of float32 arrays
+        self.facts = frozenset(facts)
+        self._source = source
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
+
+    @cached_property
+    def program(self) -> Program:
+        """The linear program, with numbers for coefficients."""
+        return linear_program(self._written())
 
     @classmethod
     def of(cls, term: Term) -> LinearMap:
@@ -85,9 +111,13 @@ class LinearMap:
     def T(self) -> LinearMap:
         """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
         if self._transpose is None:
-            plain = self.domain.plain and self.codomain.plain and self._adjoint is not None
-            turned = self._adjoint if plain else LinearMap(self.codomain, self.domain, transpose_linear(self.program), self.dtype)
-            assert turned is not None
+            plain = self.domain.plain and self.codomain.plain
+            turned = self._adjoint if plain else None
+            if turned is None and plain and "symmetric" in self.facts:
+                turned = self
+            if turned is None:
+                written, source = lambda: transpose_linear(self.program), lambda: turned_source(self.source)
+                turned = LinearMap(self.codomain, self.domain, written, self.dtype, source, self.facts)
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -96,11 +126,11 @@ class LinearMap:
         """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
         if self._adjoint is None:
             plain = self.domain.plain and self.codomain.plain
-            turned = (
-                self.T
-                if plain
-                else LinearMap(self.codomain, self.domain, weighted_adjoint(self.T.program, 0, self.domain, self.codomain), self.dtype)
-            )
+            turned = self.T
+            if not plain:
+                V, W = self.domain, self.codomain
+                written, source = lambda: weighted_adjoint(self.T.program, 0, V, W), lambda: weighted_source(self.T.source, V, W)
+                turned = LinearMap(W, V, written, self.dtype, source)
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -120,11 +150,18 @@ class LinearMap:
             return self(other)
         if other.codomain is not self.domain:
             raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
-        both = Program()
-        given = [both.input(leaf.shape) for leaf in other.domain.leaves]
-        middle = outputs(other.program, both, given)
-        both.outputs = outputs(self.program, both, middle)
-        return LinearMap(other.domain, self.codomain, both, np.result_type(self.dtype, other.dtype))
+        first = other
+
+        def written() -> Program:
+            both = Program()
+            given = [both.input(leaf.shape) for leaf in first.domain.leaves]
+            middle = outputs(first.program, both, given)
+            both.outputs = outputs(self.program, both, middle)
+            return both
+
+        facts = ("symmetric", "definite") if self is first.H and first.codomain.plain and first.domain.plain else ()
+        kind = np.result_type(self.dtype, first.dtype)
+        return LinearMap(first.domain, self.codomain, written, kind, lambda: after(self.source, first.source), facts)
 
     def __rmatmul__(self, other: Any) -> Any:
         if isinstance(other, Arrow):
@@ -141,11 +178,18 @@ class LinearMap:
             raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
         if other.domain is not self.domain or other.codomain is not self.codomain:
             raise SpaceError(f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}")
-        both = Program()
-        given = [both.input(leaf.shape) for leaf in self.domain.leaves]
-        rows = zip(outputs(self.program, both, given), outputs(other.program, both, given), strict=True)
-        both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
-        return LinearMap(self.domain, self.codomain, both, np.result_type(self.dtype, other.dtype))
+        second = other
+
+        def written() -> Program:
+            both = Program()
+            given = [both.input(leaf.shape) for leaf in self.domain.leaves]
+            rows = zip(outputs(self.program, both, given), outputs(second.program, both, given), strict=True)
+            both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
+            return both
+
+        facts = (self.facts & second.facts) - (set() if k > 0 else {"definite"})
+        kind = np.result_type(self.dtype, second.dtype)
+        return LinearMap(self.domain, self.codomain, written, kind, lambda: added(self.source, second.source, k), facts)
 
     def __add__(self, other: Any) -> LinearMap:
         return self._plus(other, 1.0)
@@ -161,15 +205,34 @@ class LinearMap:
             raise LinearityError("the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales")
         if not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool):
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
-        scaled = Program()
-        given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
-        scaled.outputs = [scaled.scale(float(cast(Any, k)), s) for s in outputs(self.program, scaled, given)]
-        return LinearMap(self.domain, self.codomain, scaled, self.dtype)
+        times = float(cast(Any, k))
+
+        def written() -> Program:
+            scaled = Program()
+            given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
+            scaled.outputs = [scaled.scale(times, s) for s in outputs(self.program, scaled, given)]
+            return scaled
+
+        facts = self.facts - (set() if times > 0 else {"definite"})
+        return LinearMap(self.domain, self.codomain, written, self.dtype, lambda: scaled(self.source, times), facts)
 
     __rmul__ = __mul__
 
     def __truediv__(self, k: Any) -> LinearMap:
         return self * (1.0 / k)
+
+    # -- structure ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def source(self) -> Source:
+        """The program that this map is an instance of, and the point."""
+        found = Source(self.program) if self._source is None else self._source()
+        return found if found.fixed else Source(self.program)
+
+    @cached_property
+    def values(self) -> Values:
+        """The normal form of this map, with its numbers."""
+        return Values(self.source.network, self.source.point, self.dtype)
 
     # -- coordinates ---------------------------------------------------------------------------------------
 
@@ -206,9 +269,47 @@ class LinearMap:
         array([[1., 0.],
                [0., 1.]])
         """
+        v = self.values
+        if v.net.simple and v.positions() <= 4 * self.shape[0] * self.shape[1]:
+            return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         if self.shape[0] < self.shape[1]:
             return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+
+    def to_sparse(self, format: str = "csr") -> Any:
+        """The matrix as a SciPy sparse array, with its exact pattern: every position that some coefficient reaches, at this point or another.
+
+        >>> import riesz as rz, numpy as np
+        >>> L = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> L.to_sparse().toarray()
+        array([[2., 1., 0.],
+               [0., 3., 2.]])
+        """
+        import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        v = self.values
+        if v.net.simple:
+            found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
+        else:
+            found = cast(Any, scipy_sparse).csr_array(self.to_dense())
+        return found if format == "csr" else found.asformat(format)
+
+    def diagonal(self) -> Any:
+        """The diagonal of the matrix of a map V ⊸ V, flat."""
+        if self.shape[0] != self.shape[1]:
+            raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
+        v = self.values
+        if v.net.simple and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
+            return diagonal(v, places(self.domain.leaves), self.shape[0])
+        return self.to_sparse().diagonal() if v.net.simple else np.diagonal(self.to_dense()).copy()
+
+    def trace(self) -> float:
+        """The sum of the diagonal."""
+        return self.diagonal().sum()
+
+    def gram(self) -> LinearMap:
+        """L*L, with its structure."""
+        return self.H @ self
 
     def as_operator(self) -> Any:
         """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
@@ -240,11 +341,12 @@ class LinearMap:
         return f"$${self.latex()}$$"
 
     def __getstate__(self) -> Any:
-        return {"domain": self.domain, "codomain": self.codomain, "program": self.program, "dtype": self.dtype}
+        known = {"domain": self.domain, "codomain": self.codomain, "program": self.program, "dtype": self.dtype, "facts": self.facts}
+        return known if self._source is None else known | {"source": self.source}
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self._adjoint = self._transpose = None
+        self._adjoint = self._transpose = self._source = None
 
 
 def _real(x: Any) -> Any:

@@ -16,6 +16,7 @@ from ..calculus.products import metric
 from ..errors import SpaceError, VectorError
 from ..layout import INVERSE, describe, hint
 from ..maps.linear_map import as_element
+from ..maps.sources import Source
 from ..programs.program import Program, outputs
 from ..spaces import R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
@@ -56,6 +57,14 @@ class TermPoint:
     def gradient(self) -> Program:
         """∇f as a program."""
         return gradient_program(lower(self.term), self.domain, self.codomain, self.name)
+
+    def source(self) -> Source:
+        """f' as a program of the point and a vector."""
+        return self.derived_from(lower(self.term))
+
+    def derived_from(self, program: Program) -> Source:
+        """The derivative of a program at this point."""
+        return Source(derive_program(program).derivative, tuple(self.leaves))
 
 
 def gradient_program(program: Program, domain: Space, codomain: Space, name: str, moving: Sequence[bool] | None = None) -> Program:
@@ -141,6 +150,18 @@ class Point:
         if key not in self.record.derived:
             self.record.derived[key] = derive_program(self._plain, self.moving)
         return self.record.derived[key]
+
+    def source(self) -> Source:
+        """f' as a program of the point and a vector."""
+        return Source(self.derivative().derivative, tuple(numbers_of(self.leaves)))
+
+    def derived_from(self, program: Program) -> Source:
+        """The derivative of a program of the same arguments, at this point."""
+        key = ("d of", id(program), tuple(self.moving))
+        known = self.record.derived
+        if key not in known:
+            known[key] = (derive_program(program, self.moving).derivative, program)
+        return Source(known[key][0], tuple(self.leaves))
 
     def write(self, program: Program, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:
         """A program of all array leaves (and more) written into the trace this point belongs to."""

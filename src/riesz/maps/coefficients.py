@@ -1,0 +1,236 @@
+"""The coefficients of a linear map as slots of one program: products, sums, slices and gathers of factors, computed when numbers are wanted.
+
+Equal computations are one slot, so factors are equal when their slots are. For each slot it is known along which axes it can vary at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..opaque import Discrete, Select
+from ..ops import Combination, Contraction, Elementwise, Reduction, Reshape, contraction
+from ..programs.program import INPUT, Constant, Program
+from ..relations import Gather, Point, Range, named
+from ..relations.core import freeze
+from ..relations.spans import Affine, Span
+from ..sets import Seg, box_set, unit
+from ..vectors import Formal
+from .indexing import IndexMap, Labels, Sizes, Table, Tables, along, distinct, flat_positions, labels_of, whole
+
+SEEN = 1 << 16
+"""Up to so many numbers of a constant are compared to find out along which axes it varies."""
+
+
+class Factor(NamedTuple):
+    """A slot with one label per axis; `strong`: its zeros annihilate whatever they meet (Note [Strong] in ops.py)."""
+
+    slot: int
+    labels: Labels
+    strong: bool = False
+
+
+class Coefficients:
+    """A program of coefficients, with the labels and the tables of the entries that use them."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.tables = Tables()
+        self.sizes: Sizes = {}  # of all labels ever made
+        self._vary: list[tuple[bool, ...]] = []
+        self._given: list[bool] = []
+        self._firsts: dict[Any, tuple[Any, Any]] = {}
+        self._folded: dict[Any, int] = {}
+
+    def fresh(self, n: int) -> int:
+        """A new label."""
+        label = len(self.sizes)
+        self.sizes[label] = n
+        return label
+
+    def shape(self, slot: int) -> tuple[int, ...]:
+        """The shape of a slot."""
+        return self.program.shapes[slot]
+
+    def size(self, slot: int) -> int:
+        """How many numbers a slot has."""
+        return math.prod(self.program.shapes[slot])
+
+    # -- what is known of a slot -------------------------------------------------------------------------
+
+    def varies(self, slot: int) -> tuple[bool, ...]:
+        """Along which axes the numbers of a slot can differ."""
+        self._look()
+        return self._vary[slot]
+
+    def given(self, slot: int) -> bool:
+        """Whether a slot is an argument or a constant, or a part of one: numbers that are there anyway."""
+        self._look()
+        return self._given[slot]
+
+    def number(self, slot: int) -> float | None:
+        """The value of a slot that is one known number."""
+        op = self.program.ops[slot]
+        return float(op.value) if type(op) is Constant and type(op.value) is not Formal and not self.shape(slot) else None
+
+    def _look(self) -> None:
+        ops, args = self.program.ops, self.program.args
+        for slot in range(len(self._vary), len(ops)):
+            op, mine = ops[slot], args[slot]
+            self._vary.append(_varying(op, self.program.shapes[slot], [(self.program.shapes[a], self._vary[a]) for a in mine]))
+            part = type(op) is Reduction and len(op.relations) == 1 and self.program.shapes[slot] != () and self.size(slot) <= self.size(mine[0])
+            part = part or (type(op) is Contraction and len(mine) == 1 and not op.extra and len(op.out) == len(op.labels[0]))
+            self._given.append(op is INPUT or type(op) is Constant or ((part or type(op) is Reshape) and self._given[mine[0]]))
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def step(self, op: Any, args: Sequence[int]) -> int:
+        """A step; of constants, the constant it gives, where that is no larger than they are."""
+        known = [self.program.ops[a] for a in args]
+        if all([type(k) is Constant and type(k.value) is not Formal for k in known]):
+            result = math.prod(op.shape_of(tuple([self.program.shapes[a] for a in args])))
+            if result <= max([1, *[self.size(a) for a in args]]):
+                key = (op, tuple(args))
+                if key not in self._folded:
+                    with np.errstate(all="ignore"):
+                        self._folded[key] = self.program.const(op.run(*[k.value for k in known]))
+                return self._folded[key]
+        return self.program.step(op, args)
+
+    def factor(self, slot: int, labels: Sequence[int], strong: bool = False) -> Factor:
+        """A factor without the labels along which it is constant, and without axes of size 1."""
+        vary, shape = self.varies(slot), self.shape(slot)
+        kept = [i for i, v in enumerate(vary) if v]
+        if len(kept) < len(shape):
+            source = self._unspread(slot, kept)
+            slot = source if source is not None else self._first(slot, [i for i, v in enumerate(vary) if not v])
+        return Factor(slot, tuple([labels[i] for i in kept]), strong)
+
+    def _unspread(self, slot: int, kept: list[int]) -> int | None:
+        """What was broadcast, if all that the slot does is broadcast it."""
+        op = self.program.ops[slot]
+        if type(op) is Contraction and len(op.labels) == 1 and op.labels[0] == tuple([op.out[i] for i in kept]):
+            return self.program.args[slot][0]
+        return None
+
+    def _first(self, slot: int, axes: list[int]) -> int:
+        """A slot at position 0 of some axes."""
+        op = self.program.ops[slot]
+        if type(op) is Constant and type(op.value) is not Formal:
+            key = ("first", id(op.value), tuple(axes))
+            if key not in self._firsts:
+                found = np.asarray(op.value)[tuple([0 if i in axes else slice(None) for i in range(len(self.shape(slot)))])]
+                self._firsts[key] = (found if found.ndim else float(found), op.value)
+            return self.program.const(self._firsts[key][0])
+        for axis in reversed(axes):
+            n = self.shape(slot)[axis]
+            slot = self.step(Reduction((Point(Seg(n), unit, 0),), axis), (slot,))
+        return slot
+
+    def as_float(self, slot: int) -> int:
+        """A constant of integers or truth values as floats."""
+        value = self.program.ops[slot].value
+        key = ("float", id(value))
+        if key not in self._firsts:
+            self._firsts[key] = (np.asarray(value, float) if np.ndim(value) else float(value), value)
+        return self.program.const(self._firsts[key][0])
+
+    def product(self, factors: Sequence[Factor], out: Labels) -> Factor:
+        """The product of factors, summed over the labels that are not in `out`."""
+        if len(factors) == 1 and factors[0].labels == out:
+            return factors[0]
+        strong = tuple([i for i, f in enumerate(factors) if f.strong]) if len(factors) > 1 else ()
+        have = {k for f in factors for k in f.labels}
+        extra = {k: self.sizes[k] for k in out if k not in have}
+        slot = self.step(contraction(tuple([f.labels for f in factors]), out, extra, strong), [f.slot for f in factors])
+        return Factor(slot, out, any([f.strong for f in factors]))
+
+    def total(self, parts: Sequence[tuple[float, Factor]], out: Labels) -> Factor:
+        """Σ kᵢ·fᵢ, each spread to the labels `out`."""
+        slots = [self.product([f], out).slot for _, f in parts]
+        return Factor(self.step(Combination(tuple([k for k, _ in parts])), slots), out)
+
+    def moved(self, f: Factor, change: dict[int, IndexMap]) -> Factor:
+        """A factor with labels replaced by maps of other labels: renamed, sliced, gathered, or its diagonal taken."""
+        if not any([k in change for k in f.labels]):
+            return f
+        maps: list[IndexMap] = [change.get(k) or along(k) for k in f.labels]
+        shape = self.shape(f.slot)
+        labels = distinct(maps)
+        if all([whole(m, n, self.sizes) for m, n in zip(maps, shape, strict=True)]):
+            names = tuple([labels_of(m)[0] for m in maps])
+            return Factor(f.slot, names, f.strong) if len(labels) == len(names) else self.product([f._replace(labels=names)], labels)
+        if sum([len(labels_of(m)) for m in maps]) == len(labels):
+            slot = f.slot
+            for axis in range(len(maps) - 1, -1, -1):
+                if not whole(maps[axis], shape[axis], self.sizes):
+                    slot = self._gathered(slot, axis, [maps[axis]], labels_of(maps[axis]))
+            return Factor(slot, labels, f.strong)
+        return Factor(self._gathered(f.slot, 0, maps, labels), labels, f.strong)
+
+    def _gathered(self, slot: int, axis: int, maps: list[IndexMap], labels: Labels) -> int:
+        """The numbers of some axes, from `axis` on, at the positions that the maps give."""
+        box = self.shape(slot)[axis : axis + len(maps)]
+        sizes = tuple([self.sizes[k] for k in labels])
+        source, target = box_set(box), box_set(sizes)
+        names = {k: i for i, k in enumerate(labels)}
+        if all([type(m) is Affine for m in maps]):
+            left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in cast(Affine, m).terms]))) for m in cast("list[Affine]", maps)])
+            relation = named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
+        else:
+            index = self._index(maps, box, labels, sizes)
+            relation = Gather(source, target, index)
+        return self.step(Reduction((relation,), axis), (slot,))
+
+    def _index(self, maps: list[IndexMap], box: Sequence[int], labels: Labels, sizes: tuple[int, ...]) -> Any:
+        m = maps[0]
+        if len(maps) == 1 and type(m) is Table and m.labels == labels and m.array.ndim == 1:
+            return freeze(np.asarray(m.array, np.intp))
+
+        def make() -> Any:
+            return freeze(np.ascontiguousarray(np.broadcast_to(flat_positions(maps, box, labels, self.sizes), sizes)).reshape(-1))
+
+        return self.tables.remembered(("flat", tuple(box), sizes), maps, labels, make)
+
+    def placed(self, f: Factor, axis: int, start: int, n: int) -> Factor:
+        """A factor in a longer axis of zeros, from `start` on; its label there is renamed by the caller."""
+        size = self.shape(f.slot)[axis]
+        relation = Range(Seg(size), Seg(n), start, 1, True)
+        return Factor(self.step(Reduction((relation,), axis), (f.slot,)), f.labels, f.strong)
+
+
+def _varying(op: Any, shape: Any, args: list[tuple[Any, tuple[bool, ...]]]) -> tuple[bool, ...]:
+    """Along which axes the result of a step can vary."""
+    if type(op) is Constant:
+        return _varying_constant(op.value)
+    if type(op) is float:
+        return args[0][1]
+    longer = tuple([n != 1 for n in shape]) if all([type(n) is int for n in shape]) else ()
+    match op:
+        case Elementwise() | Combination() | Select() | Discrete(shaped=None):
+            found = [False] * len(shape)
+            for s, vary in args:
+                for i, v in enumerate(vary):
+                    found[len(shape) - len(s) + i] |= v
+            return tuple(found)
+        case Contraction() if len(set(op.out)) == len(op.out):
+            moving = {k for ls, (_, vary) in zip(op.labels, args, strict=True) for k, v in zip(ls, vary, strict=True) if v}
+            return tuple([k in moving and n for k, n in zip(op.out, longer, strict=True)])
+        case _:
+            return longer
+
+
+def _varying_constant(value: Any) -> tuple[bool, ...]:
+    if type(value) is Formal:
+        return tuple([n != 1 for n in value.shape])
+    array = np.asarray(value)
+    found: list[bool] = []
+    for axis, (n, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
+        same = n == 1 or stride == 0
+        if not same and n and 0 < array.size <= SEEN:
+            same = bool((array == array.take([0], axis)).all())
+        found.append(not same)
+    return tuple(found)

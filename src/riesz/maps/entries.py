@@ -1,0 +1,334 @@
+"""Entries: the summands of a linear map in normal form, and their composition.
+
+An entry says L[out(l), in(l)] += scale · Π factors(l) for every value of its labels l. A label on both sides is a diagonal direction, a label of
+factors only is summed over, index maps say where along each axis a number belongs. Adjoint: exchange the sides. Composition: concatenate factors
+and solve in₂(l) = out₁(m), axis by axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..relations.spans import Affine, meet, window
+from .coefficients import Coefficients, Factor
+from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, radix, refined, size_of, values, whole
+
+SPLIT = 32
+"""A window meets a slice one offset at a time, if it has no more offsets than this."""
+
+
+class Apart(Exception):
+    """Two entries whose composition would be larger than both: they stay two."""
+
+
+class Entry:
+    """L[out(l), inn(l)] += scale · Π factors(l)."""
+
+    __slots__ = ("factors", "inn", "out", "scale")
+
+    def __init__(self, out: tuple[IndexMap, ...], inn: tuple[IndexMap, ...], factors: tuple[Factor, ...] = (), scale: float = 1.0) -> None:
+        self.out = out
+        self.inn = inn
+        self.factors = factors
+        self.scale = scale
+
+    @property
+    def turned(self) -> Entry:
+        """The transpose."""
+        return Entry(self.inn, self.out, self.factors, self.scale)
+
+    @property
+    def outer(self) -> Labels:
+        """The labels of the two sides."""
+        return distinct((*self.out, *self.inn))
+
+    @property
+    def labels(self) -> Labels:
+        """All labels."""
+        return tuple(dict.fromkeys([*self.outer, *[k for f in self.factors for k in f.labels]]))
+
+    def scaled(self, k: float) -> Entry:
+        """k times the entry."""
+        return Entry(self.out, self.inn, self.factors, k * self.scale)
+
+    def changed(self, c: Coefficients, change: dict[int, IndexMap]) -> Entry:
+        """Labels replaced by maps of other labels."""
+        side = c.tables.substituted
+        out = tuple([side(m, change, c.sizes) for m in self.out])
+        inn = tuple([side(m, change, c.sizes) for m in self.inn])
+        return Entry(out, inn, tuple([c.moved(f, change) for f in self.factors]), self.scale)
+
+    def fresh(self, c: Coefficients) -> Entry:
+        """The same entry with labels of its own."""
+        names = {k: c.fresh(c.sizes[k]) for k in self.labels}
+        factors = tuple([Factor(f.slot, tuple([names[k] for k in f.labels]), f.strong) for f in self.factors])
+        return Entry(tuple([renamed(m, names) for m in self.out]), tuple([renamed(m, names) for m in self.inn]), factors, self.scale)
+
+
+def renamed(m: IndexMap, names: dict[int, int]) -> IndexMap:
+    """The same map with other labels."""
+    if type(m) is Affine:
+        return Affine(m.offset, tuple([(names.get(k, k), s) for k, s in m.terms]))
+    assert type(m) is Table
+    return Table(m.array, tuple([names.get(k, k) for k in m.labels]))
+
+
+def identity(c: Coefficients, shape: Sequence[int]) -> Entry:
+    """The identity on arrays of a shape."""
+    maps = tuple([Affine(0) if n == 1 else along(c.fresh(n)) for n in shape])
+    return Entry(maps, maps)
+
+
+def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -> list[Entry]:
+    """second ∘ first as entries: none where they never meet, several where a window meets a slice; raises Apart where they had better stay two."""
+    first = first.fresh(c)
+    whole_entry = Entry(second.out, first.inn, (*second.factors, *first.factors), second.scale * first.scale)
+    every = frozenset((*second.labels, *first.labels))
+    for mine, yours in ((second.inn, first.out), (first.out, second.inn)):  # each label of one side runs through its axis: it becomes the other map
+        change: dict[int, IndexMap] = {}
+        for m, other, n in zip(mine, yours, box, strict=True):
+            if n == 1:
+                continue
+            if not whole(m, n, c.sizes) or labels_of(m)[0] in change:
+                break
+            change[labels_of(m)[0]] = other
+        else:
+            return tidied(c, [_changed(c, (whole_entry, every, []), change)[:2]])
+    equations = [(a, b, n) for a, b, n in zip(second.inn, first.out, box, strict=True) if n != 1]
+    done: list[tuple[Entry, frozenset[int]]] = []
+    todo: list[State] = [(whole_entry, every, equations)]
+    while todo:
+        state = todo.pop()
+        if state[2]:
+            todo.extend(_solve(c, state))
+        else:
+            done.append(state[:2])
+    return tidied(c, done)
+
+
+def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
+    """The part of an entry on the diagonal, as entries whose two sides agree."""
+    equations = [(a, b, n) for a, b, n in zip(e.out, e.inn, box, strict=True) if n != 1]
+    done: list[tuple[Entry, frozenset[int]]] = []
+    todo: list[State] = [(Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), equations)]
+    while todo:
+        state = todo.pop()
+        if state[2]:
+            todo.extend(_solve(c, state))
+        else:
+            done.append(state[:2])
+    return tidied(c, done)
+
+
+Equation = tuple[IndexMap, IndexMap, int]
+State = tuple[Entry, frozenset[int], list[Equation]]  # what is left to do; the labels there are: those in no map and no factor multiply
+
+
+def _solve(c: Coefficients, state: State) -> list[State]:
+    """One equation solved: the states that are left; none where no label fits."""
+    entry, every, equations = state
+    at = next((i for i, (a, b, n) in enumerate(equations) if whole(a, n, c.sizes) or whole(b, n, c.sizes)), 0)
+    a, b, n = equations[at]
+    rest = [*equations[:at], *equations[at + 1 :]]
+    left = (entry, every, rest)
+    if type(a) is type(b) and labels_of(a) == labels_of(b) and (a == b if type(a) is Affine else a[0] is b[0]):
+        return [left]
+    for u, v in ((a, b), (b, a)):
+        if whole(u, n, c.sizes) and labels_of(u)[0] not in labels_of(v):
+            return [_changed(c, left, {labels_of(u)[0]: v})]
+    if type(a) is Affine and type(b) is Affine:
+        found = _affine(c, a, b, n, left)
+        if found is not None:
+            return found
+    change = _listed(c, a, b, n)
+    return [] if change is None else [_changed(c, left, change)]
+
+
+def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> State:
+    entry, every, equations = state
+    side = c.tables.substituted
+    rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
+    return entry.changed(c, change), (every - change.keys()) | frozenset(distinct(change.values())), rest
+
+
+def _affine(c: Coefficients, a: Affine, b: Affine, n: int, state: State) -> list[State] | None:
+    """An equation of two affine maps; None where labels must be listed."""
+    terms = dict(a.terms)
+    for k, s in b.terms:
+        terms[k] = terms.get(k, 0) - s
+    open_ = [(k, s) for k, s in terms.items() if s]
+    if not open_:
+        return [state] if a.offset == b.offset else []
+    if len(open_) == 1:
+        ((label, stride),) = open_
+        at, left = divmod(b.offset - a.offset, stride)
+        return [] if left or not 0 <= at < c.sizes[label] else [_changed(c, state, {label: Affine(at)})]
+    if len(a.terms) == len(b.terms) == 1 and a.terms[0][0] != b.terms[0][0]:
+        change = _line(c, a, b)
+        return [] if change is None else [_changed(c, state, change)]
+    ra, rb = radix(a, n, c.sizes), radix(b, n, c.sizes)
+    if ra is not None and rb is not None and not set(labels_of(a)) & set(labels_of(b)):
+        change = refined(ra, rb, c.sizes, c.fresh)
+        if change is not None:
+            return [_changed(c, state, change)]
+    several = [m for m in (a, b) if len(m.terms) > 1]
+    short = min([k for m in several for k, _ in m.terms], key=lambda k: c.sizes[k])
+    if c.sizes[short] <= SPLIT:  # a window: one state for each of its offsets
+        again = (state[0], state[1], [(a, b, n), *state[2]])
+        return [_changed(c, again, {short: Affine(at)}) for at in range(c.sizes[short])]
+    return None
+
+
+def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
+    """offset + s·l = offset' + t·m: all solutions are l = l₀ + (t/g)·k, m = m₀ + (s/g)·k."""
+    ((p, s),), ((q, t),) = a.terms, b.terms
+    g = math.gcd(s, t)
+    difference = b.offset - a.offset
+    if difference % g:
+        return None
+    s, t, difference = s // g, t // g, difference // g
+    first = (difference * pow(s, -1, abs(t))) % abs(t) if abs(t) > 1 else 0
+    second = (s * first - difference) // t
+    low, high = meet(window(first, t, c.sizes[p]), window(second, s, c.sizes[q]))
+    if low > high:
+        return None
+    if low == high:
+        return {p: Affine(first + t * low), q: Affine(second + s * low)}
+    k = c.fresh(high - low + 1)
+    return {p: Affine(first + t * low, ((k, t),)), q: Affine(second + s * low, ((k, s),))}
+
+
+def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, IndexMap] | None:
+    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many."""
+    la, lb = labels_of(a), labels_of(b)
+    if set(la) & set(lb):
+        every = tuple(dict.fromkeys((*la, *lb)))
+        box = [c.sizes[k] for k in every]
+        if math.prod(box) > 1 << 24:
+            raise Apart
+        hits = np.nonzero(np.broadcast_to(values(a, every, c.sizes) == values(b, every, c.sizes), box))
+        return _names(c, every, hits)
+    va = np.broadcast_to(values(a, la, c.sizes), [c.sizes[k] for k in la]).reshape(-1)
+    vb = np.broadcast_to(values(b, lb, c.sizes), [c.sizes[k] for k in lb]).reshape(-1)
+    degrees = np.bincount(vb, minlength=n)
+    per = degrees[va]
+    count = int(per.sum())
+    if count > 4 * (len(va) + len(vb)) + 1024:
+        raise Apart
+    order = np.argsort(vb, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(degrees)])
+    left = np.repeat(np.arange(len(va)), per)
+    within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
+    right = order[starts[va[left]] + within]
+    hits = (*np.unravel_index(left, [c.sizes[k] for k in la] or [1]), *np.unravel_index(right, [c.sizes[k] for k in lb] or [1]))
+    names = (*(la or (-1,)), *(lb or (-1,)))
+    kept = [i for i, k in enumerate(names) if k >= 0]
+    return _names(c, tuple([names[i] for i in kept]), tuple([hits[i] for i in kept]), count)
+
+
+def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None) -> dict[int, IndexMap] | None:
+    m = len(hits[0]) if count is None else count
+    if not m:
+        return None
+    if m == 1:
+        return {k: Affine(int(h[0])) for k, h in zip(labels, hits, strict=True)}
+    t = c.fresh(m)
+    return {k: c.tables.table(np.asarray(h, np.intp), (t,)) for k, h in zip(labels, hits, strict=True)}
+
+
+# -- one entry made tidy -------------------------------------------------------------------------------------
+
+
+def tidied(c: Coefficients, entries: Sequence[tuple[Entry, frozenset[int]]]) -> list[Entry]:
+    """Entries with sums carried out that concern one factor only, products carried out that make things smaller, numbers in the scale.
+
+    Each comes with its labels: one that is in no map and no factor multiplies.
+    """
+    return [e for e in [_tidy(c, e, every) for e, every in entries] if e is not None]
+
+
+def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
+    scale = e.scale
+    for k in every.difference(e.labels):
+        scale *= c.sizes[k]
+    factors: list[Factor] = []
+    for f in e.factors:
+        k = c.number(f.slot) if not f.labels else None
+        if k is None:
+            factors.append(f)
+        else:
+            scale *= k
+    if scale == 0.0 or any([not c.sizes[k] for k in every]):
+        return None
+    return Entry(e.out, e.inn, tuple(_multiplied(c, factors, set(e.outer))), scale)
+
+
+def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:
+    """Sums over labels of one factor; then products, the smallest first, as long as what comes out is not larger than what went in."""
+    while True:
+        count: dict[int, int] = {}
+        for f in factors:
+            for k in set(f.labels):
+                count[k] = count.get(k, 0) + 1
+        for i, f in enumerate(factors):
+            kept = tuple([k for k in dict.fromkeys(f.labels) if k in outer or count[k] > 1])
+            if kept != f.labels:
+                made = c.product([f], kept)
+                factors[i] = c.factor(made.slot, kept, f.strong)
+        best: tuple[int, int, int, Labels] | None = None
+        for i, f in enumerate(factors):
+            for j in range(i + 1, len(factors)):
+                g = factors[j]
+                union = tuple(dict.fromkeys((*f.labels, *g.labels)))
+                others = outer.union(*[h.labels for n, h in enumerate(factors) if n not in (i, j)])
+                kept = tuple([k for k in union if k in others])
+                result = size_of(kept, c.sizes)
+                if _worth(c, f, g, result, size_of(union, c.sizes)) and (best is None or result < best[0]):
+                    best = (result, i, j, kept)
+        if best is None:
+            return factors
+        _, i, j, kept = best
+        made = c.product([factors[i], factors[j]], kept)
+        factors = [*[h for n, h in enumerate(factors) if n not in (i, j)], c.factor(made.slot, kept, made.strong)]
+
+
+def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> bool:
+    """Whether two factors are better multiplied: what comes out is hardly more than what was computed anyway, or less than either."""
+    small, large = sorted([c.size(f.slot), c.size(g.slot)])
+    computed = max([c.size(h.slot) for h in (f, g) if not c.given(h.slot)], default=0)
+    if work > 1024 * large:
+        return False
+    return (result <= 4 * computed and work <= 64 * large) or (result <= small and work <= 64 * large) or 8 * result <= small
+
+
+def size(c: Coefficients, e: Entry) -> int:
+    """How many numbers the factors of an entry have, those that are there anyway not counted."""
+    return sum([c.size(f.slot) for f in e.factors if not c.given(f.slot)])
+
+
+def work(c: Coefficients, e: Entry) -> int:
+    """About how many operations it takes to apply an entry: factors one after the other, beginning at the input."""
+    sizes = c.sizes
+    current = set(distinct(e.inn))
+    out = set(distinct(e.out))
+    total = size_of(current, sizes)
+    left = list(e.factors)
+    while left:
+        needed = out.union(*[f.labels for f in left])
+        gone = current - needed
+        current = current - gone
+        left.sort(key=lambda f: (not current & set(f.labels), size_of(current | set(f.labels), sizes)))
+        f = left.pop(0)
+        total += size_of(current | set(f.labels), sizes)
+        current |= set(f.labels)
+        current &= out.union(*[g.labels for g in left])
+    return total + size_of(out, sizes)
+
+
+def sparse_size(c: Coefficients, e: Entry) -> int:
+    """How many positions of the matrix an entry reaches, positions met twice counted twice."""
+    return size_of(e.outer, c.sizes)

@@ -1,0 +1,195 @@
+"""Index maps with any number of labels: where an entry of a linear map lies along one axis, as a function of its labels.
+
+A map is affine, offset + Σ stride·label, or a table, an index array with one axis per label. A label of size 1 is never used: it is a constant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..relations.spans import Affine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.intp]
+
+Labels = tuple[int, ...]
+Sizes = dict[int, int]
+
+
+class Table(NamedTuple):
+    """array[labels]. Arrays are kept by identity: the same array on two sides is the same relation."""
+
+    array: Any
+    labels: Labels
+
+
+IndexMap = Affine | Table
+START = Affine(0)
+
+
+def along(label: int) -> Affine:
+    """The label itself."""
+    return Affine(0, ((label, 1),))
+
+
+def axis_map(label: int, n: int) -> Affine:
+    """The label itself, or the one position of an axis of size 1."""
+    return START if n == 1 else Affine(0, ((label, 1),))
+
+
+def labels_of(m: IndexMap) -> Labels:
+    """The labels a map depends on."""
+    return m.labels if type(m) is Table else tuple([k for k, _ in m.terms])  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def whole(m: IndexMap, n: int, sizes: Sizes) -> bool:
+    """Whether a map is one label that runs through an axis of size n."""
+    return type(m) is Affine and not m.offset and len(m.terms) == 1 and m.terms[0][1] == 1 and sizes[m.terms[0][0]] == n
+
+
+def distinct(maps: Iterable[IndexMap]) -> Labels:
+    """The labels of some maps, in order of appearance."""
+    return tuple(dict.fromkeys([k for m in maps for k in labels_of(m)]))
+
+
+def values(m: IndexMap, labels: Sequence[int], sizes: Sizes) -> Any:
+    """A map at all positions of the given labels, shaped to broadcast."""
+    rank = len(labels)
+    if type(m) is Table:
+        order = sorted(range(len(m.labels)), key=lambda i: labels.index(m.labels[i]))
+        return np.asarray(m.array).transpose(order).reshape([sizes[k] if k in m.labels else 1 for k in labels])
+    assert type(m) is Affine
+    total = np.full((1,) * rank, m.offset, np.intp)
+    for label, stride in m.terms:
+        total = total + (stride * np.arange(sizes[label])).reshape([-1 if k == label else 1 for k in labels])
+    return total
+
+
+def flat_positions(maps: Sequence[IndexMap], box: Sequence[int], labels: Sequence[int], sizes: Sizes) -> Any:
+    """The row-major positions in a box, at all positions of the labels, shaped to broadcast."""
+    total: Any = np.zeros((1,) * len(labels), np.intp)
+    for m, n in zip(maps, box, strict=True):
+        total = total * n + values(m, labels, sizes)
+    return total
+
+
+def table(array: Any, labels: Labels) -> IndexMap:
+    """A table, or the affine map it is."""
+    array = np.asarray(array)
+    if array.ndim == 1 and array.size:
+        start = int(array[0])
+        step = int(array[1]) - start if array.size > 1 else 0
+        if int(array[-1]) == start + step * (array.size - 1) and np.array_equal(array, start + step * np.arange(array.size)):
+            return Affine(start, ((labels[0], step),) if step else ())
+    return Table(array, labels)
+
+
+class Tables:
+    """Tables made of tables, remembered: the same composition gives the same array."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tuple[Any, Any]] = {}
+        self._arrays: dict[Any, Any] = {}
+
+    def table(self, array: Any, labels: Labels) -> IndexMap:
+        """A table, or the affine map it is; equal arrays are one array."""
+        m = table(array, labels)
+        if type(m) is not Table:
+            return m
+        key = (m.array.shape, hash(m.array.tobytes()))
+        known = self._arrays.setdefault(key, m.array)
+        return Table(known, labels) if known is m.array or np.array_equal(known, m.array) else m
+
+    def remembered(self, key: Any, maps: Sequence[IndexMap], labels: Labels, make: Any) -> Any:
+        """What is made of some maps, once; the maps are kept, for their identities are the key."""
+        known = (*key, tuple([self._key(m, labels) for m in maps]))
+        if known not in self._known:
+            self._known[known] = (make(), maps)
+        return self._known[known][0]
+
+    def substituted(self, m: IndexMap, change: dict[int, IndexMap], sizes: Sizes) -> IndexMap:
+        """A map with labels replaced by maps of other labels; `sizes` are those of all labels."""
+        mine = labels_of(m)
+        if not any([k in change for k in mine]):
+            return m
+        if type(m) is Affine:
+            parts = [(change.get(k) or along(k), s) for k, s in m.terms]
+            if all([type(p) is Affine for p, _ in parts]):
+                return _combined(m.offset, parts)
+            if len(m.terms) == 1 and not m.offset and m.terms[0][1] == 1:
+                return parts[0][0]
+            labels = distinct([p for p, _ in parts])
+            key: Any = ("a", m.offset, tuple([(self._key(p, labels), s) for p, s in parts]), tuple([sizes[k] for k in labels]))
+            return self._made(key, labels, lambda: sum([s * values(p, labels, sizes) for p, s in parts], np.intp(m.offset)), sizes, m)
+        assert type(m) is Table
+        maps = [change.get(k) or along(k) for k in m.labels]
+        labels = distinct(maps)
+        if len(labels) == len(maps) and all([whole(p, n, sizes) for p, n in zip(maps, m.array.shape, strict=True)]):
+            return Table(m.array, tuple([labels_of(p)[0] for p in maps]))
+        key = ("t", id(m.array), tuple([self._key(p, labels) for p in maps]), tuple([sizes[k] for k in labels]))
+        return self._made(key, labels, lambda: m.array[tuple([values(p, labels, sizes) for p in maps])], sizes, m)
+
+    def _key(self, m: IndexMap, labels: Labels) -> Any:
+        if type(m) is Table:
+            return ("t", id(m.array), tuple([labels.index(k) for k in m.labels]))
+        assert type(m) is Affine
+        return ("a", m.offset, tuple([(labels.index(k), s) for k, s in m.terms]))
+
+    def _made(self, key: Any, labels: Labels, make: Any, sizes: Sizes, parent: Any) -> IndexMap:
+        if not labels:
+            return Affine(int(np.asarray(make()).reshape(())))
+        found = self._known.get(key)
+        if found is None:
+            array = np.broadcast_to(make(), [sizes[k] for k in labels])
+            found = self._known[key] = (self.table(array, tuple(range(len(labels)))), parent)  # the parent keeps the identities in the key alive
+        m = found[0]
+        return Affine(m.offset, tuple(sorted([(labels[k], s) for k, s in m.terms]))) if type(m) is Affine else Table(m.array, labels)
+
+
+def _combined(offset: int, parts: Sequence[tuple[Any, int]]) -> Affine:
+    terms: dict[int, int] = {}
+    for p, s in parts:
+        offset += s * p.offset
+        for k, t in p.terms:
+            terms[k] = terms.get(k, 0) + s * t
+    return Affine(offset, tuple(sorted([(k, s) for k, s in terms.items() if s])))
+
+
+def radix(m: IndexMap, n: int, sizes: Sizes) -> list[tuple[int, int]] | None:
+    """The terms of a map that counts through an axis of size n in mixed radix, the fastest first; None where it does not."""
+    if type(m) is not Affine or m.offset:
+        return None
+    below = 1
+    terms = sorted(m.terms, key=lambda t: t[1])
+    for k, s in terms:
+        if s != below:
+            return None
+        below *= sizes[k]
+    return terms if below == n else None
+
+
+def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fresh: Any) -> dict[int, IndexMap] | None:
+    """Labels of two mixed-radix maps of one axis written in common finer labels, so that the maps agree; None where the cuts do not divide."""
+    cuts = sorted({s for _, s in (*a, *b)} | {s * sizes[k] for k, s in (*a, *b)})
+    change: dict[int, IndexMap] = {}
+    pieces: list[tuple[int, int, int]] = []  # from, to, label
+    for low, high in itertools.pairwise(cuts):
+        if high % low:
+            return None
+        pieces.append((low, high, fresh(high // low)))
+    for k, s in (*a, *b):
+        inside = tuple(sorted([(label, low // s) for low, high, label in pieces if s <= low and high <= s * sizes[k] and label is not None]))
+        change[k] = Affine(0, inside)
+    return change
+
+
+def size_of(labels: Iterable[int], sizes: Sizes) -> int:
+    """How many positions some labels have together."""
+    return math.prod([sizes[k] for k in labels])

@@ -1,0 +1,195 @@
+"""Matrices, diagonals and blocks of a linear map from its entries, each number written where its index maps say. Nothing is probed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..relations.spans import Affine
+from .entries import Entry, diagonal_entries
+from .indexing import Labels, distinct, flat_positions, labels_of
+from .values import Values
+
+Shape = tuple[int, ...]
+
+
+class Place(NamedTuple):
+    """A leaf of a space in flat coordinates: where it begins, its shape."""
+
+    start: int
+    shape: Shape
+
+
+def places(leaves: Sequence[Any]) -> list[Place]:
+    """Where the leaves of a space begin."""
+    found: list[Place] = []
+    at = 0
+    for leaf in leaves:
+        found.append(Place(at, leaf.shape))
+        at += leaf.size
+    return found
+
+
+class Pattern(NamedTuple):
+    """The positions of a sparse matrix, made once for all points: CSR index arrays, and for each number of the entries its place in the data."""
+
+    indptr: Any
+    indices: Any
+    order: Any  # data = numbers[order], or
+    slots: Any  # data = sums of numbers by slot, where entries overlap
+    count: int
+
+
+def pattern(v: Values, rows: list[Place], columns: list[Place]) -> Pattern:
+    """The exact pattern of a map without hubs: every position some entry reaches."""
+    net = v.net
+    known = net.__dict__
+    key = ("_pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
+    if key in known:
+        return known[key]
+    c = net.c
+    height = rows[-1].start + math.prod(rows[-1].shape) if rows else 0
+    width = columns[-1].start + math.prod(columns[-1].shape) if columns else 0
+    keys: list[Any] = []
+    for e, row, column in placed(v, rows, columns):
+        outer = e.outer
+        box = [c.sizes[k] for k in outer]
+        down = row.start + flat_positions(e.out, row.shape, outer, c.sizes)
+        across = column.start + flat_positions(e.inn, column.shape, outer, c.sizes)
+        keys.append(np.broadcast_to(down * width + across, box).reshape(-1))
+    flat = np.concatenate(keys) if keys else np.zeros(0, np.intp)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    new = np.ones(len(ordered), bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    unique = ordered[new]
+    kind = np.int32 if max(len(unique), width, height) < 2**31 else np.int64
+    indices = (unique % max(width, 1)).astype(kind)
+    indptr = np.zeros(height + 1, kind)
+    np.cumsum(np.bincount(unique // max(width, 1), minlength=height), out=indptr[1:])
+    slots = None
+    if len(unique) < len(ordered):
+        slots = np.empty(len(flat), kind)
+        slots[order] = np.cumsum(new) - 1
+    found = Pattern(indptr, indices, order.astype(kind), slots, len(unique))
+    known[key] = found
+    return found
+
+
+def placed(v: Values, rows: list[Place], columns: list[Place]) -> list[tuple[Entry, Place, Place]]:
+    """All entries with the leaves they lie between."""
+    net = v.net
+    found: list[tuple[Entry, Place, Place]] = []
+    for r, row in enumerate(rows):
+        for k, column in enumerate(columns):
+            found.extend([(e, row, column) for e in net.block(r, k)])
+    return found
+
+
+def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
+    """The matrix as CSR, with its exact pattern."""
+    import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
+
+    p = pattern(v, rows, columns)
+    numbers = [v.spread(e).reshape(-1) for e, _, _ in placed(v, rows, columns)]
+    flat = np.concatenate(numbers) if numbers else np.zeros(0, v.dtype)
+    data = flat[p.order] if p.slots is None else np.bincount(p.slots, weights=flat, minlength=p.count).astype(v.dtype, copy=False)
+    return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
+
+
+def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
+    """The matrix as an array."""
+    total = np.zeros(shape, v.dtype)
+    for e, row, column in placed(v, rows, columns):
+        block = total[row.start : row.start + math.prod(row.shape), column.start : column.start + math.prod(column.shape)]
+        view = strided(v, e, block, row.shape, column.shape)
+        if view is not None:
+            view += v.spread(e)
+        else:
+            c, outer = v.net.c, e.outer
+            box = [c.sizes[k] for k in outer]
+            at = (
+                np.broadcast_to(flat_positions(e.out, row.shape, outer, c.sizes), box),
+                np.broadcast_to(flat_positions(e.inn, column.shape, outer, c.sizes), box),
+            )
+            np.add.at(block, at, v.spread(e))
+    return total
+
+
+def strided(v: Values, e: Entry, block: Any, row: Shape, column: Shape) -> Any:
+    """The positions of an entry in a dense block as a view of it; None where maps are tables or two labels may meet."""
+    maps = (*e.out, *e.inn)
+    if any([type(m) is not Affine for m in maps]) or not injective(e):
+        return None
+    steps: dict[int, int] = dict.fromkeys(e.outer, 0)
+    offset = 0
+    for side, box, stride in ((e.out, row, block.strides[0]), (e.inn, column, block.strides[1])):
+        for m, n in zip(reversed(side), reversed(box), strict=True):
+            assert type(m) is Affine
+            offset += m.offset * stride
+            for k, s in m.terms:
+                steps[k] += s * stride
+            stride *= n
+    sizes = v.net.c.sizes
+    if 0 in [sizes[k] for k in e.outer] or not block.size:
+        return None
+    start = np.ndarray((), block.dtype, buffer=_buffer(block), offset=_offset(block) + offset)
+    return np.lib.stride_tricks.as_strided(start, [sizes[k] for k in e.outer], [steps[k] for k in e.outer])
+
+
+def _buffer(block: Any) -> Any:
+    while block.base is not None:
+        block = block.base
+    return block
+
+
+def _offset(block: Any) -> int:
+    return block.__array_interface__["data"][0] - _buffer(block).__array_interface__["data"][0]
+
+
+def injective(e: Entry) -> bool:
+    """Whether different labels always give different positions: each label can be read off one axis, once others are known."""
+    known: set[int] = set()
+    maps = [set(labels_of(m)) for m in (*e.out, *e.inn) if type(m) is Affine]
+    while True:
+        more = [left for m in maps if len(left := m - known) == 1]
+        if not more:
+            return known == set(e.outer)
+        for left in more:
+            known |= left
+
+
+def diagonal(v: Values, leaves: list[Place], size: int) -> Any:
+    """The diagonal, from the entries between each leaf and itself."""
+    total = np.zeros(size, v.dtype)
+    c = v.net.c
+    found = [(e, leaf) for i, leaf in enumerate(leaves) for e in v.net.block(i, i)]
+    cuts = [(d, leaf) for e, leaf in found for d in diagonal_entries(c, e, leaf.shape)]
+    wanted = sorted({f.slot for d, _ in cuts for f in d.factors})
+    numbers = dict(zip(wanted, v.run(wanted), strict=True)) if wanted else {}
+    for d, leaf in cuts:
+        array, labels = _number(d, numbers, v.dtype)
+        out = distinct(d.out)
+        box = [c.sizes[k] for k in out]
+        shown = array.transpose([labels.index(k) for k in out if k in labels]).reshape([c.sizes[k] if k in labels else 1 for k in out])
+        part = total[leaf.start : leaf.start + math.prod(leaf.shape)]
+        at = np.broadcast_to(flat_positions(d.out, leaf.shape, out, c.sizes), box)
+        np.add.at(part, at.reshape(-1), np.broadcast_to(shown, box).reshape(-1))
+    return total
+
+
+def _number(e: Entry, numbers: dict[int, Any], dtype: Any) -> tuple[Any, Labels]:
+    from ..ops import contraction
+    from ..vectors import dense
+
+    have = {k for f in e.factors for k in f.labels}
+    labels = tuple([k for k in distinct(e.out) if k in have])
+    if not e.factors:
+        return np.asarray(e.scale, dtype), ()
+    strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
+    op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
+    with np.errstate(all="ignore"):
+        return np.asarray(dense(op.run(*[numbers[f.slot] for f in e.factors])), dtype) * e.scale, labels

@@ -1,0 +1,213 @@
+"""Sums of entries: those with equal index maps become one, bands of one diagonal too, R·D·Rᵀ becomes block-diagonal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..ops import Reduction
+from ..relations import Function
+from ..relations.core import freeze
+from ..relations.spans import Affine
+from ..sets import Seg
+from .coefficients import Coefficients, Factor
+from .entries import Entry, renamed
+from .indexing import IndexMap, Labels, Table, along, distinct, labels_of
+
+
+class Frame(NamedTuple):
+    """An entry without the places where its diagonals begin: `key` is what must agree, `starts` the beginning of each label (None: not movable)."""
+
+    entry: Entry
+    key: Any
+    labels: Labels
+    starts: list[int | None]
+
+
+def _frame(c: Coefficients, e: Entry) -> Frame:
+    maps = (*e.out, *e.inn)
+    labels = distinct(maps)
+    names = {k: i for i, k in enumerate(labels)}
+    movable = dict.fromkeys(labels, True)
+    for m in maps:
+        for k in labels_of(m):
+            movable[k] = movable[k] and type(m) is Affine and len(m.terms) == 1 and m.terms[0][1] == 1
+    starts: dict[int, int] = {}
+    for m in maps:
+        for k in labels_of(m):
+            if movable[k]:
+                starts[k] = min(starts.get(k, m.offset), m.offset)  # pyright: ignore[reportAttributeAccessIssue]
+    parts: list[Any] = [len(e.out)]
+    for m in maps:
+        if type(m) is Table:
+            parts.append(("t", id(m.array), tuple([names[k] for k in m.labels])))
+        else:
+            assert type(m) is Affine
+            shift = starts[m.terms[0][0]] if len(m.terms) == 1 and movable[m.terms[0][0]] else 0
+            parts.append((m.offset - shift, tuple(sorted([(names[k], s) for k, s in m.terms]))))
+    parts.append(tuple([None if movable[k] else c.sizes[k] for k in labels]))
+    return Frame(e, tuple(parts), labels, [starts.get(k) if movable[k] else None for k in labels])
+
+
+def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
+    """The same sum with fewer entries."""
+    found = _once(c, entries)
+    grouped = [_regrouped(c, e) for e in found]
+    return found if all([a is b for a, b in zip(found, grouped, strict=True)]) else _once(c, grouped)
+
+
+def _once(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
+    if len(entries) > 1:
+        groups: dict[Any, list[Frame]] = {}
+        for e in entries:
+            f = _frame(c, e)
+            groups.setdefault(f.key, []).append(f)
+        entries = [e for g in groups.values() for e in (_added(c, g) if len(g) > 1 else [g[0].entry])]
+    return [e for e in entries if e.scale != 0.0]
+
+
+def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
+    simple: list[Frame] = []
+    others: list[Frame] = []
+    for f in group:
+        (simple if len(f.entry.factors) <= 1 and all([set(g.labels) <= set(f.labels) for g in f.entry.factors]) else others).append(f)
+    made = _one(c, simple) if len(simple) > 1 else None
+    return [*(made if made is not None else [f.entry for f in simple]), *_like(c, others)]
+
+
+def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
+    """Entries with at most one factor each, as one: diagonals over the union of their ranges. None where that union is mostly empty."""
+    first = group[0]
+    rank = len(first.labels)
+    low = [None if s is None else min([f.starts[i] for f in group if f.starts[i] is not None]) for i, s in enumerate(first.starts)]  # pyright: ignore
+    sizes: list[int] = []
+    for i in range(rank):
+        ends = [(f.starts[i] or 0) + c.sizes[f.labels[i]] for f in group]
+        sizes.append(c.sizes[first.labels[i]] if low[i] is None else max(ends) - (low[i] or 0))
+    ragged = [i for i in range(rank) if any([c.sizes[f.labels[i]] != sizes[i] for f in group])]
+    needed = sorted({f.labels.index(k) for f in group for g in f.entry.factors for k in g.labels} | set(ragged))
+    if math.prod([sizes[i] for i in needed]) > 4 * sum([math.prod([c.sizes[f.labels[i]] for i in needed]) for f in group]) + 64:
+        return None
+    labels = tuple([k if c.sizes[k] == sizes[i] else c.fresh(sizes[i]) for i, k in enumerate(first.labels)])
+    parts: list[tuple[float, Factor]] = []
+    plain = 0.0
+    out = tuple([labels[i] for i in needed])
+    for f in group:
+        whole = [c.sizes[f.labels[i]] == sizes[i] for i in needed]
+        if not f.entry.factors and all(whole):
+            plain += f.entry.scale
+            continue
+        one = f.entry.factors[0] if f.entry.factors else Factor(c.program.const(1.0), ())
+        names = dict(zip(f.labels, labels, strict=True))
+        at = [i for i in needed if f.labels[i] in one.labels or i in ragged]
+        factor = c.product([one], tuple([f.labels[i] for i in at]))
+        for axis, i in enumerate(at):
+            if c.sizes[f.labels[i]] != sizes[i]:
+                factor = c.placed(factor, axis, (f.starts[i] or 0) - (low[i] or 0), sizes[i])
+        parts.append((f.entry.scale, Factor(factor.slot, tuple([names[k] for k in factor.labels]))))
+    if plain:
+        parts.append((plain, Factor(c.program.const(1.0), ())))
+    names = dict(zip(first.labels, labels, strict=True))
+    shift = {k: (low[i] or 0) - (first.starts[i] or 0) for i, k in enumerate(first.labels)}
+
+    def moved(m: IndexMap) -> IndexMap:
+        if type(m) is Affine and len(m.terms) == 1 and low[first.labels.index(m.terms[0][0])] is not None:
+            m = Affine(m.offset + shift[m.terms[0][0]], m.terms)
+        return renamed(m, names)
+
+    sides = tuple([moved(m) for m in first.entry.out]), tuple([moved(m) for m in first.entry.inn])
+    if not parts:
+        return []
+    if len(parts) == 1 and parts[0][1].labels == out:
+        k, factor = parts[0]
+        number = c.number(factor.slot) if not factor.labels else None
+        return [Entry(*sides, (), k * number) if number is not None else Entry(*sides, (c.factor(factor.slot, factor.labels),), k)]
+    if all([not f.labels and c.number(f.slot) is not None for _, f in parts]):
+        return [Entry(*sides, (), sum([k * (c.number(f.slot) or 0.0) for k, f in parts]))]
+    total = c.total(parts, out)
+    return [Entry(*sides, (c.factor(total.slot, out),), 1.0)]
+
+
+def _like(c: Coefficients, group: list[Frame]) -> list[Entry]:
+    """Entries of several factors: those that agree in all factors, or in all but one, are added."""
+    kept: list[Frame] = []
+    for f in group:
+        for i, g in enumerate(kept):
+            both = _sum(c, g, f)
+            if both is not None:
+                kept[i] = g._replace(entry=both)
+                break
+        else:
+            kept.append(f)
+    return [f.entry for f in kept]
+
+
+def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:
+    x, y = a.entry, b.entry
+    same = len(x.factors) == len(y.factors) and a.starts == b.starts and [c.sizes[k] for k in a.labels] == [c.sizes[k] for k in b.labels]
+    if not same:
+        return None
+    names = dict(zip(b.labels, a.labels, strict=True))
+    left = list(range(len(x.factors)))
+    open_: list[int] = []
+    for j, g in enumerate(y.factors):
+        for i in left:
+            f = x.factors[i]
+            if f.slot == g.slot and _matches(f.labels, g.labels, names):
+                left.remove(i)
+                break
+        else:
+            open_.append(j)
+    if not left:
+        return Entry(x.out, x.inn, x.factors, x.scale + y.scale)
+    if len(left) > 1 or len(open_) > 1:
+        return None
+    f, g = x.factors[left[0]], y.factors[open_[0]]
+    if f.strong or g.strong or not all([k in names for k in g.labels]) or sorted([names[k] for k in g.labels]) != sorted(f.labels):
+        return None
+    total = c.total([(x.scale, f), (y.scale, Factor(g.slot, tuple([names[k] for k in g.labels])))], f.labels)
+    return Entry(x.out, x.inn, tuple([total if i == left[0] else h for i, h in enumerate(x.factors)]), 1.0)
+
+
+def _matches(mine: Labels, yours: Labels, names: dict[int, int]) -> bool:
+    """Whether two factors run along the same labels; inner labels are matched as they come."""
+    if len(mine) != len(yours):
+        return False
+    trial = dict(names)
+    for k, q in zip(mine, yours, strict=True):
+        if q in trial:
+            if trial[q] != k:
+                return False
+        elif k in trial.values():
+            return False
+        else:
+            trial[q] = k
+    names.update(trial)
+    return True
+
+
+def _regrouped(c: Coefficients, e: Entry) -> Entry:
+    """R·D·Rᵀ with one index array on both sides is block-diagonal: the coefficients are summed over what the array sends to one place."""
+    if len(e.factors) != 1:
+        return e
+    for i, m in enumerate(e.out):
+        if type(m) is not Table or len(m.labels) != 1:
+            continue
+        t = m.labels[0]
+        others = [j for j, q in enumerate(e.inn) if type(q) is Table and q.array is m.array and q.labels == m.labels]
+        f = e.factors[0]
+        if len(others) != 1 or t not in f.labels or f.strong or sum([t in labels_of(q) for q in (*e.out, *e.inn)]) != 2:
+            continue
+        n = int(m.array.max()) + 1
+        if n > c.sizes[t]:
+            continue
+        k = c.fresh(n)
+        axis = f.labels.index(t)
+        relation = Function(Seg(c.sizes[t]), Seg(n), freeze(m.array))
+        slot = c.step(Reduction((relation,), axis), (f.slot,))
+        labels = tuple([k if q == t else q for q in f.labels])
+        out = tuple([along(k) if j == i else q for j, q in enumerate(e.out)])
+        inn = tuple([along(k) if j == others[0] else q for j, q in enumerate(e.inn)])
+        return Entry(out, inn, (Factor(slot, labels),), e.scale)
+    return e

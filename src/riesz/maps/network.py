@@ -1,0 +1,253 @@
+"""The normal form of a linear map: a graph whose nodes are arrays and whose edges are sums of entries.
+
+It is derived from a linear program by eliminating the steps between inputs and outputs: the entries on either side of a step are composed, unless
+what comes out is more than what went in. Then the step stays, a hub: a product that is better left unmultiplied. So the network is never larger
+than the program, however often values are shared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ops import Op, Reduction, contraction
+from ..programs.program import INPUT, Constant, Program
+from ..relations import Gather, Relation, named
+from ..relations.core import freeze
+from ..relations.spans import Affine, Span
+from ..sets import box_set
+from ..stackless import quiet
+from .coefficients import Coefficients, Factor
+from .edges import edges
+from .entries import Apart, Entry, composed, identity, size, work
+from .indexing import IndexMap, Labels, along, distinct, flat_positions, labels_of, whole
+from .merging import merged
+
+LONG = 8
+"""An entry with more factors than this is not made: the step between stays."""
+MANY = 256
+"""A step with more compositions than this around it stays."""
+
+
+class Kept(NamedTuple):
+    """A step without entries: its op, the arguments that move (slots) and those that do not (coefficients), in order."""
+
+    op: Any
+    args: tuple[tuple[bool, int], ...]
+
+
+class Network:
+    """inputs, outputs and hubs (slots of the program it came from), `blocks[to][from]` the entries of an edge, `kept[to]` steps without entries."""
+
+    def __init__(self, program: Program, fixed: int) -> None:
+        self.c = Coefficients()
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.inputs = program.inputs[fixed:]
+        self.outputs = list(program.outputs)
+        self.blocks: dict[int, dict[int, list[Entry]]] = {}
+        self.kept: dict[int, Kept] = {}
+        self.hubs: list[int] = []
+        self.params: list[int] = []
+
+    @property
+    def simple(self) -> bool:
+        """Whether there is nothing between inputs and outputs."""
+        return not self.hubs and not self.kept
+
+    def block(self, row: int, column: int) -> list[Entry]:
+        """The entries from one input to one output, by number."""
+        out, inn = self.outputs[row], self.inputs[column]
+        return self.blocks.get(out, {}).get(inn, [])
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries."""
+        return [e for row in self.blocks.values() for es in row.values() for e in es]
+
+    @property
+    def order(self) -> list[int]:
+        """Nodes that are computed, in order."""
+        return sorted({*self.hubs, *self.kept, *[o for o in self.outputs if o not in self.inputs]})
+
+
+@quiet
+def derived(program: Program, fixed: int = 0) -> Network:
+    """The network of a program that is linear in all inputs after the first `fixed`; coefficients depend on those."""
+    net = Network(program, fixed)
+    c = net.c
+    moving = program.dependent(program.inputs[fixed:])
+    place: dict[int, int] = {}
+    params = set(program.inputs[:fixed])
+    for slot in program.inputs[:fixed]:
+        place[slot] = c.program.input(program.shapes[slot])
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if moving[slot] or slot in params:
+            continue
+        if type(op) is Constant:
+            place[slot] = c.program.const(op.value)
+        else:
+            place[slot] = c.program.scale(op, place[args[0]]) if type(op) is float else c.step(op, [place[a] for a in args])
+    net.params = [place[s] for s in program.inputs[:fixed]]
+    live = _live(program, moving)
+    for slot, op in enumerate(program.ops):
+        if not moving[slot] or not live[slot]:
+            continue
+        net.shapes[slot] = program.shapes[slot]
+        if op is INPUT:
+            continue
+        found = edges(c, program, slot, moving, place.__getitem__)
+        if found is None:
+            net.kept[slot] = Kept(op, tuple([(bool(moving[a]), a if moving[a] else place[a]) for a in program.args[slot]]))
+            continue
+        row: dict[int, list[Entry]] = {}
+        for a, es in found:
+            row.setdefault(a, []).extend(es)
+        net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
+    for row, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
+        node = len(program.ops) + row
+        net.outputs[row] = node
+        net.shapes[node] = program.shapes[slot]
+        net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] else {}
+    _eliminate(net)
+    return net
+
+
+def _live(program: Program, moving: Any) -> bytearray:
+    live = bytearray(len(program.ops))
+    for slot in program.outputs:
+        live[slot] = 1
+    for slot in range(len(program.ops) - 1, -1, -1):
+        if live[slot] and moving[slot]:
+            for a in program.args[slot]:
+                live[a] = 1
+    return live
+
+
+def _eliminate(net: Network) -> None:
+    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger."""
+    blocks = net.blocks
+    users: dict[int, set[int]] = {}
+    for to, row in blocks.items():
+        for a in row:
+            users.setdefault(a, set()).add(to)
+    fixed = {*net.inputs, *net.outputs}
+    for slot, kept in net.kept.items():
+        fixed.add(slot)
+        fixed.update([a for moves, a in kept.args if moves])
+    waiting = [s for s in blocks if s not in fixed]
+    while waiting:
+        waiting.sort(key=lambda s: (len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s]), s))
+        again: set[int] = set()
+        left: list[int] = []
+        for s in waiting:
+            if _removed(net, s, users):
+                again.update(blocks_around(blocks.get(s, {}), users.get(s, set())))
+                _detach(net, s, users)
+            else:
+                left.append(s)
+        waiting = [s for s in left if s in again]
+        net.hubs = [s for s in left if s not in again]
+        if not waiting:
+            break
+        net.hubs = []
+        waiting = left if len(again) > 4 else waiting
+        if len(waiting) == len(left) and not again:
+            break
+    net.hubs = [s for s in blocks if s not in fixed]
+    unused = [s for s in net.hubs if not users.get(s)]
+    while unused:  # zero on the way out
+        s = unused.pop()
+        net.hubs.remove(s)
+        unused.extend([a for a in blocks[s] if a in net.hubs and users[a] == {s}])
+        _detach(net, s, users)
+
+
+def blocks_around(row: dict[int, list[Entry]], used: set[int]) -> set[int]:
+    """The neighbours of a node."""
+    return {*row, *used}
+
+
+def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
+    for a in net.blocks.pop(s):
+        users[a].discard(s)
+    for to in users.pop(s, set()):
+        net.blocks[to].pop(s, None)
+
+
+def _removed(net: Network, s: int, users: dict[int, set[int]]) -> bool:
+    """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
+    c, blocks = net.c, net.blocks
+    before, after = blocks[s], users.get(s, set())
+    count = sum([len(es) for es in before.values()]) * sum([len(blocks[to][s]) for to in after])
+    if count > MANY:
+        return False
+    old = sum([_weight(c, es) for es in before.values()]) + sum([_weight(c, blocks[to][s]) for to in after])
+    made: dict[tuple[int, int], list[Entry]] = {}
+    new = 0
+    for to in after:
+        for a, first in before.items():
+            have = blocks[to].get(a, [])
+            try:
+                found = [e for second in blocks[to][s] for one in first for e in composed(c, second, one, net.shapes[s])]
+            except Apart:
+                return False
+            if any([len(e.factors) > LONG for e in found]):
+                return False
+            made[to, a] = merged(c, [*have, *found])
+            old += _weight(c, have)
+            new += _weight(c, made[to, a])
+    if new > old + 256:
+        return False
+    for (to, a), es in made.items():
+        if es:
+            blocks[to][a] = es
+            users.setdefault(a, set()).add(to)
+        else:
+            blocks[to].pop(a, None)
+            users.get(a, set()).discard(to)
+    return True
+
+
+def _weight(c: Coefficients, es: Sequence[Entry]) -> int:
+    return sum([work(c, e) + size(c, e) for e in es])
+
+
+# -- back to a program ---------------------------------------------------------------------------------------
+
+
+def gather_relation(c: Coefficients, maps: Sequence[IndexMap], box: Sequence[int], labels: Labels) -> Relation:
+    """The relation that reads an array on a box at the maps, into an array on the labels."""
+    sizes = tuple([c.sizes[k] for k in labels])
+    names = {k: i for i, k in enumerate(labels)}
+    source, target = box_set(tuple(box)), box_set(sizes)
+    if all([type(m) is Affine for m in maps]):
+        left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in m.terms]))) for m in maps])  # pyright: ignore
+        return named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
+
+    def make() -> Any:
+        return freeze(np.ascontiguousarray(np.broadcast_to(flat_positions(maps, box, labels, c.sizes), sizes)).reshape(-1))
+
+    return Gather(source, target, c.tables.remembered(("flat", tuple(box), sizes), maps, labels, make))
+
+
+def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[Any, Any], factor: Any) -> int:
+    """An entry as steps of a program: gather, contract, scatter. `factor` gives the slot of a factor."""
+    source, target = shapes
+    inn, out = distinct(e.inn), distinct(e.out)
+    labels: Labels
+    if all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.inn, source, strict=True)]) and len(inn) == sum([n != 1 for n in source]):
+        labels = tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(e.inn, source, strict=True)])
+    else:
+        x, labels = program.step(Reduction((gather_relation(c, e.inn, source, inn),), 0), (x,)), inn
+    direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.out, target, strict=True)]) and len(out) == sum([n != 1 for n in target])
+    wanted = tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(e.out, target, strict=True)]) if direct else out
+    factors = [Factor(factor(f.slot), f.labels, f.strong) for f in e.factors]
+    have = {*labels, *[k for f in factors for k in f.labels]}
+    extra = {k: c.sizes[k] for k in wanted if k not in have}
+    strong = tuple([i for i, f in enumerate(factors) if f.strong])
+    op: Op = contraction((*[f.labels for f in factors], labels), wanted, extra, strong)
+    y = program.scale(e.scale, program.step(op, [*[f.slot for f in factors], x]))
+    return y if direct else program.step(Reduction((gather_relation(c, e.out, target, out).converse,), 0), (y,))

@@ -1,0 +1,131 @@
+"""Where the structure of a linear map comes from: a program of a point and a vector, linear in the vector, and the point.
+
+The program does not depend on the point, so what is derived from it (the network, patterns of matrices) is derived once and used at every point.
+Maps are composed, added and transposed as programs; computations they share are found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..calculus.derive import transpose_linear, weighted_adjoint
+from ..opaque import Put, Take
+from ..ops import Combination
+from ..programs.program import Constant, Program, outputs
+from ..spaces import Space
+from .network import Network, derived
+
+
+class Source(NamedTuple):
+    """A program whose first inputs are the point."""
+
+    program: Program
+    point: tuple[Any, ...] = ()
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        """What was made of the program already."""
+        return self.program.__dict__.setdefault("_made", {})
+
+    @property
+    def network(self) -> Network:
+        """The normal form, derived once for all points."""
+        known = self.known
+        if "network" not in known:
+            known["network"] = derived(self.program, len(self.point))
+        return known["network"]
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the pattern is the same at every point: no positions are computed from it."""
+        program = self.program
+        moving = program.dependent(program.inputs[len(self.point) :])
+        return not any(
+            [
+                isinstance(op, (Take, Put)) and moving[args[0]] and type(program.ops[args[1]]) is not Constant
+                for op, args in zip(program.ops, program.args, strict=True)
+            ]
+        )
+
+
+def turned(s: Source) -> Source:
+    """The transpose."""
+    known = s.known
+    if "turned" not in known:
+        known["turned"] = transpose_linear(s.program, len(s.point))
+    return Source(known["turned"], s.point)
+
+
+def adjoint(transpose: Source, V: Space, W: Space) -> Source:
+    """The adjoint for the inner products of V and W, from the transpose."""
+    known = transpose.known
+    if ("adjoint", V, W) not in known:
+        known["adjoint", V, W] = weighted_adjoint(transpose.program, len(transpose.point), V, W)
+    return Source(known["adjoint", V, W], transpose.point)
+
+
+def _shared(a: Source, b: Source) -> tuple[tuple[Any, ...], list[int]]:
+    """The points of two sources together, and where those of the second are."""
+    point = list(a.point)
+    places = {id(x): i for i, x in enumerate(point)}
+    where: list[int] = []
+    for x in b.point:
+        where.append(places.setdefault(id(x), len(point)))
+        if where[-1] == len(point):
+            point.append(x)
+    return tuple(point), where
+
+
+def _together(what: str, a: Source, b: Source, write: Any) -> Source:
+    """A program made of two, remembered with the first."""
+    point, where = _shared(a, b)
+    key = (what, id(b.program), tuple(where))
+    known = a.known
+    if key not in known:
+        both = Program()
+        shapes = [a.program.shapes[s] for s in a.program.inputs[: len(a.point)]]
+        shapes += [b.program.shapes[s] for s, w in zip(b.program.inputs, where, strict=False) if w >= len(a.point)]
+        slots = [both.input(s) for s in shapes[: len(point)]]
+        write(both, slots[: len(a.point)], [slots[w] for w in where])
+        known[key] = (both, b.program)  # b's program is kept: its identity is the key
+    return Source(known[key][0], point)
+
+
+def after(second: Source, first: Source) -> Source:
+    """second ∘ first."""
+
+    def write(both: Program, mine: list[int], yours: list[int]) -> None:
+        given = [both.input(first.program.shapes[s]) for s in first.program.inputs[len(first.point) :]]
+        middle = outputs(first.program, both, [*mine, *given])
+        both.outputs = outputs(second.program, both, [*yours, *middle])
+
+    return _together("after", first, second, write)
+
+
+def added(a: Source, b: Source, k: float) -> Source:
+    """a + k·b."""
+
+    def write(both: Program, mine: list[int], yours: list[int]) -> None:
+        given = [both.input(a.program.shapes[s]) for s in a.program.inputs[len(a.point) :]]
+        rows = zip(outputs(a.program, both, [*mine, *given]), outputs(b.program, both, [*yours, *given]), strict=True)
+        both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
+
+    return _together(f"plus {k!r}", a, b, write)
+
+
+def scaled(s: Source, k: float) -> Source:
+    """k·s."""
+    both = Program()
+    slots = [both.input(s.program.shapes[i]) for i in s.program.inputs]
+    both.outputs = [both.scale(k, slot) for slot in outputs(s.program, both, slots)]
+    return Source(both, s.point)
+
+
+def held(leaves: Sequence[Any]) -> list[Any]:
+    """Leaves that nobody can write to: arrays that can be changed are copied."""
+    import numpy as np
+
+    from ..relations.core import freeze
+
+    return [freeze(x) if isinstance(x, np.ndarray) else x for x in leaves]
