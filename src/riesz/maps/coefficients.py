@@ -42,6 +42,7 @@ class Coefficients:
         self.sizes: Sizes = {}  # of all labels ever made
         self._vary: list[tuple[bool, ...]] = []
         self._given: list[bool] = []
+        self._number: list[float | None] = []
         self._firsts: dict[Any, tuple[Any, Any]] = {}
         self._folded: dict[Any, int] = {}
 
@@ -72,15 +73,16 @@ class Coefficients:
         return self._given[slot]
 
     def number(self, slot: int) -> float | None:
-        """The value of a slot that is one known number."""
-        op = self.program.ops[slot]
-        return float(op.value) if type(op) is Constant and type(op.value) is not Formal and not self.shape(slot) else None
+        """The value of a slot that is one known number everywhere."""
+        self._look()
+        return self._number[slot]
 
     def _look(self) -> None:
         ops, args = self.program.ops, self.program.args
         for slot in range(len(self._vary), len(ops)):
             op, mine = ops[slot], args[slot]
             self._vary.append(_varying(op, self.program.shapes[slot], [(self.program.shapes[a], self._vary[a]) for a in mine]))
+            self._number.append(_known(op, self._vary[slot], self.program.shapes[slot], [self._number[a] for a in mine]))
             part = type(op) is Reduction and len(op.relations) == 1 and self.program.shapes[slot] != () and self.size(slot) <= self.size(mine[0])
             part = part or (type(op) is Contraction and len(mine) == 1 and not op.extra and len(op.out) == len(op.labels[0]))
             self._given.append(op is INPUT or type(op) is Constant or ((part or type(op) is Reshape) and self._given[mine[0]]))
@@ -88,7 +90,56 @@ class Coefficients:
     # -- writing -----------------------------------------------------------------------------------------
 
     def step(self, op: Any, args: Sequence[int]) -> int:
-        """A step; of constants, the constant it gives, where that is no larger than they are."""
+        """A step, without factors of one and transposes inside products; of constants, the constant it gives, where that is no larger than they are."""
+        if type(op) is Contraction and not op.strong:
+            return self._contracted(op, args)
+        if type(op) is Combination:
+            live = [i for i, a in enumerate(args) if self.number(a) != 0.0]
+            shape = op.shape_of(tuple([self.shape(a) for a in args]))
+            if 0 < len(live) < len(args) and any([self.shape(args[i]) == shape for i in live]):
+                op, args = op.only(tuple(live)), [args[i] for i in live]
+        return self._plain(op, args)
+
+    def _contracted(self, op: Contraction, args: Sequence[int]) -> int:
+        """A product of what its factors are made of: numbers go into a scale, transposes and broadcasts into the labels."""
+        sizes = op.sizes(tuple([self.shape(a) for a in args]))
+        scale = 1.0
+        factors: list[tuple[int, tuple[int, ...]]] = []
+        for a, labels in zip(args, op.labels, strict=True):
+            k, a, labels = self.peeled(a, labels)
+            scale *= k
+            if labels or self.number(a) is None:
+                factors.append((a, labels))
+            else:
+                scale *= self.number(a) or 0.0
+        have = {k for _, labels in factors for k in labels}
+        for label, n in sizes.items():
+            if label not in have and label not in op.out:
+                scale *= n
+        extra = {label: sizes[label] for label in op.out if label not in have}
+        if not factors:
+            factors = [(self.program.const(1.0), ())]
+        slot = self._plain(contraction(tuple([ls for _, ls in factors]), op.out, extra), [a for a, _ in factors])
+        return slot if scale == 1.0 else self.program.scale(scale, slot)
+
+    def peeled(self, slot: int, labels: Labels) -> tuple[float, int, Labels]:
+        """A slot with labels as a scale, what it is a transpose, multiple or broadcast of, and the labels of that."""
+        scale = 1.0
+        while True:
+            op = self.program.ops[slot]
+            if type(op) is float:
+                scale, slot = scale * op, self.program.args[slot][0]
+            elif type(op) is Contraction and len(op.labels) == 1 and len(set(op.out)) == len(op.out) and set(op.labels[0]) <= set(op.out):
+                if len(set(op.labels[0])) < len(op.labels[0]):
+                    return scale, slot, labels
+                names = dict(zip(op.out, labels, strict=True))
+                slot, labels = self.program.args[slot][0], tuple([names[k] for k in op.labels[0]])
+            elif labels and self.number(slot) is not None:
+                return scale * (self.number(slot) or 0.0), self.program.const(1.0), ()
+            else:
+                return scale, slot, labels
+
+    def _plain(self, op: Any, args: Sequence[int]) -> int:
         known = [self.program.ops[a] for a in args]
         if all([type(k) is Constant and type(k.value) is not Formal for k in known]):
             result = math.prod(op.shape_of(tuple([self.program.shapes[a] for a in args])))
@@ -102,6 +153,7 @@ class Coefficients:
 
     def factor(self, slot: int, labels: Sequence[int], strong: bool = False) -> Factor:
         """A factor without the labels along which it is constant, and without axes of size 1."""
+        labels = tuple(labels)
         vary, shape = self.varies(slot), self.shape(slot)
         kept = [i for i, v in enumerate(vary) if v]
         if len(kept) < len(shape):
@@ -145,7 +197,8 @@ class Coefficients:
         strong = tuple([i for i, f in enumerate(factors) if f.strong]) if len(factors) > 1 else ()
         have = {k for f in factors for k in f.labels}
         extra = {k: self.sizes[k] for k in out if k not in have}
-        slot = self.step(contraction(tuple([f.labels for f in factors]), out, extra, strong), [f.slot for f in factors])
+        op = contraction(tuple([f.labels for f in factors]), out, extra, strong)
+        slot = self.step(op, [f.slot for f in factors])
         return Factor(slot, out, any([f.strong for f in factors]))
 
     def total(self, parts: Sequence[tuple[float, Factor]], out: Labels) -> Factor:
@@ -221,6 +274,23 @@ def _varying(op: Any, shape: Any, args: list[tuple[Any, tuple[bool, ...]]]) -> t
             return tuple([k in moving and n for k, n in zip(op.out, longer, strict=True)])
         case _:
             return longer
+
+
+def _known(op: Any, vary: tuple[bool, ...], shape: Any, args: list[float | None]) -> float | None:
+    """The number that a step gives everywhere, if that is known."""
+    if type(op) is Constant:
+        value = op.value
+        return float(np.asarray(value).flat[0]) if type(value) is not Formal and np.size(value) and not any(vary) else None
+    if not args or any([k is None for k in args]):
+        return None
+    known = cast("list[float]", args)
+    if type(op) is float:
+        return op * known[0]
+    if type(op) is Combination:
+        return sum([k * x for k, x in zip(op.coefficients, known, strict=True)])
+    if type(op) is Contraction and all([set(ls) <= set(op.out) for ls in op.labels]) and len(set(op.out)) == len(op.out):
+        return math.prod(known)
+    return None
 
 
 def _varying_constant(value: Any) -> tuple[bool, ...]:

@@ -69,6 +69,11 @@ FLOATS = Discrete(_floats)
 
 def factors_of(c: Coefficients, slot: int, labels: Sequence[int], strong: bool) -> tuple[float, list[Factor]]:
     """A coefficient as a scale and factors: an outer product that was never multiplied out stays one."""
+    if not strong:
+        scale, slot, labels = c.peeled(slot, tuple(labels))
+        if scale != 1.0:
+            more, found = factors_of(c, slot, labels, strong)
+            return scale * more, found
     op = c.program.ops[slot]
     if type(op) is Constant and type(op.value) is Formal and len(op.value.terms) == 1 and not strong:
         term = op.value.terms[0]

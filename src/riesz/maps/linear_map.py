@@ -20,9 +20,11 @@ from ..spaces import DirectSum, Space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
 from .materialise import diagonal, full, places, sparse
+from .rebuilt import rebuilt
 from .sources import Source, added, after, scaled
 from .sources import adjoint as weighted_source
 from .sources import turned as turned_source
+from .structure import Structure, structure
 from .values import Values
 
 
@@ -42,6 +44,7 @@ class LinearMap:
         dtype: Any = float,
         source: Callable[[], Source] | None = None,
         facts: Iterable[str] = (),
+        simplified: bool = False,
     ) -> None:
         """`program`: the linear program with its numbers, or what makes it. `source`: the program it is an instance of, for structure. `facts`: what
         is known beforehand, "symmetric" or "definite" (no negative eigenvalues)."""
@@ -53,6 +56,7 @@ class LinearMap:
             self._written = program
         self.dtype = np.dtype(dtype)  # of coordinates: float32 where the function was one of float32 arrays
         self.facts = frozenset(facts)
+        self.simplified = simplified
         self._source = source
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
@@ -232,7 +236,37 @@ class LinearMap:
     @cached_property
     def values(self) -> Values:
         """The normal form of this map, with its numbers."""
+        other = self._transpose
+        if other is not None and "values" in other.__dict__ and other.values.net.simple:
+            return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
         return Values(self.source.network, self.source.point, self.dtype)
+
+    @property
+    def names(self) -> tuple[tuple[str, Any], ...]:
+        """Arrays with the names they have outside: arguments, and what the function closes over."""
+        return self.source.names
+
+    def simplify(self) -> LinearMap:
+        """The same map in normal form: composed, added up, with products carried out where that makes it smaller; it prints as one would write it.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(lambda x: x / np.sum(x))(np.ones(3)).simplify()  # doctest: +SKIP
+        """
+        if self.simplified:
+            return self
+        found = LinearMap(self.domain, self.codomain, lambda: rebuilt(self.values), self.dtype, lambda: self.source, self.facts, simplified=True)
+        found.__dict__["values"] = self.values
+        return found
+
+    @property
+    def structure(self) -> Structure:
+        """What this map is, in words: derived, not measured.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(lambda x: x - np.mean(x))(np.ones(5)).structure
+        identity + rank 1
+        """
+        return structure(self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves])
 
     # -- coordinates ---------------------------------------------------------------------------------------
 
@@ -327,15 +361,17 @@ class LinearMap:
         return len(self.program)
 
     def __repr__(self) -> str:
+        from ..show.networks import show_network
         from ..show.programs import show_map
 
-        return show_map(self)
+        return show_network(self) if self.simplified else show_map(self)
 
     def latex(self) -> str:
         """The map in LaTeX."""
+        from ..show.networks import latex_network
         from ..show.programs import latex_map
 
-        return latex_map(self)
+        return latex_network(self) if self.simplified else latex_map(self)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"

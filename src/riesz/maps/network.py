@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..ops import Op, Reduction, contraction
 from ..programs.program import INPUT, Constant, Program
-from ..relations import Gather, Relation, named
-from ..relations.core import freeze
-from ..relations.spans import Affine, Span
-from ..sets import box_set
 from ..stackless import quiet
-from .coefficients import Coefficients, Factor
+from .coefficients import Coefficients
 from .edges import edges
 from .entries import Apart, Entry, composed, identity, size, work
-from .indexing import IndexMap, Labels, along, distinct, flat_positions, labels_of, whole
 from .merging import merged
 
 LONG = 8
@@ -44,8 +37,8 @@ class Network:
 
     def __init__(self, program: Program, fixed: int) -> None:
         self.c = Coefficients()
-        self.shapes: dict[int, tuple[int, ...]] = {}
         self.inputs = program.inputs[fixed:]
+        self.shapes: dict[int, tuple[int, ...]] = {s: program.shapes[s] for s in self.inputs}
         self.outputs = list(program.outputs)
         self.blocks: dict[int, dict[int, list[Entry]]] = {}
         self.kept: dict[int, Kept] = {}
@@ -61,6 +54,19 @@ class Network:
         """The entries from one input to one output, by number."""
         out, inn = self.outputs[row], self.inputs[column]
         return self.blocks.get(out, {}).get(inn, [])
+
+    @cached_property
+    def turned(self) -> Network:
+        """The transpose of a network without hubs: the same entries with their sides exchanged."""
+        other = Network.__new__(Network)
+        other.c, other.shapes, other.inputs, other.outputs = self.c, self.shapes, self.outputs, self.inputs
+        other.kept, other.hubs, other.params = {}, [], self.params
+        other.blocks = {}
+        for to, row in self.blocks.items():
+            for a, es in row.items():
+                other.blocks.setdefault(a, {})[to] = [e.turned for e in es]
+        other.__dict__["turned"] = self
+        return other
 
     @property
     def entries(self) -> list[Entry]:
@@ -213,41 +219,3 @@ def _removed(net: Network, s: int, users: dict[int, set[int]]) -> bool:
 
 def _weight(c: Coefficients, es: Sequence[Entry]) -> int:
     return sum([work(c, e) + size(c, e) for e in es])
-
-
-# -- back to a program ---------------------------------------------------------------------------------------
-
-
-def gather_relation(c: Coefficients, maps: Sequence[IndexMap], box: Sequence[int], labels: Labels) -> Relation:
-    """The relation that reads an array on a box at the maps, into an array on the labels."""
-    sizes = tuple([c.sizes[k] for k in labels])
-    names = {k: i for i, k in enumerate(labels)}
-    source, target = box_set(tuple(box)), box_set(sizes)
-    if all([type(m) is Affine for m in maps]):
-        left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in m.terms]))) for m in maps])  # pyright: ignore
-        return named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
-
-    def make() -> Any:
-        return freeze(np.ascontiguousarray(np.broadcast_to(flat_positions(maps, box, labels, c.sizes), sizes)).reshape(-1))
-
-    return Gather(source, target, c.tables.remembered(("flat", tuple(box), sizes), maps, labels, make))
-
-
-def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[Any, Any], factor: Any) -> int:
-    """An entry as steps of a program: gather, contract, scatter. `factor` gives the slot of a factor."""
-    source, target = shapes
-    inn, out = distinct(e.inn), distinct(e.out)
-    labels: Labels
-    if all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.inn, source, strict=True)]) and len(inn) == sum([n != 1 for n in source]):
-        labels = tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(e.inn, source, strict=True)])
-    else:
-        x, labels = program.step(Reduction((gather_relation(c, e.inn, source, inn),), 0), (x,)), inn
-    direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.out, target, strict=True)]) and len(out) == sum([n != 1 for n in target])
-    wanted = tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(e.out, target, strict=True)]) if direct else out
-    factors = [Factor(factor(f.slot), f.labels, f.strong) for f in e.factors]
-    have = {*labels, *[k for f in factors for k in f.labels]}
-    extra = {k: c.sizes[k] for k in wanted if k not in have}
-    strong = tuple([i for i, f in enumerate(factors) if f.strong])
-    op: Op = contraction((*[f.labels for f in factors], labels), wanted, extra, strong)
-    y = program.scale(e.scale, program.step(op, [*[f.slot for f in factors], x]))
-    return y if direct else program.step(Reduction((gather_relation(c, e.out, target, out).converse,), 0), (y,))

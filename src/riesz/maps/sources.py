@@ -22,6 +22,7 @@ class Source(NamedTuple):
 
     program: Program
     point: tuple[Any, ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()  # arrays with the names they have outside, for print
 
     @property
     def known(self) -> dict[Any, Any]:
@@ -54,7 +55,7 @@ def turned(s: Source) -> Source:
     known = s.known
     if "turned" not in known:
         known["turned"] = transpose_linear(s.program, len(s.point))
-    return Source(known["turned"], s.point)
+    return Source(known["turned"], s.point, s.names)
 
 
 def adjoint(transpose: Source, V: Space, W: Space) -> Source:
@@ -62,7 +63,7 @@ def adjoint(transpose: Source, V: Space, W: Space) -> Source:
     known = transpose.known
     if ("adjoint", V, W) not in known:
         known["adjoint", V, W] = weighted_adjoint(transpose.program, len(transpose.point), V, W)
-    return Source(known["adjoint", V, W], transpose.point)
+    return Source(known["adjoint", V, W], transpose.point, transpose.names)
 
 
 def _shared(a: Source, b: Source) -> tuple[tuple[Any, ...], list[int]]:
@@ -89,7 +90,7 @@ def _together(what: str, a: Source, b: Source, write: Any) -> Source:
         slots = [both.input(s) for s in shapes[: len(point)]]
         write(both, slots[: len(a.point)], [slots[w] for w in where])
         known[key] = (both, b.program)  # b's program is kept: its identity is the key
-    return Source(known[key][0], point)
+    return Source(known[key][0], point, (*a.names, *b.names))
 
 
 def after(second: Source, first: Source) -> Source:
@@ -119,7 +120,7 @@ def scaled(s: Source, k: float) -> Source:
     both = Program()
     slots = [both.input(s.program.shapes[i]) for i in s.program.inputs]
     both.outputs = [both.scale(k, slot) for slot in outputs(s.program, both, slots)]
-    return Source(both, s.point)
+    return Source(both, s.point, s.names)
 
 
 def held(leaves: Sequence[Any]) -> list[Any]:

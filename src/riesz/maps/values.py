@@ -21,7 +21,9 @@ from .network import Network
 class Values:
     """A network and the point its coefficients are taken at."""
 
-    def __init__(self, net: Network, point: Sequence[Any], dtype: Any) -> None:
+    def __init__(self, net: Network, point: Sequence[Any], dtype: Any, slots: dict[int, Any] | None = None) -> None:
+        if slots is not None:
+            self.slots = slots
         self.net = net
         self.point = list(point)
         self.dtype = dtype

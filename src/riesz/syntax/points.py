@@ -97,6 +97,8 @@ class Point:
         what: str = "a derivative",
     ) -> None:
         given = f.given(args, kwargs)
+        self.given = given
+        self.function = f.function
         self.record: Record = f.record(given)
         self.name = f.name
         self.leaves: list[Any] = given.arrays
@@ -153,7 +155,15 @@ class Point:
 
     def source(self) -> Source:
         """f' as a program of the point and a vector."""
-        return Source(self.derivative().derivative, tuple(numbers_of(self.leaves)))
+        return Source(self.derivative().derivative, tuple(numbers_of(self.leaves)), self.names())
+
+    def names(self) -> tuple[tuple[str, Any], ...]:
+        """Arrays with names, for print: the arguments, and what the function closes over."""
+        found = closed_over(self.function)
+        for label, owned in zip(argument_names(self.function, len(self.given.owners)), self.given.owners, strict=False):
+            for i, k in enumerate(owned):
+                found.append((label if len(owned) == 1 else f"{label}_{i}", self.leaves[k]))
+        return tuple(found)
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program of the same arguments, at this point."""
@@ -161,7 +171,7 @@ class Point:
         known = self.record.derived
         if key not in known:
             known[key] = (derive_program(program, self.moving).derivative, program)
-        return Source(known[key][0], tuple(self.leaves))
+        return Source(known[key][0], tuple(self.leaves), self.names())
 
     def write(self, program: Program, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:
         """A program of all array leaves (and more) written into the trace this point belongs to."""
@@ -194,6 +204,31 @@ class Point:
         rest = iter(leaves)
         found = [unflatten(t, [next(rest) for _ in o]) for t, o in zip(self.trees, self.owned, strict=True)]
         return found[0] if self.single else tuple(found)
+
+
+def closed_over(f: Any) -> list[tuple[str, Any]]:
+    """The arrays a function can see by name: of its closure, and of the globals its code names."""
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return []
+    cells = dict(zip(code.co_freevars, [c.cell_contents for c in f.__closure__ or () if _filled(c)], strict=False))
+    seen = {name: f.__globals__[name] for name in code.co_names if name in f.__globals__} | cells
+    return [(name, x) for name, x in seen.items() if isinstance(x, np.ndarray)]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def argument_names(f: Any, count: int) -> list[str]:
+    """The names of a function's arguments, as far as they are known."""
+    code = getattr(f, "__code__", None)
+    known = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    return known if len(known) >= count else ["x", "y", "z"][:count] if count <= 3 else [f"x{i}" for i in range(count)]
 
 
 def _leaves(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:

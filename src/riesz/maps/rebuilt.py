@@ -1,0 +1,91 @@
+"""From the normal form back to programs: gather, contract, scatter for each entry, hub by hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..contractions import number
+from ..ops import Combination, Op, Reduction, contraction
+from ..programs.program import Program
+from ..relations import Gather, Relation, named
+from ..relations.core import freeze
+from ..relations.spans import Affine, Span
+from ..sets import box_set
+from .coefficients import Coefficients, Factor
+from .entries import Entry
+from .indexing import IndexMap, Labels, along, distinct, flat_positions, labels_of, whole
+from .values import Values
+
+Shape = tuple[int, ...]
+
+
+def rebuilt(v: Values) -> Program:
+    """The linear program of a network at a point."""
+    net, program = v.net, Program()
+    place = {s: program.input(net.shapes[s]) for s in net.inputs}
+    constants: dict[int, int] = {}
+
+    def factor(slot: int) -> int:
+        if slot not in constants:
+            constants[slot] = program.const(number(v.slots[slot]) if not np.ndim(v.slots[slot]) else v.slots[slot])
+        return constants[slot]
+
+    for node in net.order:
+        if node in net.kept:
+            kept = net.kept[node]
+            place[node] = program.step(kept.op, [place[a] if moves else factor(a) for moves, a in kept.args])
+            continue
+        rows = [(e, a) for a, es in net.blocks.get(node, {}).items() for e in es]
+        slots = [applied(net.c, e, program, place[a], (net.shapes[a], net.shapes[node]), factor) for e, a in rows]
+        if not slots:
+            place[node] = program.zeros(net.shapes[node])
+        else:
+            place[node] = slots[0] if len(slots) == 1 else program.step(Combination((1.0,) * len(slots)), slots)
+    program.outputs = [place[o] for o in net.outputs]
+    return program
+
+
+def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[Shape, Shape], factor: Any) -> int:
+    """An entry as steps of a program: gather, contract, scatter. `factor` gives the slot of a factor."""
+    source, target = shapes
+    x, labels = _read(c, e, program, x, source)
+    out = distinct(e.out)
+    direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.out, target, strict=True)]) and len(out) == sum([n != 1 for n in target])
+    wanted = _axes(c, e.out, target) if direct else out
+    factors = [Factor(factor(f.slot), f.labels, f.strong) for f in e.factors]
+    have = {*labels, *[k for f in factors for k in f.labels]}
+    extra = {k: c.sizes[k] for k in wanted if k not in have}
+    strong = tuple([i for i, f in enumerate(factors) if f.strong])
+    op: Op = contraction((*[f.labels for f in factors], labels), wanted, extra, strong)
+    y = program.scale(e.scale, program.step(op, [*[f.slot for f in factors], x]))
+    return y if direct else program.step(Reduction((_reading(c, e.out, target, out).converse,), 0), (y,))
+
+
+def _read(c: Coefficients, e: Entry, program: Program, x: int, source: Shape) -> tuple[int, Labels]:
+    inn = distinct(e.inn)
+    if all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.inn, source, strict=True)]) and len(inn) == sum([n != 1 for n in source]):
+        return x, _axes(c, e.inn, source)
+    return program.step(Reduction((_reading(c, e.inn, source, inn),), 0), (x,)), inn
+
+
+def _axes(c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> Labels:
+    return tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(maps, box, strict=True)])
+
+
+def _reading(c: Coefficients, maps: Sequence[IndexMap], box: Shape, labels: Labels) -> Relation:
+    """The relation that reads an array on a box at the maps, into an array on the labels."""
+    sizes = tuple([c.sizes[k] for k in labels])
+    names = {k: i for i, k in enumerate(labels)}
+    source, target = box_set(box), box_set(sizes)
+    affine = [m for m in maps if type(m) is Affine]
+    if len(affine) == len(maps):
+        left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in m.terms]))) for m in affine])
+        return named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
+
+    def make() -> Any:
+        return freeze(np.ascontiguousarray(np.broadcast_to(flat_positions(maps, box, labels, c.sizes), sizes)).reshape(-1))
+
+    return Gather(source, target, c.tables.remembered(("flat", box, sizes), maps, labels, make))

@@ -1,0 +1,335 @@
+"""The normal form of a linear map as a person would write it: Xᵀ · diag(s) · X, c · (b ⊗ a), 2 · (I ⊗ VᵀV)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..maps.coefficients import Coefficients, Factor
+from ..maps.entries import Entry
+from ..maps.indexing import IndexMap, Table, distinct, whole
+from ..maps.linear_map import LinearMap
+from ..ops import Contraction, Reduction
+from ..programs.program import INPUT, Constant
+from ..relations.spans import Affine
+from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
+from .patterns import two
+from .programs import Writer, folded
+from .terms import op_title
+
+Shape = tuple[int, ...]
+SHORT = 14
+
+
+class Named(Writer):
+    """A writer of coefficients that knows the names of arrays."""
+
+    def __init__(self, n: Notation, L: LinearMap) -> None:
+        net = L.values.net
+        self.net = net
+        self.names = {id(x): name for name, x in L.names}
+        self.tables = [(name, x) for name, x in L.names if isinstance(x, np.ndarray) and x.dtype.kind in "iu"]
+        wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
+        program = net.c.program.prune(net.params, wanted)
+        inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.source.point)]
+        self.taken = {text for text, _ in inputs} | set(self.names.values())
+        super().__init__(n, program, bytearray(len(program.ops)), inputs)
+        self.taken.update([name for name, _ in self.constants])
+        self.spare = [c for c in self.spare if c not in self.taken]
+        self.big = [c for c in "ABCDEFGHKLMNPQRSTUVW" if c not in self.taken]
+        self.given = dict(zip(wanted, program.outputs, strict=True))
+        self.short: dict[int, Text] = {}
+
+    def _constant(self, value: Any) -> Text:
+        known = self.names.get(id(value))
+        return super()._constant(value) if known is None else (known, ATOM)
+
+    def index(self, array: Any) -> str:
+        """An index array, by the name it has outside."""
+        flat = np.asarray(array)
+        for name, x in self.tables:
+            if x.shape == flat.shape and np.array_equal(np.where(x < 0, x + flat.max(initial=0) + 1, x), flat):
+                return name
+        return "index"
+
+    def factor(self, slot: int) -> Text:
+        """A factor: by its name, by a short expression, or by a letter that is explained below."""
+        here = self.given[slot]
+        if here not in self.short:
+            text = self._matrices(here) or self.text[here]
+            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= SHORT)
+            if not atom or len(text[0]) > SHORT:
+                letters = self.big if len(self.program.shapes[here]) > 1 else self.spare
+                name = letters.pop(0) if letters else self.n.sub("A", len(self.lets))
+                self.lets.append((name, text[0]))
+                text = name, ATOM
+            self.short[here] = text
+        return self.short[here]
+
+    def reduction(self, relation: Any) -> str:
+        """red_R."""
+        return self._reduction(relation)
+
+    def _matrices(self, slot: int) -> Text | None:
+        """A product of two named matrices, side by side."""
+        op, args = self.program.ops[slot], self.program.args[slot]
+        if (
+            type(op) is not Contraction
+            or len(args) != 2
+            or any([self.program.ops[a] is not INPUT and type(self.program.ops[a]) is not Constant for a in args])
+        ):
+            return None
+        pattern = two(op.labels[0], op.labels[1], op.out)
+        if pattern is None or pattern.symbol != "⋆" or any([len(self.text[a][0]) > 2 for a in args]):
+            return None
+        shown = [self.text[a][0] + (self.n["ᵀ"] if t else "") for a, t in zip(args, pattern.turned, strict=True)]
+        return "".join(shown[::-1] if pattern.first else shown), POWER
+
+
+def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
+    """One entry."""
+    n, c = w.n, w.net.c
+    scalars = [w.factor(f.slot) for f in e.factors if not f.labels]
+    factors = [f for f in e.factors if f.labels]
+    core = _core(w, e, factors)
+    parts: list[Text] = []
+    placed, read = _position(w, c, e.out, row), _position(w, c, e.inn, column)
+    if placed:
+        parts.append((n["ι"] + placed, ATOM))
+    if core is not None and core[0] != "I":
+        parts.append(core)
+    if read:
+        parts.append((n["π"] + read, ATOM))
+    if core is None:
+        parts = [_sum(w, e, factors)]
+    lead = [(n.number(abs(e.scale)), ATOM), *scalars] if abs(e.scale) != 1.0 else scalars
+    body = [*lead, *(parts or [("I", ATOM)])]
+    text = n.infix(body, "·", COMPOSE) if len(body) > 1 else body[0]
+    return (n["−"] + n.within(text, COMPOSE), SUM) if e.scale < 0 else (text[0], PRODUCT if len(body) > 1 else text[1])
+
+
+def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> str:
+    """Which part of an array it is about: [1:], [i]; nothing where it is all of it."""
+    if all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(distinct(maps)) == sum(
+        [n != 1 for n in box]
+    ):
+        return ""
+    shown: list[str] = []
+    for m, n in zip(maps, box, strict=True):
+        if type(m) is Table:
+            shown.append(w.index(m.array))
+        elif type(m) is Affine and not m.terms:
+            shown.append(str(m.offset))
+        elif type(m) is Affine and len(m.terms) == 1:
+            ((k, s),) = m.terms
+            stop = m.offset + s * (c.sizes[k] - 1) + (1 if s > 0 else -1)
+            end = "" if (s > 0 and stop >= n) or stop < 0 else str(stop)
+            start = "" if (s > 0 and m.offset == 0) or (s < 0 and m.offset == n - 1) else str(m.offset)
+            shown.append(f"{start}:{end}" + (f":{s}" if s != 1 else ""))
+        else:
+            assert type(m) is Affine
+            shown.append("+".join([*[f"{'' if s == 1 else s}{_letter(k)}" for k, s in m.terms], *([str(m.offset)] if m.offset else [])]))
+    return "[" + ", ".join(shown) + "]"
+
+
+def _letter(k: int) -> str:
+    return "ijklmnpqrst"[k % 11]
+
+
+def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
+    """What happens between the labels of the two sides, as products of matrices; None where index notation is needed."""
+    n = w.n
+    out, inn = distinct(e.out), distinct(e.inn)
+    groups: list[set[int]] = [{k} for k in dict.fromkeys((*out, *inn))]
+    for f in factors:
+        touched = [g for g in groups if g & set(f.labels)]
+        groups = [g for g in groups if g not in touched] + [set(f.labels).union(*touched)]
+    groups.sort(key=lambda g: min([out.index(k) for k in g if k in out], default=len(out) + min([inn.index(k) for k in g if k in inn], default=0)))
+    shown: list[Text] = []
+    sides: list[tuple[list[int], list[int]]] = []
+    for g in groups:
+        mine = [f for f in factors if set(f.labels) <= g]
+        rows, columns = [k for k in out if k in g], [k for k in inn if k in g]
+        text = _component(w, mine, rows, columns)
+        if text is None:
+            return None
+        sides.append((rows, columns))
+        shown.append(text)
+    ordered = [k for r, _ in sides for k in r] == list(out) and [k for _, s in sides for k in s] == list(inn)
+    lone = [bool(r) != bool(s) for r, s in sides]
+    if not shown:
+        return "I", ATOM
+    if not ordered or (any(lone) and not all(lone)):
+        return None
+    if all([t[0] == "I" for t in shown]):
+        return "I", ATOM
+    if len(shown) == 1 and not sides[0][0]:  # a row
+        return n.within(shown[0], ATOM) + n["ᵀ"], ATOM
+    return shown[0] if len(shown) == 1 else (n.parens(n.infix(shown, "⊗", PRODUCT)[0]), ATOM)
+
+
+def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[int]) -> Text | None:
+    """A connected part: the identity, a diagonal, a vector, or a chain of matrices from rows to columns."""
+    n = w.n
+    if rows == columns:
+        if not factors:
+            return "I", ATOM
+        if all([list(f.labels) == rows for f in factors]):
+            inside = n.infix([w.factor(f.slot) for f in factors], "∗", PRODUCT) if len(factors) > 1 else w.factor(factors[0].slot)
+            return n.name("diag") + n.parens(inside[0]), ATOM
+    if not columns or not rows:
+        if not factors:
+            return "1", ATOM
+        ends = rows or columns
+        if len(factors) == 1 and list(factors[0].labels) == ends:
+            return w.factor(factors[0].slot)
+        if len(ends) != 1:
+            return None
+        chain = _chain(w, factors, ends[0], None)
+        return None if chain is None else n.infix(chain, "·", COMPOSE)
+    if len(rows) == len(columns) == 1 and rows != columns:
+        chain = _chain(w, factors, rows[0], columns[0])
+        return None if chain is None else (n.infix(chain, "·", COMPOSE) if len(chain) > 1 else chain[0])
+    if len(factors) == 1 and factors[0].labels == (*rows, *[k for k in columns if k not in rows]) and not set(rows) & set(columns):
+        return w.factor(factors[0].slot)
+    both = [k for k in rows if k in columns]
+    if both and len(factors) == 1 and set(factors[0].labels) == {*rows, *columns}:
+        return n.name("blocks") + n.parens(w.factor(factors[0].slot)[0]), ATOM
+    return None
+
+
+def _chain(w: Named, factors: list[Factor], at: int, end: int | None) -> list[Text] | None:
+    """A product of matrices and diagonals along one label after the other."""
+    n = w.n
+    left = list(factors)
+    found: list[Text] = []
+    while left:
+        here = [f for f in left if f.labels == (at,)]
+        if here and not (end is None and len(left) == 1):
+            left.remove(here[0])
+            found.append((n.name("diag") + n.parens(w.factor(here[0].slot)[0]), ATOM))
+            continue
+        if here:
+            return [*found, w.factor(here[0].slot)]
+        onward = [f for f in left if len(f.labels) == 2 and at in f.labels and f.labels[0] != f.labels[1]]
+        if len(onward) != 1:
+            return None
+        f = onward[0]
+        left.remove(f)
+        turned = f.labels[1] == at
+        text = w.factor(f.slot)
+        found.append((n.within(text, ATOM) + n["ᵀ"], ATOM) if turned else text)
+        at = f.labels[0] if turned else f.labels[1]
+    return found if end is None or at == end else None
+
+
+def _sum(w: Named, e: Entry, factors: list[Factor]) -> Text:
+    """In index notation: [i, j ← k] Σ A[i, l] · B[l, k]."""
+    n = w.n
+    letters: dict[int, str] = {}
+    for k in e.labels:
+        letters.setdefault(k, "ijklmnpqrstuvw"[len(letters)] if len(letters) < 14 else n.sub("i", len(letters)))
+
+    def side(maps: Sequence[IndexMap]) -> str:
+        parts: list[str] = []
+        for m in maps:
+            if type(m) is Table:
+                parts.append(w.index(m.array) + "[" + ", ".join([letters[k] for k in m.labels]) + "]")
+            else:
+                assert type(m) is Affine
+                terms = [("" if s == 1 else str(s)) + letters[k] for k, s in m.terms] + ([str(m.offset)] if m.offset or not m.terms else [])
+                parts.append("+".join(terms))
+        return ", ".join(parts)
+
+    product = [f"{w.factor(f.slot)[0]}[{', '.join([letters[k] for k in f.labels])}]" for f in factors] or ["1"]
+    inner = [letters[k] for k in e.labels if k not in e.outer]
+    total = (n.sub(n["Σ"], "".join(inner)) + " " if inner else "") + f" {n['·']} ".join(product)
+    arrow = "\\leftarrow" if n.latex else "←"
+    return f"[{side(e.out)} {arrow} {side(e.inn)}] {total}", PRODUCT
+
+
+def _joined(n: Notation, texts: Sequence[Text]) -> Text:
+    """A sum, signs in front."""
+    if not texts:
+        return "0", ATOM
+    total = texts[0][0]
+    for text, _ in texts[1:]:
+        sign = n["−"]
+        total += f" {sign} {text[len(sign) :]}" if text.startswith(sign) else f" + {text}"
+    return total, texts[0][1] if len(texts) == 1 else SUM
+
+
+def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
+    """The blocks between leaves; hubs become lets."""
+    net, n = w.net, w.n
+    ends = list(net.inputs)
+    hubs: dict[int, str] = {}
+    for node in net.order:
+        if node in net.outputs:
+            continue
+        name = n.sub("h", len(hubs))
+        hubs[node] = name
+        w.lets.append((name, _line(w, node, ends, hubs, L)[0]))
+    if len(hubs) == 1 and len(net.outputs) == 1:  # nothing but a step
+        (last,) = [_line(w, o, ends, hubs, L) for o in net.outputs]
+        if last[0] == next(iter(hubs.values())):
+            return [[(w.lets.pop()[1], COMPOSE)]]
+    if not hubs:
+        return [
+            [_joined(n, [entry_text(w, e, net.shapes[o], net.shapes[i]) for e in net.blocks.get(o, {}).get(i, [])]) for i in ends]
+            for o in net.outputs
+        ]
+    return [[_line(w, o, ends, hubs, L)] for o in net.outputs]
+
+
+def _line(w: Named, node: int, ends: list[int], hubs: dict[int, str], L: LinearMap) -> Text:
+    net, n = w.net, w.n
+    from .programs import wires
+
+    names = {**{s: t[0] for s, t in zip(ends, wires(n, L.domain), strict=True)}, **hubs}
+    if node in net.kept:
+        kept = net.kept[node]
+        inside = [(names[a], ATOM) if moves else w.factor(a) for moves, a in kept.args]
+        name = w.reduction(kept.op.relations[0]) if isinstance(kept.op, Reduction) else op_title(n, kept.op)
+        return (name + (n.listed("(", inside, ")")[0] if any([t[0] for t in inside]) else ""), ATOM)
+    texts: list[Text] = []
+    for a, es in net.blocks.get(node, {}).items():
+        body = _joined(n, [entry_text(w, e, net.shapes[node], net.shapes[a]) for e in es])
+        texts.append(body if not names[a] else (names[a], ATOM) if body[0] == "I" else (f"{n.within(body, COMPOSE)} {n['•']} {names[a]}", COMPOSE))
+    return _joined(n, texts)
+
+
+def show_network(L: LinearMap) -> str:
+    """The normal form, with what its letters mean."""
+    w = Named(UNICODE, L)
+    rows = _rows(w, L)
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in w.definitions()]
+    return "\n".join([_grid(w, rows), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]])
+
+
+def _grid(w: Named, rows: list[list[Text]]) -> str:
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return folded(w.tidy(rows[0][0][0]), 0)
+    if len(rows) > 12 or len(rows[0]) > 12:
+        return f"{len(rows)} × {len(rows[0])} blocks"
+    cells = [[w.tidy(t[0]) for t in row] for row in rows]
+    widths = [max([len(row[j]) for row in cells]) for j in range(len(cells[0]))]
+    left, right = ("⎡⎢⎣", "⎤⎥⎦") if len(cells) > 1 else ("[[[", "]]]")
+    shown: list[str] = []
+    for i, row in enumerate(cells):
+        at = 0 if i == 0 else 2 if i == len(cells) - 1 else 1
+        shown.append(left[at] + " " + "   ".join([t.ljust(k) for t, k in zip(row, widths, strict=True)]) + " " + right[at])
+    return "\n".join(shown)
+
+
+def latex_network(L: LinearMap) -> str:
+    """The normal form in LaTeX."""
+    w = Named(LATEX, L)
+    rows = _rows(w, L)
+    body = rows[0][0][0] if len(rows) == len(rows[0]) == 1 else ""
+    if not body:
+        body = "\\begin{pmatrix} " + " \\\\ ".join([" & ".join([t[0] for t in row]) for row in rows]) + " \\end{pmatrix}"
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in w.definitions()]
+    return w.tidy(body) if not lines else w.tidy(body) + " \\quad \\text{where } " + ",\\; ".join(lines)
