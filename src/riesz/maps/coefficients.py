@@ -45,6 +45,7 @@ class Coefficients:
         self._number: list[float | None] = []
         self._firsts: dict[Any, tuple[Any, Any]] = {}
         self._folded: dict[Any, int] = {}
+        self.patience = 4  # how many times longer than what it is made of a list of positions may be
 
     def fresh(self, n: int) -> int:
         """A new label."""
@@ -90,7 +91,7 @@ class Coefficients:
     # -- writing -----------------------------------------------------------------------------------------
 
     def step(self, op: Any, args: Sequence[int]) -> int:
-        """A step, without factors of one and transposes inside products; of constants, the constant it gives, where that is no larger than they are."""
+        """A step, without factors of one and transposes inside products; of constants, the constant it gives, if that is no larger than they are."""
         if type(op) is Contraction and not op.strong:
             return self._contracted(op, args)
         if type(op) is Combination:

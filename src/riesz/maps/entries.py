@@ -217,7 +217,7 @@ def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, Inde
     degrees = np.bincount(vb, minlength=n)
     per = degrees[va]
     count = int(per.sum())
-    if count > 4 * (len(va) + len(vb)) + 1024:
+    if count > c.patience * (len(va) + len(vb)) + 1024:
         raise Apart
     order = np.argsort(vb, kind="stable")
     starts = np.concatenate([[0], np.cumsum(degrees)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, cast
@@ -13,13 +14,16 @@ from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, VectorError
-from ..ops import Combination
+from ..ops import Combination, Reduction, Reshape
 from ..programs.fusing import ready
 from ..programs.program import Program, outputs
-from ..spaces import DirectSum, Space
+from ..relations.makers import edges
+from ..sets import Seg
+from ..spaces import DirectSum, Space, real_space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
-from .materialise import diagonal, full, places, sparse
+from .materialise import Blocks, blocks, diagonal, full, places, sparse
+from .network import multiplied
 from .rebuilt import rebuilt
 from .sources import Source, added, after, scaled
 from .sources import adjoint as weighted_source
@@ -241,6 +245,13 @@ class LinearMap:
             return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
         return Values(self.source.network, self.source.point, self.dtype)
 
+    @cached_property
+    def _flat(self) -> Values | None:
+        """The values of the network without hubs, for matrices; None where there is none."""
+        v = self.values
+        net = multiplied(v.net)
+        return v if net is v.net else None if net is None else Values(net, v.point, self.dtype)
+
     @property
     def names(self) -> tuple[tuple[str, Any], ...]:
         """Arrays with the names they have outside: arguments, and what the function closes over."""
@@ -303,8 +314,8 @@ class LinearMap:
         array([[1., 0.],
                [0., 1.]])
         """
-        v = self.values
-        if v.net.simple and v.positions() <= 4 * self.shape[0] * self.shape[1]:
+        v = self._flat
+        if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         if self.shape[0] < self.shape[1]:
             return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
@@ -321,8 +332,8 @@ class LinearMap:
         """
         import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
-        v = self.values
-        if v.net.simple:
+        v = self._flat
+        if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
             found = cast(Any, scipy_sparse).csr_array(self.to_dense())
@@ -332,10 +343,46 @@ class LinearMap:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
         if self.shape[0] != self.shape[1]:
             raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
-        v = self.values
-        if v.net.simple and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
+        v = self._flat
+        if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
-        return self.to_sparse().diagonal() if v.net.simple else np.diagonal(self.to_dense()).copy()
+        return self.to_sparse().diagonal() if v is not None else np.diagonal(self.to_dense()).copy()
+
+    def blocks(self) -> Blocks:
+        """The small dense matrices a block-diagonal or block-sparse map between two arrays is made of.
+
+        >>> import riesz as rz, numpy as np
+        >>> L = rz.jacobian(lambda x: x @ np.array([[1.0, 2.0], [0.0, 1.0]]) * x)(np.ones((3, 2)))
+        >>> L.blocks().values.shape, L.blocks().values[0].tolist()
+        ((3, 2, 2), [[2.0, 0.0], [2.0, 4.0]])
+        """
+        v = self._flat
+        if v is not None and len(self.domain.leaves) == len(self.codomain.leaves) == 1:
+            found = blocks(v, self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
+            if found is not None:
+                return found
+        raise SpaceError(f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix")
+
+    def column_norms(self) -> Any:
+        """The Euclidean norm of each column of the matrix."""
+        v = self._flat
+        if v is not None and v.positions() < 8 * sum(self.shape):
+            return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
+        return np.sqrt(np.maximum((self.T @ self).diagonal(), 0))
+
+    def row_norms(self) -> Any:
+        """The Euclidean norm of each row of the matrix."""
+        return self.T.column_norms()
+
+    def submatrix(self, rows: Any = slice(None), columns: Any = slice(None)) -> LinearMap:
+        """The map between some flat coordinates (positions, slices or masks) of domain and codomain.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(np.sin)(np.zeros(4)).submatrix([0, 1], slice(2)).to_dense()
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        return _selection(self.codomain, rows, "rows") @ self @ _selection(self.domain, columns, "columns").T
 
     def trace(self) -> float:
         """The sum of the diagonal."""
@@ -420,3 +467,26 @@ def _columns(L: LinearMap, given: Any) -> Any:
     kind = given.dtype if L.dtype != float else float
     columns = [np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))
+
+
+def _selection(space: Space, which: Any, what: str) -> LinearMap:
+    """The linear map that reads some flat coordinates."""
+    n = space.dim
+    given = np.arange(n)[which] if isinstance(which, slice) else np.asarray(which)
+    if given.dtype == bool and given.shape == (n,):
+        given = np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and not (-n <= given.min() and given.max() < n)):
+        raise SpaceError(f"{what} of a matrix are a slice, a mask of {n} truth values or positions from 0 to {n - 1}; got {which!r}")
+    at = np.where(given < 0, given + n, given).astype(np.intp)
+    program = Program()
+    pieces: list[int] = []
+    relations: list[Any] = []
+    for place in places(space.leaves):
+        size = math.prod(place.shape)
+        slot = program.input(place.shape)
+        mine = np.flatnonzero((place.start <= at) & (at < place.start + size))
+        if len(mine):
+            pieces.append(program.step(Reshape((size,)), (slot,)))
+            relations.append(edges(Seg(size), Seg(len(at)), at[mine] - place.start, mine))
+    program.outputs = [program.step(Reduction(tuple(relations), 0), pieces) if pieces else program.zeros((len(at),))]
+    return LinearMap(space, real_space((len(at),)), program)

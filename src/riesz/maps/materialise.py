@@ -10,7 +10,8 @@ import numpy as np
 
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
-from .indexing import Labels, distinct, flat_positions, labels_of
+from .indexing import IndexMap, Labels, distinct, flat_positions, labels_of, size_of, values
+from .structure import batch_axes
 from .values import Values
 
 Shape = tuple[int, ...]
@@ -105,49 +106,81 @@ def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, i
     total = np.zeros(shape, v.dtype)
     for e, row, column in placed(v, rows, columns):
         block = total[row.start : row.start + math.prod(row.shape), column.start : column.start + math.prod(column.shape)]
-        view = strided(v, e, block, row.shape, column.shape)
-        if view is not None:
-            view += v.spread(e)
-        else:
-            c, outer = v.net.c, e.outer
-            box = [c.sizes[k] for k in outer]
-            at = (
-                np.broadcast_to(flat_positions(e.out, row.shape, outer, c.sizes), box),
-                np.broadcast_to(flat_positions(e.inn, column.shape, outer, c.sizes), box),
-            )
-            np.add.at(block, at, v.spread(e))
+        strides = (*_strides(row.shape, block.strides[0]), *_strides(column.shape, block.strides[1]))
+        add(v, e, np.lib.stride_tricks.as_strided(block, (*row.shape, *column.shape), strides), (*e.out, *e.inn))
     return total
 
 
-def strided(v: Values, e: Entry, block: Any, row: Shape, column: Shape) -> Any:
-    """The positions of an entry in a dense block as a view of it; None where maps are tables or two labels may meet."""
-    maps = (*e.out, *e.inn)
-    if any([type(m) is not Affine for m in maps]) or not injective(e):
+def _strides(shape: Shape, step: int) -> list[int]:
+    """The strides of the axes of a leaf, from that of its flat coordinate."""
+    return [step * math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def add(v: Values, e: Entry, total: Any, maps: Sequence[IndexMap]) -> None:
+    """Add the coefficients of an entry to an array with one axis per map."""
+    sizes, outer = v.net.c.sizes, e.outer
+    if not total.size or any([not sizes[k] for k in outer]):
+        return
+    if all([type(m) is Affine for m in maps]) and injective(e):
+        start = total[tuple([slice(m.offset, m.offset + 1) for m in cast("Sequence[Affine]", maps)])]
+        steps = [sum([s * step for m, step in zip(maps, total.strides, strict=True) for j, s in cast(Affine, m).terms if j == k]) for k in outer]
+        view = np.lib.stride_tricks.as_strided(start, [sizes[k] for k in outer], steps)
+        view += v.spread(e)
+    else:
+        box = [sizes[k] for k in outer]
+        np.add.at(total, tuple([np.broadcast_to(values(m, outer, sizes), box) for m in maps]), v.spread(e))
+
+
+class Blocks(NamedTuple):
+    """Small dense matrices of one shape: `values` (N, m, n), and the flat rows (N, m) and columns (N, n) where each belongs; np.asarray gives the values."""
+
+    values: Any
+    rows: Any
+    columns: Any
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.values, dtype)
+
+
+def blocks(v: Values, row: Shape, column: Shape) -> Blocks | None:
+    """The blocks of a map between two leaves, along the labels of both sides; None where blocks of one shape cannot say it."""
+    c = v.net.c
+    entries = v.net.block(0, 0)
+    axes = batch_axes(c, entries, row, column)
+    if axes:
+        return _diagonal_blocks(v, entries, axes, row, column)
+    found = [_entry_blocks(v, e, row, column) for e in entries]
+    if not found or any([b is None for b in found]) or len({b.values.shape[1:] for b in found if b is not None}) > 1:
         return None
-    steps: dict[int, int] = dict.fromkeys(e.outer, 0)
-    offset = 0
-    for side, box, stride in ((e.out, row, block.strides[0]), (e.inn, column, block.strides[1])):
-        for m, n in zip(reversed(side), reversed(box), strict=True):
-            assert type(m) is Affine
-            offset += m.offset * stride
-            for k, s in m.terms:
-                steps[k] += s * stride
-            stride *= n
-    sizes = v.net.c.sizes
-    if 0 in [sizes[k] for k in e.outer] or not block.size:
+    groups = [b for b in found if b is not None]
+    return Blocks(*[np.concatenate(parts) for parts in zip(*groups, strict=True)])
+
+
+def _diagonal_blocks(v: Values, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Blocks:
+    rows = [i for i in range(len(row)) if i not in [a for a, _ in axes]]
+    columns = [j for j in range(len(column)) if j not in [b for _, b in axes]]
+    batch = [row[i] for i, _ in axes]
+    total = np.zeros([*batch, *[row[i] for i in rows], *[column[j] for j in columns]], v.dtype)
+    for e in entries:
+        add(v, e, total, [*[e.out[i] for i, _ in axes], *[e.out[i] for i in rows], *[e.inn[j] for j in columns]])
+    n, m, k = math.prod(batch), math.prod([row[i] for i in rows]), math.prod([column[j] for j in columns])
+    down = np.arange(math.prod(row)).reshape(row).transpose([*[i for i, _ in axes], *rows]).reshape(n, m)
+    across = np.arange(math.prod(column)).reshape(column).transpose([*[j for _, j in axes], *columns]).reshape(n, k)
+    return Blocks(total.reshape(n, m, k), down, across)
+
+
+def _entry_blocks(v: Values, e: Entry, row: Shape, column: Shape) -> Blocks | None:
+    """The blocks of one entry: one for every value of the labels on both sides."""
+    c = v.net.c
+    out, inn = distinct(e.out), distinct(e.inn)
+    both = tuple([k for k in out if k in inn])
+    left, right = tuple([k for k in out if k not in both]), tuple([k for k in inn if k not in both])
+    if not both:
         return None
-    start = np.ndarray((), block.dtype, buffer=_buffer(block), offset=_offset(block) + offset)
-    return np.lib.stride_tricks.as_strided(start, [sizes[k] for k in e.outer], [steps[k] for k in e.outer])
-
-
-def _buffer(block: Any) -> Any:
-    while block.base is not None:
-        block = block.base
-    return block
-
-
-def _offset(block: Any) -> int:
-    return block.__array_interface__["data"][0] - _buffer(block).__array_interface__["data"][0]
+    n, m, k = [size_of(ls, c.sizes) for ls in (both, left, right)]
+    down = np.broadcast_to(flat_positions(e.out, row, (*both, *left), c.sizes), [c.sizes[x] for x in (*both, *left)]).reshape(n, m)
+    across = np.broadcast_to(flat_positions(e.inn, column, (*both, *right), c.sizes), [c.sizes[x] for x in (*both, *right)]).reshape(n, k)
+    return Blocks(v.spread(e, (*both, *left, *right)).reshape(n, m, k), down, across)
 
 
 def injective(e: Entry) -> bool:

@@ -132,8 +132,8 @@ def _live(program: Program, moving: Any) -> bytearray:
     return live
 
 
-def _eliminate(net: Network) -> None:
-    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger."""
+def _eliminate(net: Network, force: bool = False) -> None:
+    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger; `force`: in any case."""
     blocks = net.blocks
     users: dict[int, set[int]] = {}
     for to, row in blocks.items():
@@ -144,36 +144,26 @@ def _eliminate(net: Network) -> None:
         fixed.add(slot)
         fixed.update([a for moves, a in kept.args if moves])
     waiting = [s for s in blocks if s not in fixed]
-    while waiting:
+    for _ in range(4):
         waiting.sort(key=lambda s: (len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s]), s))
-        again: set[int] = set()
+        touched: set[int] = set()
         left: list[int] = []
         for s in waiting:
-            if _removed(net, s, users):
-                again.update(blocks_around(blocks.get(s, {}), users.get(s, set())))
+            if _removed(net, s, users, force):
+                touched |= {*blocks[s], *users.get(s, ())}
                 _detach(net, s, users)
             else:
                 left.append(s)
-        waiting = [s for s in left if s in again]
-        net.hubs = [s for s in left if s not in again]
-        if not waiting:
+        waiting = left
+        if not touched.intersection(left):
             break
-        net.hubs = []
-        waiting = left if len(again) > 4 else waiting
-        if len(waiting) == len(left) and not again:
-            break
-    net.hubs = [s for s in blocks if s not in fixed]
-    unused = [s for s in net.hubs if not users.get(s)]
-    while unused:  # zero on the way out
-        s = unused.pop()
+    net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
+    idle = [s for s in net.hubs if not users.get(s) and s not in fixed]
+    while idle:  # zero on the way out
+        s = idle.pop()
         net.hubs.remove(s)
-        unused.extend([a for a in blocks[s] if a in net.hubs and users[a] == {s}])
+        idle.extend([a for a in blocks[s] if a in net.hubs and users[a] == {s} and a not in fixed])
         _detach(net, s, users)
-
-
-def blocks_around(row: dict[int, list[Entry]], used: set[int]) -> set[int]:
-    """The neighbours of a node."""
-    return {*row, *used}
 
 
 def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
@@ -183,12 +173,12 @@ def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
         net.blocks[to].pop(s, None)
 
 
-def _removed(net: Network, s: int, users: dict[int, set[int]]) -> bool:
+def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> bool:
     """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
     c, blocks = net.c, net.blocks
     before, after = blocks[s], users.get(s, set())
     count = sum([len(es) for es in before.values()]) * sum([len(blocks[to][s]) for to in after])
-    if count > MANY:
+    if count > (MANY if not force else 16 * MANY):
         return False
     old = sum([_weight(c, es) for es in before.values()]) + sum([_weight(c, blocks[to][s]) for to in after])
     made: dict[tuple[int, int], list[Entry]] = {}
@@ -201,11 +191,13 @@ def _removed(net: Network, s: int, users: dict[int, set[int]]) -> bool:
             except Apart:
                 return False
             if any([len(e.factors) > LONG for e in found]):
-                return False
+                if not force:
+                    return False
+                found = [_evaluated(c, e) for e in found]
             made[to, a] = merged(c, [*have, *found])
             old += _weight(c, have)
             new += _weight(c, made[to, a])
-    if new > old + 256:
+    if new > old + 256 and not force:
         return False
     for (to, a), es in made.items():
         if es:
@@ -215,6 +207,30 @@ def _removed(net: Network, s: int, users: dict[int, set[int]]) -> bool:
             blocks[to].pop(a, None)
             users.get(a, set()).discard(to)
     return True
+
+
+def _evaluated(c: Coefficients, e: Entry) -> Entry:
+    """An entry with one factor."""
+    have = {k for f in e.factors for k in f.labels}
+    return Entry(e.out, e.inn, (c.product(e.factors, tuple([k for k in e.outer if k in have])),), e.scale)
+
+
+def multiplied(net: Network) -> Network | None:
+    """The network without hubs, whatever that takes: what matrices are made of. None where some step has no entries, or there are too many."""
+    if net.simple:
+        return net
+    known = net.__dict__
+    if "_multiplied" not in known:
+        other = Network.__new__(Network)
+        other.__dict__.update({k: v for k, v in known.items() if not k.startswith("_")})
+        other.__dict__.pop("turned", None)
+        other.blocks = {to: dict(row) for to, row in net.blocks.items()}
+        if not net.kept:
+            patience, net.c.patience = net.c.patience, 64
+            _eliminate(other, force=True)
+            net.c.patience = patience
+        known["_multiplied"] = other if other.simple else None
+    return known["_multiplied"]
 
 
 def _weight(c: Coefficients, es: Sequence[Entry]) -> int:

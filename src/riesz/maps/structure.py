@@ -167,9 +167,8 @@ def _on_diagonals(c: Coefficients, entries: Sequence[Entry], found: list[int], c
             return Structure("identity", "identity" if k == 1.0 else f"{k:.4g} times the identity", count, full)
         return Structure("diagonal", "diagonal", count, min(full, count))
     low, high = min(found), max(found)
-    if set(found) <= {-1, 0, 1} and shape[0] == shape[1]:
-        if 0 in found:
-            return Structure("banded", "tridiagonal" if len(found) == 3 else "bidiagonal", count, full)
+    if set(found) <= {-1, 0, 1} and shape[0] == shape[1] and 0 in found:
+        return Structure("banded", "tridiagonal" if len(found) == 3 else "bidiagonal", count, full)
     if len(found) == 1:
         return Structure("banded", f"one diagonal, at {low:+d}", count, full)
     words = f"{len(found)} diagonals, {_ends(low, high)}"
