@@ -140,6 +140,29 @@ def _linearized(at: TermPoint | Point, keep: bool = True) -> tuple[Any, Any]:
     return at.wrap(_owned(at, values, tape)), LinearMap(at.domain, at.codomain, tape, at.dtype, at.source if keep else None)
 
 
+def _derivative(at: TermPoint | Point) -> LinearMap:
+    """The derivative alone: its numbers are computed when it is first applied."""
+    at.leaves = held(at.leaves)
+
+    def written() -> Program:
+        values, tape = at.affine()
+        guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
+        return tape
+
+    return LinearMap(at.domain, at.codomain, _tried(at, "f'", written), at.dtype, at.source)
+
+
+def _tried(at: TermPoint | Point, what: str, written: Callable[[], Program]) -> Any:
+    """A linear program to be written when it is needed; the first time for a trace it is written at once, so that what has no derivative says so."""
+    key = ("tried", what, tuple(at.moving or ()))
+    if isinstance(at, Point) and key in at.record.derived:
+        return written
+    program = written()
+    if isinstance(at, Point):
+        at.record.derived[key] = True
+    return program
+
+
 def _owned(at: TermPoint | Point, values: list[Any], tape: Program) -> list[Any]:
     """The values for the caller: the linear map keeps its own."""
     return values if isinstance(at, TermPoint) else owned(values, at.record.outputs, at.record.held | tape.held, at.leaves)
@@ -301,7 +324,10 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
     def at(*args: Any, **kwargs: Any) -> Any:
         if isinstance(f, Arrow):
             return _term_jacobian(f, args, argnums, space)
-        y, L = _linearized(_point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative"))
+        here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative")
+        if not has_aux and here.home is None:
+            return _derivative(here)
+        y, L = _linearized(here)
         return (L, y[1]) if has_aux else L
 
     return _titled(at, "jacobian", f)
@@ -376,7 +402,7 @@ def _second(at: TermPoint | Point) -> Any:
         with np.errstate(all="ignore"):
             return affine_program(gradient, at.leaves, at.moving)[1]
 
-    return LinearMap(at.domain, at.domain, written, at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ())
+    return LinearMap(at.domain, at.domain, _tried(at, "∇²f", written), at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ())
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:

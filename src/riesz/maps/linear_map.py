@@ -13,7 +13,7 @@ from ..calculus.derive import lower, transpose_linear, weighted_adjoint
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
-from ..errors import LinearityError, SpaceError, VectorError
+from ..errors import LinearityError, SpaceError, TraceError, VectorError
 from ..ops import Combination, Reduction, Reshape
 from ..programs.fusing import ready
 from ..programs.program import Program, outputs
@@ -234,7 +234,10 @@ class LinearMap:
     @cached_property
     def source(self) -> Source:
         """The program that this map is an instance of, and the point."""
-        found = Source(self.program) if self._source is None else self._source()
+        try:
+            found = Source(self.program) if self._source is None else self._source()
+        except TraceError:  # a derivative that is code of its own has numbers, but no program
+            return Source(self.program)
         return found if found.fixed else Source(self.program)
 
     @cached_property

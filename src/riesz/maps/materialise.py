@@ -122,7 +122,7 @@ def add(v: Values, e: Entry, total: Any, maps: Sequence[IndexMap]) -> None:
     if not total.size or any([not sizes[k] for k in outer]):
         return
     if all([type(m) is Affine for m in maps]) and injective(e):
-        start = total[tuple([slice(m.offset, m.offset + 1) for m in cast("Sequence[Affine]", maps)])]
+        start = total[(*[slice(m.offset, m.offset + 1) for m in cast("Sequence[Affine]", maps)], ...)]
         steps = [sum([s * step for m, step in zip(maps, total.strides, strict=True) for j, s in cast(Affine, m).terms if j == k]) for k in outer]
         view = np.lib.stride_tricks.as_strided(start, [sizes[k] for k in outer], steps)
         view += v.spread(e)
@@ -132,7 +132,7 @@ def add(v: Values, e: Entry, total: Any, maps: Sequence[IndexMap]) -> None:
 
 
 class Blocks(NamedTuple):
-    """Small dense matrices of one shape: `values` (N, m, n), and the flat rows (N, m) and columns (N, n) where each belongs; np.asarray gives the values."""
+    """Small dense matrices of one shape: `values` (N, m, n), and the flat rows (N, m) and columns (N, n) of each; np.asarray gives the values."""
 
     values: Any
     rows: Any
