@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,9 @@ class LowRankPlus(Solver):
         self.V = self.U if V is None else numbers(V, "V", 2).astype(base.dtype, copy=False)
         n, k = self.U.shape
         if self.V.shape != (n, k) or n != base.shape[0]:
-            raise VectorError(f"A + U Vᵀ: A is {base.shape[0]} × {base.shape[1]}, U has shape {self.U.shape}, V {self.V.shape}; (n, k) for both is due")
+            raise VectorError(
+                f"A + U Vᵀ: A is {base.shape[0]} × {base.shape[1]}, U has shape {self.U.shape}, V {self.V.shape}; (n, k) for both is due"
+            )
         super().__init__(base.shape, base.dtype)
         self.name = f"{base.name}; plus rank {k}: Woodbury"
         self.flops = (k + 1.0) * base.flops + 2.0 * n * k**2 + 2.0 / 3.0 * k**3 + 8.0 * n * k
@@ -94,7 +96,9 @@ class Kronecker(Solver):
         self.sizes = tuple([f.shape[0] for f in self.factors])
         n = math.prod(self.sizes)
         super().__init__((n, n), np.result_type(*[f.dtype for f in self.factors]))
-        self.name = f"Kronecker product {' ⊗ '.join([f'{k} × {k}' for k in self.sizes])}, factor by factor: " + "; ".join([f.name for f in self.factors])
+        self.name = f"Kronecker product {' ⊗ '.join([f'{k} × {k}' for k in self.sizes])}, factor by factor: " + "; ".join(
+            [f.name for f in self.factors]
+        )
         self.flops = sum([f.flops * (n / max(k, 1)) for f, k in zip(self.factors, self.sizes, strict=True)])
         self.rcond = math.prod([f.rcond for f in self.factors])
 

@@ -244,7 +244,9 @@ class Banded(Solver):
         given = numbers(ab, "a band matrix", 2).copy()
         rows, n = given.shape
         if lower < 0 or upper < 0 or rows != lower + upper + 1:
-            raise VectorError(f"a band matrix with {lower} diagonals below and {upper} above is stored in {lower + upper + 1} rows; got {given.shape}")
+            raise VectorError(
+                f"a band matrix with {lower} diagonals below and {upper} above is stored in {lower + upper + 1} rows; got {given.shape}"
+            )
         for k in range(rows):  # what lies outside of the matrix counts as 0
             given[k, : max(upper - k, 0)] = 0.0
             given[k, max(n + upper - k, 0) :] = 0.0
