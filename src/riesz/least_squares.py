@@ -12,8 +12,8 @@ SciPy's optimisers take the same derivatives, on flat arrays:
 True
 >>> def f(x):
 ...     return 0.5 * np.sum(r(x) ** 2)
->>> found = scipy.optimize.minimize(f, start, jac=rz.grad(f), hessp=lambda x, p: rz.hvp(f, (x,), (p,)), method="trust-krylov")
->>> bool(np.allclose(found.x, 1.0, atol=1e-4))
+>>> found = scipy.optimize.minimize(f, start, jac=rz.grad(f), hess=lambda x: rz.hessian(f)(x).as_operator(), method="trust-constr")
+>>> bool(np.allclose(found.x, 1.0))
 True
 """
 
@@ -193,8 +193,7 @@ class _Problem:
         self.r, self.J = at.r, J
         self.groups = [leaf.size for leaf in J.domain.leaves]
         self.A = _matrix(J, method)
-        self.product = (lambda s: self.A @ s) if self.A is not None else J.matvec
-        self.gradient = np.asarray(J.rmatvec(self.r) if self.A is None else self.A.T @ self.r, float)
+        self.gradient = self.turned(self.r)
         if self.A is None:  # one number for all: ‖J g‖ / ‖g‖
             size = float(np.linalg.norm(self.gradient))
             norms = np.full(J.shape[1], np.linalg.norm(self.product(self.gradient / size)) if size else 1.0)
@@ -206,8 +205,16 @@ class _Problem:
         self.norms = norms
         self.scale = norms if scale is None else np.maximum(norms, scale)
         self.normal: Any = None
-        self.R: Any = None
+        self.triangle: Any = None
         self.name = ""
+
+    def product(self, s: Any) -> Any:
+        """J s."""
+        return self.J.matvec(s) if self.A is None else self.A @ s
+
+    def turned(self, y: Any) -> Any:
+        """Jᵀy."""
+        return np.asarray(self.J.rmatvec(y) if self.A is None else self.A.T @ y, float)
 
     def cosine(self) -> float:
         """The largest cosine between r and a column of J; where the columns are not known, that between r and J g, g the gradient."""
@@ -225,15 +232,15 @@ class _Problem:
         return self._sparse(damping, D) if sparse.issparse(self.A) else self._dense(damping, D)
 
     def _dense(self, damping: float, D: Any) -> Any:
-        if self.R is None:
-            self.R, self.rhs = self.A, -self.r
+        if self.triangle is None:
+            self.triangle, self.rhs = self.A, -self.r
             if self.A.shape[0] > self.A.shape[1]:
-                Q, self.R = np.linalg.qr(self.A)
+                Q, self.triangle = np.linalg.qr(self.A)
                 self.rhs = -(Q.T @ self.r)
         self.name = "dense QR"
         if damping == 0.0:
-            return linalg.lstsq(self.R / D, self.rhs)[0] / D
-        stacked = np.concatenate([self.R / D, np.diag(np.full(len(D), math.sqrt(damping)))])
+            return linalg.lstsq(self.triangle / D, self.rhs)[0] / D
+        stacked = np.concatenate([self.triangle / D, np.diag(np.full(len(D), math.sqrt(damping)))])
         return linalg.lstsq(stacked, np.concatenate([self.rhs, np.zeros(len(D))]), lapack_driver="gelsy")[0] / D
 
     def _sparse(self, damping: float, D: Any) -> Any:
@@ -251,9 +258,15 @@ class _Problem:
     def _iterated(self, damping: float, D: Any) -> Any:
         """LSMR in the scaled unknowns D s; as exact as is of use at this distance from the solution."""
         self.name = "LSMR"
-        J = self.J if self.A is None else sparse_linalg.aslinearoperator(self.A)
         shape = self.J.shape
-        A = sparse_linalg.LinearOperator(shape, matvec=lambda s: J.matvec(s / D), rmatvec=lambda y: J.rmatvec(y) / D, dtype=float)
+
+        def forward(s: Any) -> Any:
+            return self.product(s.reshape(-1) / D)
+
+        def backward(y: Any) -> Any:
+            return self.turned(y.reshape(-1)) / D
+
+        A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
         enough = max(min(1e-2, 0.1 * self.cosine()), 1e-14)
         found = sparse_linalg.lsmr(A, -self.r, damp=math.sqrt(damping), atol=enough, btol=1e-14, conlim=0.0, maxiter=max(2 * min(shape), 100))
         return found[0] / D
@@ -316,7 +329,7 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
         where = int(np.argmin(np.isfinite(at.r)))
         raise SolveError(f"least squares: the residual at x0 is {at.r[where]} in component {where} of {len(at.r)}; start where it is finite")
     eps = max([largest_eps([np.asarray(a).dtype]) for a in at.J.domain.open(at.x)], default=float(np.finfo(float).eps))
-    report = print if progress is True else progress or (lambda _: None)
+    report: Any = print if progress is True else progress or None
     history, scale = [math.sqrt(2.0 * at.cost)], None
     number, begun, name = 0, time.perf_counter(), "none was needed"
 
@@ -347,7 +360,8 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
             bad = bad or not math.isfinite(cost)
             ratio = (at.cost - cost) / foretold if foretold > 0 else -1.0
             good = trial is not None and ratio > 1e-4
-            report(Iteration(number, cost, float(np.linalg.norm(step)), policy.value, time.perf_counter() - begun, good))
+            if report is not None:
+                report(Iteration(number, cost, float(np.linalg.norm(step)), policy.value, time.perf_counter() - begun, good))
             if good and trial is not None:
                 policy.accepted(ratio)
                 at = trial

@@ -96,9 +96,7 @@ class Kronecker(Solver):
         self.sizes = tuple([f.shape[0] for f in self.factors])
         n = math.prod(self.sizes)
         super().__init__((n, n), np.result_type(*[f.dtype for f in self.factors]))
-        self.name = f"Kronecker product {' ⊗ '.join([f'{k} × {k}' for k in self.sizes])}, factor by factor: " + "; ".join(
-            [f.name for f in self.factors]
-        )
+        self.name = "Kronecker product, factor by factor: " + "; ".join([f"{f.shape[0]} × {f.shape[0]} {f.name}" for f in self.factors])
         self.flops = sum([f.flops * (n / max(k, 1)) for f, k in zip(self.factors, self.sizes, strict=True)])
         self.rcond = math.prod([f.rcond for f in self.factors])
 
@@ -140,7 +138,7 @@ class KroneckerSum(Solver):
             self.bases = [q for _, q in found]
         else:
             found = [linalg.schur(a, output="real", check_finite=False) for a in self.matrices]
-            values = [np.linalg.eigvals(t) for t, _ in found]
+            values = [linalg.eigvals(t) for t, _ in found]
             self.triangles, self.bases = [t for t, _ in found], [q for _, q in found]
         self.sums: Any = sum([w.reshape([-1 if i == j else 1 for j in range(len(values))]) for i, w in enumerate(values)])
         sizes = np.abs(self.sums)
@@ -170,5 +168,5 @@ class KroneckerSum(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         cube = x.reshape(*self.sizes, x.shape[1])
-        parts = [_along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i) for i, a in enumerate(self.matrices)]
-        return sum(parts).reshape(x.shape).astype(self.dtype, copy=False) if x.size else x
+        parts: Any = [_along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i) for i, a in enumerate(self.matrices)]
+        return sum(parts[1:], parts[0]).reshape(x.shape).astype(self.dtype, copy=False) if x.size else x

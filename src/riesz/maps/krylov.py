@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ _TITLES = {"cg": "conjugate gradients", "minres": "MINRES", "gmres": "GMRES", "l
 class Krylov(Solver):
     """The m × n matrix behind `apply` and `apply_transpose` (functions of flat vectors), solved iteratively, one right-hand side after another.
 
-    Conjugate gradients where it is symmetric positive definite, MINRES where symmetric, GMRES where square, LSMR for least squares; `method` overrules.
+    Conjugate gradients where it is symmetric positive definite, MINRES where symmetric, GMRES where square, LSMR otherwise, or `method`.
     `preconditioner` is a Solver for a matrix near A (for LSMR, one that scales the unknowns), such as Diagonal or Blocks. `iterations` and `residual`
     (relative to b; for LSMR ‖Aᵀr‖ / ‖A‖‖r‖ where r stays) tell of the last solve.
     """
@@ -79,7 +80,7 @@ class Krylov(Solver):
         if not np.isfinite(size):
             raise SolveError(f"{self.name}: the right-hand side is not finite")
         P = self.preconditioner
-        M = None if P is None else sparse_linalg.LinearOperator(A.shape, matvec=lambda r: P.solve(r, transposed=transposed), dtype=self.dtype)
+        M = None if P is None else sparse_linalg.LinearOperator(A.shape, matvec=partial(P.solve, transposed=transposed), dtype=self.dtype)
         self.iterations = 0
 
         def count(_: Any) -> None:
@@ -103,7 +104,7 @@ class Krylov(Solver):
         P = None if transposed else self.preconditioner
         if not np.isfinite(b).all():
             raise SolveError(f"{self.name}: the right-hand side is not finite")
-        B = A if P is None else A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=lambda z: P.solve(z, transposed=True))
+        B = A if P is None else A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=partial(P.solve, transposed=True))
         found = sparse_linalg.lsmr(B, b, atol=self.tolerance, btol=self.tolerance, conlim=0.0, maxiter=self.max_iterations)
         x, stop, self.iterations, norm_r, norm_ar, norm_a = found[:6]
         self.residual = float(min(norm_r / (np.linalg.norm(b) or 1.0), norm_ar / ((norm_a * norm_r) or 1.0)))

@@ -15,8 +15,8 @@ from ..errors import SolveError, VectorError
 
 linalg = cast(Any, _linalg)
 
-# Note [Scaling]: rows and columns are scaled by powers of two before a matrix is factorised, which rounds nothing. So diag(1, 10⁻³⁰) counts as what it
-# is, a matrix without any difficulty, and what is singular to working precision does not depend on the units of the unknowns.
+# Note [Scaling]: rows and columns are scaled by powers of two before a matrix is factorised, which rounds nothing. So diag(1, 10⁻³⁰) counts as what
+# it is, a matrix without any difficulty, and what is singular to working precision does not depend on the units of the unknowns.
 
 
 class Solver:
@@ -121,7 +121,7 @@ def numbers(array: Any, what: str, ndim: int) -> Any:
     given = np.asarray(array)
     if given.dtype.kind not in "fiu" or given.ndim != ndim:
         raise VectorError(f"{what} is an array of real numbers with {ndim} axes; got {given.dtype} of shape {given.shape}")
-    found: Any = given.astype(np.float32 if given.dtype in (np.float16, np.float32) else np.float64, copy=False)
+    found: Any = given.astype(np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64, copy=False)
     if not np.isfinite(found).all():
         where = [int(i) for i in np.unravel_index(int(np.argmin(np.isfinite(found))), found.shape)]
         raise SolveError(f"{what} has the entry {found[tuple(where)]} at {where}: nothing can be solved with it")
@@ -199,7 +199,7 @@ class Permutation(Solver):
 
 
 class Blocks(Solver):
-    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once, which makes them as good as those of LU."""
+    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once, as good as those of LU."""
 
     refinements = 1
 
@@ -215,7 +215,7 @@ class Blocks(Solver):
         scaled = self.blocks * row[:, :, None] * column[:, None, :]
         self.row, self.column = row.reshape(-1), column.reshape(-1)
         try:
-            self.inverse = np.linalg.inv(scaled)
+            self.inverse: Any = cast(Any, np.linalg).inv(scaled)
         except np.linalg.LinAlgError:
             signs = np.abs(np.linalg.slogdet(scaled)[0])
             raise SolveError(f"{self.name}: block {int(np.argmin(signs))} is singular") from None
@@ -262,7 +262,6 @@ class Banded(Solver):
         definite = symmetric and bool((given[upper] > 0).all())
         self._scale(definite)
         scaled = self._scaled_bands()
-        self.factors: tuple[Any, ...] = ()
         if lower == upper == 1 and n > 2:
             self._tridiagonal(kind, scaled)
         elif not (definite and self._cholesky(kind, scaled)):
@@ -299,10 +298,10 @@ class Banded(Solver):
     def _tridiagonal(self, kind: str, a: Any) -> None:
         self.name = f"{kind}: LAPACK gttrf, O(n)"
         self.flops = 16.0 * self.shape[0]
-        factor, self._substitute = linalg.get_lapack_funcs(("gttrf", "gttrs"), (a,))
-        *self.factors, info = factor(a[2, :-1], a[1], a[0, 1:])
+        factor, substitute = linalg.get_lapack_funcs(("gttrf", "gttrs"), (a,))
+        *factors, info = factor(a[2, :-1], a[1], a[0, 1:])
         self._pivots(info)
-        self._ways = ("N", "T")
+        self._run = lambda b, transposed: substitute(*factors, b, trans="T" if transposed else "N")[0]
 
     def _cholesky(self, kind: str, a: Any) -> bool:
         factor, substitute = linalg.get_lapack_funcs(("pbtrf", "pbtrs"), (a,))
@@ -311,8 +310,7 @@ class Banded(Solver):
             return False
         self.name = f"{kind}, positive definite: band Cholesky, O(n)"
         self.flops = self.shape[0] * (self.upper**2 + 5.0 * self.upper + 2.0)
-        self._substitute = lambda b, trans: substitute(c, b)
-        self._ways = ("N", "T")
+        self._run = lambda b, transposed: substitute(c, b)[0]
         return True
 
     def _lu(self, kind: str, a: Any) -> None:
@@ -322,15 +320,11 @@ class Banded(Solver):
         factor, substitute = linalg.get_lapack_funcs(("gbtrf", "gbtrs"), (a,))
         lu, pivots, info = factor(np.concatenate([np.zeros((lower, a.shape[1]), a.dtype), a]), lower, upper)
         self._pivots(info)
-        self._substitute = lambda b, trans: substitute(lu, lower, upper, b, pivots, trans=trans)
-        self._ways = (0, 1)
+        self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots, trans=int(transposed))[0]
 
     def _pivots(self, info: int) -> None:
         if info:
             raise SolveError(f"{self.name}: singular, column {info - 1} depends on those before it")
-
-    def _run(self, b: Any, transposed: bool) -> Any:
-        return self._substitute(*self.factors, b, trans=self._ways[transposed])[0]
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         n, found = self.shape[0], np.zeros_like(x)
@@ -389,11 +383,11 @@ class Dense(Solver):
 
     def _cholesky(self) -> bool:
         try:
-            self.factors = linalg.cho_factor(self._prepare(True), lower=True, overwrite_a=True, check_finite=False)
+            factors = linalg.cho_factor(self._prepare(True), lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             return False
         self.name, self.flops = "dense, symmetric positive definite: Cholesky", self.flops - len(self.matrix) ** 3 / 3.0
-        self._substitute = lambda b, trans: linalg.cho_solve(self.factors, b, check_finite=False)
+        self._run = lambda b, transposed: linalg.cho_solve(factors, b, check_finite=False)
         return True
 
     def _lu(self) -> None:
@@ -401,11 +395,7 @@ class Dense(Solver):
         lu, pivots, info = getrf(self._prepare(False), overwrite_a=True)
         if info:
             raise SolveError(f"dense: singular, column {info - 1} depends on those before it")
-        self.factors = (lu, pivots)
-        self._substitute = lambda b, trans: linalg.lu_solve(self.factors, b, trans=int(trans), check_finite=False)
-
-    def _run(self, b: Any, transposed: bool) -> Any:
-        return self._substitute(b, transposed)
+        self._run = lambda b, transposed: linalg.lu_solve((lu, pivots), b, trans=int(transposed), check_finite=False)
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return (self.matrix.T if transposed else self.matrix) @ x

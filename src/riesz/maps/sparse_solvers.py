@@ -38,6 +38,12 @@ def _is_symmetric(a: Any) -> bool:
     return bool(np.array_equal(a.indptr, turned.indptr) and np.array_equal(a.indices, turned.indices) and np.array_equal(a.data, turned.data))
 
 
+def _rows(a: Any) -> Any:
+    """The row of each entry."""
+    index: Any = np.arange(a.shape[0])
+    return np.repeat(index, np.diff(a.indptr))
+
+
 class Sparse(Solver):
     """A sparse matrix: SuperLU, without row exchanges where it is symmetric with a positive diagonal and that turns out accurate."""
 
@@ -64,7 +70,7 @@ class Sparse(Solver):
 
     @property
     def _rows(self) -> Any:
-        return np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        return _rows(self.matrix)
 
     def _structure(self) -> None:
         """Refuse what is singular whatever the numbers are."""
@@ -115,7 +121,7 @@ class Sparse(Solver):
 
 
 class Arrow(Solver):
-    """A symmetric [[A, B], [Bᵀ, C]] with C block-diagonal (bundle adjustment: A cameras, C points): S = A − B C⁻¹ Bᵀ is formed sparsely and factorised.
+    """A symmetric [[A, B], [Bᵀ, C]] with C block-diagonal (bundle adjustment: A cameras, C points): S = A − B C⁻¹ Bᵀ is formed and factorised.
 
     `eliminated` says, by a mask or indices, which unknowns are those of C; for a number p, those from p on.
     """
@@ -155,12 +161,12 @@ class Arrow(Solver):
         shape = inner.blocks.shape[:2]
         return inner.inverse * inner.row.reshape(shape)[:, None, :] * inner.column.reshape(shape)[:, :, None]
 
-    def _chosen(self, S: Any, rcond: float | None) -> Solver:
-        p = S.shape[0]
-        full = p <= 200 or (S.nnz > 0.2 * p * p and p <= 20_000)
-        S = (S + S.T) * 0.5
+    def _chosen(self, complement: Any, rcond: float | None) -> Solver:
+        p = complement.shape[0]
+        full = p <= 200 or (complement.nnz > 0.2 * p * p and p <= 20_000)
+        symmetric = (complement + complement.T) * 0.5
         try:
-            return Dense(S.toarray(), rcond) if full else Sparse(S, True, rcond)
+            return Dense(symmetric.toarray(), rcond) if full else Sparse(symmetric, True, rcond)
         except SolveError as error:
             raise SolveError(f"Schur complement of the unknowns kept: {error}") from None
 
@@ -188,7 +194,7 @@ def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
     order = np.argsort(part, kind="stable")
     within = np.empty(n, np.intp)
     within[order] = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows = np.repeat(np.arange(n), np.diff(a.indptr))
+    rows = _rows(a)
     blocks = np.zeros((count, m, m), a.dtype)
     blocks[part[rows], within[rows], within[a.indices]] = a.data
     padding = np.arange(m) >= sizes[:, None]
@@ -198,7 +204,7 @@ def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
 
 def _bands(a: Any, place: Any = None) -> tuple[int, int]:
     """How many diagonals lie below and above the main one, with unknown i at place[i]."""
-    rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
+    rows = _rows(a)
     away = rows - a.indices if place is None else place[rows] - place[a.indices]
     return max(int(away.max(initial=0)), 0), max(int(-away.min(initial=0)), 0)
 
@@ -211,7 +217,7 @@ def _narrow(a: Any, lower: int, upper: int) -> bool:
 def banded(a: Any, lower: int, upper: int, place: Any = None) -> Banded:
     """The band solver of a sparse matrix."""
     n = a.shape[0]
-    rows = np.repeat(np.arange(n), np.diff(a.indptr))
+    rows = _rows(a)
     i, j = (rows, a.indices) if place is None else (place[rows], place[a.indices])
     ab = np.zeros((lower + upper + 1, n), a.dtype)
     ab[upper + i - j, j] = a.data
@@ -240,7 +246,7 @@ def choose_sparse(matrix: Any, symmetric: bool | None = None, groups: Any = ()) 
     if parts is not None and len(parts[0]) > 1:
         blocks, place = parts
         inner = Blocks(blocks)
-        return inner if np.array_equal(place, np.arange(n)) else Reordered(inner, place)
+        return inner if (place[1:] > place[:-1]).all() and inner.shape[0] == n else Reordered(inner, place)
     if _narrow(a, lower, upper):
         return banded(a, lower, upper)
     if lower and upper and a.nnz <= 20 * n:
