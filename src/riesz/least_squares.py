@@ -194,9 +194,9 @@ class _Problem:
         self.groups = [leaf.size for leaf in J.domain.leaves]
         self.A = _matrix(J, method)
         self.gradient = self.turned(self.r)
-        if self.A is None:  # one number for all: ‖J g‖ / ‖g‖
-            size = float(np.linalg.norm(self.gradient))
-            norms = np.full(J.shape[1], np.linalg.norm(self.product(self.gradient / size)) if size else 1.0)
+        if self.A is None:  # (Jᵀz)² is the square of the norm on average over signs z: good enough to scale by
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], (J.shape[0], 8))
+            norms = np.sqrt(np.mean(np.asarray(J.rmatmat(signs), float) ** 2, axis=1))
         elif sparse.issparse(self.A):
             norms = np.sqrt(np.bincount(self.A.indices, np.asarray(self.A.data, float) ** 2, minlength=J.shape[1]))
         else:
@@ -217,12 +217,12 @@ class _Problem:
         return np.asarray(self.J.rmatvec(y) if self.A is None else self.A.T @ y, float)
 
     def cosine(self) -> float:
-        """The largest cosine between r and a column of J; where the columns are not known, that between r and J g, g the gradient."""
+        """The largest cosine between r and a column of J."""
         size = float(np.linalg.norm(self.r))
         if not size or not self.gradient.any():
             return 0.0
         slopes = self.gradient / np.where(self.norms > 0, self.norms, 1.0)
-        return float(np.linalg.norm(slopes, 2 if self.A is None else np.inf)) / size
+        return float(np.abs(slopes).max()) / size
 
     def step(self, damping: float) -> Any:
         """The minimiser; the shortest one where there are several."""
@@ -239,7 +239,7 @@ class _Problem:
                 self.rhs = -(Q.T @ self.r)
         self.name = "dense QR"
         if damping == 0.0:
-            return linalg.lstsq(self.triangle / D, self.rhs)[0] / D
+            return linalg.lstsq(self.triangle / D, self.rhs, cond=len(self.r) * np.finfo(float).eps)[0] / D
         stacked = np.concatenate([self.triangle / D, np.diag(np.full(len(D), math.sqrt(damping)))])
         return linalg.lstsq(stacked, np.concatenate([self.rhs, np.zeros(len(D))]), lapack_driver="gelsy")[0] / D
 
@@ -343,7 +343,7 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
             return done(False, "the derivative of the residual is not finite at x")
         if problem.cosine() <= max(tolerance, 4.0 * eps):
             return done(True, "the gradient is 0" + ("" if at.cost else ", and so is the residual"))
-        here, bad, foreseen = float(np.linalg.norm(scale * at.coordinates())), False, math.nan
+        here, bad, small, foreseen = float(np.linalg.norm(scale * at.coordinates())), False, False, math.nan
         while True:
             if number >= most:
                 return done(False, f"max_iterations={most} are used up")
@@ -354,7 +354,9 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
                 step = np.full(len(scale), np.nan)
             name = problem.name or name
             foretold = -float(problem.gradient @ step) - 0.5 * float(np.linalg.norm(problem.product(step))) ** 2
-            first, foreseen = math.isnan(foreseen), foretold if math.isnan(foreseen) else foreseen
+            if math.isnan(foreseen):
+                foreseen = foretold
+                small = policy.value <= 1.0 and float(np.linalg.norm(scale * step)) <= tolerance * (here + tolerance)
             trial = at.moved(f, step) if np.isfinite(step).all() else None
             cost = math.inf if trial is None else trial.cost
             bad = bad or not math.isfinite(cost)
@@ -366,10 +368,10 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
                 policy.accepted(ratio)
                 at = trial
                 history.append(math.sqrt(2.0 * at.cost))
-                if first and float(np.linalg.norm(scale * step)) <= tolerance * (here + tolerance):
+                if small:
                     return done(True, "the step is small")
                 break
-            if foreseen <= 4.0 * eps * at.cost:
+            if small or foreseen <= 0.01 * math.sqrt(eps) * at.cost:
                 return done(True, "the cost cannot fall any more but for rounding")
             if not policy.rejected():
                 return done(foreseen <= math.sqrt(eps) * at.cost, "no step lowers the cost" + (": the residual is not finite nearby" if bad else ""))

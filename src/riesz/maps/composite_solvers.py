@@ -168,5 +168,7 @@ class KroneckerSum(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         cube = x.reshape(*self.sizes, x.shape[1])
-        parts: Any = [_along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i) for i, a in enumerate(self.matrices)]
-        return sum(parts[1:], parts[0]).reshape(x.shape).astype(self.dtype, copy=False) if x.size else x
+        found = np.zeros(cube.shape, self.dtype)
+        for i, a in enumerate(self.matrices):
+            found += _along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i)
+        return found.reshape(x.shape)

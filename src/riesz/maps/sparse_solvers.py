@@ -40,8 +40,7 @@ def _is_symmetric(a: Any) -> bool:
 
 def _rows(a: Any) -> Any:
     """The row of each entry."""
-    index: Any = np.arange(a.shape[0])
-    return np.repeat(index, np.diff(a.indptr))
+    return cast(Any, np).repeat(np.arange(a.shape[0]), np.diff(a.indptr))
 
 
 class Sparse(Solver):
