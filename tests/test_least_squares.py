@@ -148,9 +148,8 @@ def test_bundle_adjustment_without_a_gauge(minimise, method):
 @methods
 def test_rank_deficient(minimise, method):
     """x and y only appear as x + y; of all minimisers Gauss–Newton takes the nearest."""
-    found = minimise(
-        lambda x: np.stack([x[0] + x[1] - 3.0, 2.0 * (x[0] + x[1]) - 6.0, x[2] ** 2 - 4.0]), np.array([1.0, 0.0, 1.0, 7.0]), method=method
-    )
+    start = np.array([1.0, 0.0, 1.0, 7.0])
+    found = minimise(lambda x: np.stack([x[0] + x[1] - 3.0, 2.0 * (x[0] + x[1]) - 6.0, x[2] ** 2 - 4.0]), start, method=method)
     assert found.converged, found
     np.testing.assert_allclose([found.x[0] + found.x[1], found.x[2], found.x[3]], [3.0, 2.0, 7.0], rtol=1e-7)
     np.testing.assert_allclose(found.x[0] - found.x[1], 1.0, atol=1e-6)
@@ -211,6 +210,16 @@ def test_normal_equations_by_their_structure(minimise):
     found = minimise(lambda x: (10.0 * (x[1:] - x[:-1]), x**3 + x - 1.0), np.zeros(n), method="sparse")
     assert found.converged and "normal equations, banded, 1 below and 1 above" in found.method
     np.testing.assert_allclose(found.x, 0.6823278038280193)
+
+
+def test_a_large_sparse_jacobian_is_used_as_it_is(monkeypatch):
+    n = 300
+    monkeypatch.setattr(rz.LinearMap, "to_sparse", lambda J: scipy.sparse.csr_array(J.to_dense()), raising=False)
+    found = rz.levenberg_marquardt(lambda x: (10.0 * (x[1:] - x[:-1]), x**3 + x - 1.0), np.zeros(n))
+    assert found.converged and "normal equations, banded, 1 below and 1 above" in found.method
+    np.testing.assert_allclose(found.x, 0.6823278038280193)
+    small = rz.levenberg_marquardt(rosenbrock, np.array([-1.2, 1.0]))
+    assert small.method == "dense QR"
 
 
 # -- telling what happens -----------------------------------------------------------------------

@@ -176,7 +176,7 @@ def _matrix(J: LinearMap, method: str) -> Any:
     to_sparse = getattr(J, "to_sparse", None)
     if method == "sparse" or (method == "auto" and n > 200 and to_sparse is not None):
         try:
-            found = sparse.csr_array(J.to_dense()) if to_sparse is None else sparse.csr_array(to_sparse())
+            found = sparse.csr_array(J.to_dense() if to_sparse is None else to_sparse()).astype(float)
         except RieszError:
             if method == "sparse":
                 raise
@@ -318,12 +318,23 @@ class _Halving:
         return self.length > 1e-12
 
 
+def _bound(residual: Any, args: tuple[Any, ...]) -> Any:
+    """The residual as a function of x alone."""
+    if not args:
+        return residual if isinstance(residual, Arrow) else api.function(residual)
+    if isinstance(residual, Arrow):
+        raise VectorError("a combinator takes one argument; put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))")
+
+    def bound(x: Any) -> Any:
+        return residual(x, *args)
+
+    return api.function(bound)
+
+
 def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, tolerance: float, progress: Any, method: str) -> LeastSquaresResult:
     if method not in METHODS:
         raise VectorError(f"method={method!r}: expected one of {', '.join(METHODS)}")
-    if isinstance(residual, Arrow) and args:
-        raise VectorError("a combinator takes one argument; put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))")
-    f = api.function(lambda x: residual(x, *args)) if args else residual if isinstance(residual, Arrow) else api.function(residual)  # pyright: ignore[reportUnknownLambdaType]
+    f = _bound(residual, args)
     at = _Point(f, x0)
     if not at.finite:
         where = int(np.argmin(np.isfinite(at.r)))

@@ -168,7 +168,7 @@ class KroneckerSum(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         cube = x.reshape(*self.sizes, x.shape[1])
-        found = np.zeros(cube.shape, self.dtype)
+        found: Any = np.zeros(cube.shape, self.dtype)
         for i, a in enumerate(self.matrices):
             found += _along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i)
         return found.reshape(x.shape)
