@@ -159,7 +159,7 @@ def test_rank_deficient(minimise, method):
 def test_linear_problems_take_one_step_of_gauss_newton(seed, m, n, method):
     rng = np.random.default_rng(seed)
     q, _ = np.linalg.qr(rng.standard_normal((max(m, n), max(m, n))))
-    A, b = q[:m, :n] + np.eye(m, n), rng.standard_normal(m)
+    A, b = q[:m, :n] + 3.0 * np.eye(m, n), rng.standard_normal(m)
     found = rz.gauss_newton(lambda x: A @ x - b, np.zeros(n), method=method)
     exact = np.linalg.lstsq(A, b)[0]
     assert found.converged

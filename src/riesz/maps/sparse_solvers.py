@@ -73,6 +73,8 @@ class Sparse(Solver):
 
     def _structure(self) -> None:
         """Refuse what is singular whatever the numbers are."""
+        if self.matrix.diagonal().all():
+            return
         match = csgraph.maximum_bipartite_matching(self.matrix, perm_type="column")
         if (match < 0).any():
             row = int(np.argmax(match < 0))
@@ -94,14 +96,20 @@ class Sparse(Solver):
         try:
             self.lu = sparse_linalg.splu(scaled, **options)
         except RuntimeError:
-            raise SolveError(f"{self.name}: singular, unknown {self._undetermined(scaled)} is not determined") from None
+            raise SolveError(f"{self.name}: singular, {self._undetermined(scaled)} is not determined") from None
 
-    def _undetermined(self, scaled: Any) -> int:
-        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration beside it."""
-        eps = np.finfo(self.dtype).eps
-        near = sparse_linalg.splu(sparse.csc_array(scaled + 64.0 * eps * self._norm * sparse.eye_array(self.shape[0], dtype=self.dtype)))
-        x = near.solve(np.ones(self.shape[0], self.dtype))
-        return int(np.argmax(np.abs(near.solve(x / np.abs(x).max()))))
+    def _undetermined(self, scaled: Any) -> str:
+        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration with a matrix beside it."""
+        n, eps = self.shape[0], float(np.finfo(self.dtype).eps)
+        for size in (64.0, -300.0):  # the first one may be singular too
+            beside = sparse.diags_array(size * eps * self._norm * np.linspace(1.0, 2.0, n)).astype(self.dtype)
+            try:
+                near = sparse_linalg.splu(sparse.csc_array(scaled + beside))
+            except RuntimeError:
+                continue
+            x = near.solve(np.ones(n, self.dtype))
+            return f"unknown {int(np.argmax(np.abs(near.solve(x / np.abs(x).max()))))}"
+        return "some unknown"
 
     def _accurate(self) -> bool:
         """Whether the factors, made without row exchanges, reproduce a known solution."""
