@@ -37,7 +37,7 @@ ROOMS = [
     ("maps",),
     ("syntax",),
     ("show",),
-    ("api", "taylor", "checking", "testing"),
+    ("api", "taylor", "checking", "least_squares", "testing"),
     ("__init__", "__main__"),
 ]
 RANK = {name: rank for rank, room in enumerate(ROOMS) for name in room}

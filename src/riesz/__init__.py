@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
 from .calculus.guard import check_domain
-from .errors import DomainError, ExpressionError, IndexSetError, LinearityError, RelationError, RieszError, SpaceError, TraceError, VectorError
+from .errors import (
+    DomainError,
+    ExpressionError,
+    IndexSetError,
+    LinearityError,
+    RelationError,
+    RieszError,
+    SolveError,
+    SpaceError,
+    TraceError,
+    VectorError,
+)
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
@@ -74,9 +85,10 @@ from .terms.primitives import (
 
 if TYPE_CHECKING:
     from .checking import check
+    from .least_squares import gauss_newton, levenberg_marquardt
     from .show.explain import explain
 
-_LATER = {"check": "checking", "explain": "show.explain"}
+_LATER = {"check": "checking", "explain": "show.explain", "gauss_newton": "least_squares", "levenberg_marquardt": "least_squares"}
 
 
 def __getattr__(name: str) -> Any:
@@ -105,6 +117,7 @@ __all__ = [
     "RelationError",
     "RieszError",
     "Set",
+    "SolveError",
     "Space",
     "SpaceError",
     "TraceError",
@@ -145,6 +158,7 @@ __all__ = [
     "fori_loop",
     "fork",
     "function",
+    "gauss_newton",
     "grad",
     "hadamard",
     "hessian",
@@ -157,6 +171,7 @@ __all__ = [
     "jvp",
     "ket",
     "left",
+    "levenberg_marquardt",
     "linear",
     "linearize",
     "linearize_adjoint",

@@ -35,3 +35,7 @@ class DomainError(RieszError, ValueError):
 
 class IndexSetError(RieszError, ValueError):
     """An index is not an element of the index set it was given for."""
+
+
+class SolveError(RieszError, ValueError):
+    """A linear system has no unique solution that can be computed, or an iteration has not arrived; the message says where."""
