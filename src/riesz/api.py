@@ -402,7 +402,9 @@ def _second(at: TermPoint | Point) -> Any:
         with np.errstate(all="ignore"):
             return affine_program(gradient, at.leaves, at.moving)[1]
 
-    return LinearMap(at.domain, at.domain, _tried(at, "∇²f", written), at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ())
+    return LinearMap(
+        at.domain, at.domain, _tried(at, "∇²f", written), at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ()
+    )
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:

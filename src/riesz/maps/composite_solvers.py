@@ -172,3 +172,48 @@ class KroneckerSum(Solver):
         for i, a in enumerate(self.matrices):
             found += _along(lambda c, a=a: (a.T if transposed else a) @ c, cube, i)
         return found.reshape(x.shape)
+
+
+class Axes(Solver):
+    """A solver on arrays whose axes are in another order: rows and columns are arrays of the given shapes, taken in the given orders."""
+
+    def __init__(self, inner: Solver, row: tuple[int, ...], down: list[int], column: tuple[int, ...], across: list[int]) -> None:
+        super().__init__(inner.shape, inner.dtype)
+        self.inner = inner
+        self.sides = ((row, down), (column, across))
+        self.name, self.flops, self.rcond = inner.name, inner.flops, inner.rcond
+
+    def _moved(self, x: Any, side: int, back: bool) -> Any:
+        shape, order = self.sides[side]
+        if order == list(range(len(order))):
+            return x
+        now = [shape[i] for i in order] if back else list(shape)
+        turn = [order.index(i) for i in range(len(order))] if back else order
+        return x.reshape(*now, x.shape[1]).transpose([*turn, len(turn)]).reshape(x.shape)
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        found = self.inner.solve(self._moved(b, int(transposed), False), transposed=transposed)
+        return self._moved(found, 1 - int(transposed), True)
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        found = self.inner.apply(self._moved(x, 1 - int(transposed), False), transposed=transposed)
+        return self._moved(found, int(transposed), True)
+
+
+class Apart(Solver):
+    """Solvers for parts of the unknowns that have nothing to do with each other, one after the other."""
+
+    def __init__(self, members: list[Solver]) -> None:
+        n = sum([s.shape[0] for s in members])
+        super().__init__((n, n), np.result_type(*[s.dtype for s in members]))
+        self.members = members
+        self.cuts = np.cumsum([s.shape[0] for s in members])[:-1]
+        self.name = "block by block: " + "; ".join([s.name for s in members])
+        self.flops = sum([s.flops for s in members])
+        self.rcond = min([s.rcond for s in members])
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        return np.concatenate([s.solve(x, transposed=transposed) for s, x in zip(self.members, np.split(b, self.cuts), strict=True)])
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        return np.concatenate([s.apply(y, transposed=transposed) for s, y in zip(self.members, np.split(x, self.cuts), strict=True)])

@@ -193,3 +193,17 @@ def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fr
 def size_of(labels: Iterable[int], sizes: Sizes) -> int:
     """How many positions some labels have together."""
     return math.prod([sizes[k] for k in labels])
+
+
+def flat_map(maps: Sequence[IndexMap], box: Sequence[int]) -> Affine | None:
+    """The row-major position in a box as one affine map; None where some map is a table."""
+    offset, below = 0, 1
+    terms: dict[int, int] = {}
+    for m, n in zip(reversed(maps), reversed(box), strict=True):
+        if type(m) is not Affine:
+            return None
+        offset += below * m.offset
+        for k, s in m.terms:
+            terms[k] = terms.get(k, 0) + below * s
+        below *= n
+    return Affine(offset, tuple(sorted(terms.items())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..sets import Seg
 from ..spaces import DirectSum, Space, real_space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
-from .materialise import Blocks, blocks, diagonal, full, places, sparse
+from .materialise import Blocks, blocks_of, diagonal, full, places, sparse
 from .network import multiplied
 from .rebuilt import rebuilt
 from .sources import Source, added, after, scaled
@@ -30,6 +30,9 @@ from .sources import adjoint as weighted_source
 from .sources import turned as turned_source
 from .structure import Structure, structure
 from .values import Values
+
+if TYPE_CHECKING:
+    from .solvers import Solver
 
 
 class LinearMap:
@@ -61,6 +64,7 @@ class LinearMap:
         self.dtype = np.dtype(dtype)  # of coordinates: float32 where the function was one of float32 arrays
         self.facts = frozenset(facts)
         self.simplified = simplified
+        self._solvers: dict[Any, Solver] = {}
         self._source = source
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
@@ -249,7 +253,7 @@ class LinearMap:
         return Values(self.source.network, self.source.point, self.dtype)
 
     @cached_property
-    def _flat(self) -> Values | None:
+    def flat(self) -> Values | None:
         """The values of the network without hubs, for matrices; None where there is none."""
         v = self.values
         net = multiplied(v.net)
@@ -281,6 +285,39 @@ class LinearMap:
         identity + rank 1
         """
         return structure(self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves])
+
+    def solver(self, method: str = "auto", **options: Any) -> Solver:
+        """What solves with this map, factorised, to be used again; `solver.name` tells what was chosen by structure.
+
+        `method` forces a choice: "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr"; iterations take `tolerance`, `max_iterations`,
+        `preconditioner`.
+
+        >>> import riesz as rz, numpy as np
+        >>> L = rz.jacobian(lambda x: np.exp(x) + np.sum(x))(np.zeros(1000))
+        >>> print(L.solver().name)
+        diagonal: one division per unknown; plus rank 1: Woodbury
+        """
+        from .solving import solver_of
+
+        key = (method, *sorted(options.items(), key=lambda o: o[0]))
+        if key not in self._solvers:
+            self._solvers[key] = solver_of(self, method, **options)
+        return self._solvers[key]
+
+    def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
+        """The x with L x = b; for a map that is not square, or singular ones with method="lsmr", in the least-squares sense. What does the work is
+        chosen by structure (`L.solver().name`); `verbose` prints it.
+
+        >>> import riesz as rz, numpy as np
+        >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        >>> L.solve(np.array([2.0, 8.0]))
+        array([1., 2.])
+        """
+        chosen = self.solver(method, **options)
+        if verbose:
+            print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
+        right = self.codomain.flatten(b)
+        return self.domain.unflatten(chosen.solve(np.asarray(right)))
 
     # -- coordinates ---------------------------------------------------------------------------------------
 
@@ -317,7 +354,7 @@ class LinearMap:
         array([[1., 0.],
                [0., 1.]])
         """
-        v = self._flat
+        v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         if self.shape[0] < self.shape[1]:
@@ -335,7 +372,7 @@ class LinearMap:
         """
         import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
-        v = self._flat
+        v = self.flat
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
@@ -346,7 +383,7 @@ class LinearMap:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
         if self.shape[0] != self.shape[1]:
             raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
-        v = self._flat
+        v = self.flat
         if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
         return self.to_sparse().diagonal() if v is not None else np.diagonal(self.to_dense()).copy()
@@ -359,16 +396,16 @@ class LinearMap:
         >>> L.blocks().values.shape, L.blocks().values[0].tolist()
         ((3, 2, 2), [[2.0, 0.0], [2.0, 4.0]])
         """
-        v = self._flat
+        v = self.flat
         if v is not None and len(self.domain.leaves) == len(self.codomain.leaves) == 1:
-            found = blocks(v, self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
+            found = blocks_of(v, v.net.block(0, 0), self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
             if found is not None:
                 return found
         raise SpaceError(f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix")
 
     def column_norms(self) -> Any:
         """The Euclidean norm of each column of the matrix."""
-        v = self._flat
+        v = self.flat
         if v is not None and v.positions() < 8 * sum(self.shape):
             return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
         return np.sqrt(np.maximum((self.T @ self).diagonal(), 0))
@@ -433,6 +470,7 @@ class LinearMap:
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
         self._adjoint = self._transpose = self._source = None
+        self._solvers = {}
 
 
 def _real(x: Any) -> Any:

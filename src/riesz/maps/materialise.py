@@ -142,10 +142,9 @@ class Blocks(NamedTuple):
         return np.asarray(self.values, dtype)
 
 
-def blocks(v: Values, row: Shape, column: Shape) -> Blocks | None:
+def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Blocks | None:
     """The blocks of a map between two leaves, along the labels of both sides; None where blocks of one shape cannot say it."""
     c = v.net.c
-    entries = v.net.block(0, 0)
     axes = batch_axes(c, entries, row, column)
     if axes:
         return _diagonal_blocks(v, entries, axes, row, column)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
-from .indexing import Labels, Table, distinct, labels_of, size_of, whole
+from .indexing import Labels, Table, distinct, flat_map, labels_of, size_of, whole
 
 if TYPE_CHECKING:
     from .values import Values
@@ -72,24 +72,11 @@ def offsets(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
     """The diagonals that hold all entries, as flat offsets (column − row), ascending; None where some entry is not on diagonals."""
     found: set[int] = set()
     for e in entries:
-        down, across = _flat(e.out, row), _flat(e.inn, column)
+        down, across = flat_map(e.out, row), flat_map(e.inn, column)
         if down is None or across is None or down.terms != across.terms:
             return None
         found.add(across.offset - down.offset)
     return sorted(found)
-
-
-def _flat(maps: Sequence[object], box: Shape) -> Affine | None:
-    """The flat position as one affine map."""
-    offset, terms, below = 0, {}, 1
-    for m, n in zip(reversed(maps), reversed(box), strict=True):
-        if type(m) is not Affine:
-            return None
-        offset += below * m.offset
-        for k, s in m.terms:
-            terms[k] = terms.get(k, 0) + below * s
-        below *= n
-    return Affine(offset, tuple(sorted(terms.items())))
 
 
 class Structure(NamedTuple):
@@ -136,11 +123,11 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     flat = [(f, e) for f, e in zip(every, entries, strict=True) if not (f.left or f.right)]
     rest = [(f, e) for f, e in zip(every, entries, strict=True) if f.left or f.right]
     if any([f.both and f.left for f, _ in rest]) or any([f.both and f.right for f, _ in rest]):
-        if len(entries) == 1 and _kronecker(c, entries[0]) > 1:
-            return Structure("Kronecker", f"Kronecker product of {_kronecker(c, entries[0])}", count, full)
+        if len(entries) == 1 and len(parts(entries[0])) > 1:
+            return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
         return Structure("sparse", f"sparse in blocks, {count:,} of {height * width:,} numbers", count, full)
-    if len(entries) == 1 and _kronecker(c, entries[0]) > 1:
-        return Structure("Kronecker", f"Kronecker product of {_kronecker(c, entries[0])}", count, full)
+    if len(entries) == 1 and len(parts(entries[0])) > 1:
+        return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
     rank = sum([f.rank for f, _ in rest])
     if flat:
         inner = block_structure(c, [e for _, e in flat], row, column)
@@ -211,14 +198,21 @@ def _cut(e: Entry, axes: list[tuple[int, int]]) -> Entry:
     return Entry(out, inn, factors, e.scale)
 
 
-def _kronecker(c: Coefficients, e: Entry) -> int:
-    """How many independent parts an entry has, each with rows and columns of its own."""
+def parts(e: Entry) -> list[set[int]]:
+    """The labels of the independent parts of an entry, each with rows and columns of its own, in the order of the rows; none where some have not."""
     groups: list[set[int]] = [{k} for k in e.outer]
     for f in e.factors:
         touched = [g for g in groups if g & set(f.labels)]
-        groups = [g for g in groups if g not in touched] + [set(f.labels).union(*touched)]
-    out, inn = set(distinct(e.out)), set(distinct(e.inn))
-    return sum([bool(g & out) and bool(g & inn) for g in groups]) if all([(g & out) and (g & inn) for g in groups if g & {*out, *inn}]) else 1
+        if touched or f.labels:
+            groups = [g for g in groups if g not in touched] + [set(f.labels).union(*touched)]
+    for m in (*e.out, *e.inn):  # labels that share an axis belong together
+        touched = [g for g in groups if g & set(labels_of(m))]
+        if len(touched) > 1:
+            groups = [g for g in groups if g not in touched] + [set().union(*touched)]
+    out, inn = distinct(e.out), distinct(e.inn)
+    if not all([g & set(out) and g & set(inn) for g in groups]):
+        return []
+    return sorted(groups, key=lambda g: min([out.index(k) for k in g if k in out]))
 
 
 def _listed(every: Sequence[Facts], count: int, shape: tuple[int, int], full: int) -> Structure:
