@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -31,13 +31,13 @@ class Unfit(Exception):
 
 
 class Source(NamedTuple):
-    """A slot read along the long axis, p ↦ start + step·p along one axis or, with an index array, a row of the table that `axes` are."""
+    """A slot read along the long axis: p ↦ start + step·p along one axis; or, where `rows` is the number of an index array, rows of a table."""
 
     slot: int
     axes: tuple[int, ...]
     start: int = 0
     step: int = 1
-    index: int = -1
+    rows: int = -1
 
 
 # -- following the axis back ------------------------------------------------------------------------------
@@ -136,6 +136,7 @@ class Rows:
         self.indices: list[Any] = []
         self._numbers: dict[Any, int] = {}
         self._whole = set(whole)
+        self._moved = program.dependent(long)
         self._small: dict[int, Any] = {}
         self._rows: dict[int, Any] = {}
 
@@ -166,6 +167,8 @@ class Rows:
         """The nodes of all components of a slot that is there whole."""
         if slot not in self._small:
             op, shape = self.program.ops[slot], self.program.shapes[slot]
+            if self._moved[slot] and self.n > 1 and self.n in shape:  # every position meets every other
+                raise Unfit
             self.graph.room(math.prod(shape))
             if type(op) is Constant:
                 self._small[slot] = self._constants(weak(op.value), shape)
@@ -207,19 +210,19 @@ class Rows:
         graph = self.graph
         match op:
             case float():
-                return _each(lambda x: graph.scale(op, x), xs, shape)
+                return _each(lambda nodes: graph.scale(op, nodes[0]), xs, shape)
             case Combination(coefficients=ks):
-                return _each(lambda *nodes: graph.combination(ks, nodes), xs, shape)
+                return _each(lambda nodes: graph.combination(ks, nodes), xs, shape)
             case Contraction():
                 return self._contraction(op, xs, shape)
             case Reshape():
                 return xs[0].reshape(shape)
             case Select():
-                return _each(graph.select, xs, shape)
+                return _each(lambda nodes: graph.select(*nodes), xs, shape)
             case Cast(target=target):
-                return _each(lambda x: x if x == ZERO else graph.apply(convert(target), (x,)), xs, shape)
+                return _each(lambda nodes: graph.apply(convert(target), nodes) if nodes[0] != ZERO else ZERO, xs, shape)
             case Elementwise(primitive=primitive):
-                return _each(lambda *nodes: self._primitive(primitive, nodes), xs, shape)
+                return _each(lambda nodes: self._primitive(primitive, nodes), xs, shape)
             case _:
                 return self._discrete(op, xs, shape)
 
@@ -244,9 +247,9 @@ class Rows:
     def _discrete(self, op: Discrete, xs: list[Any], shape: Shape) -> Any:
         name = op.function.__name__
         if op.function is np.where:
-            return _each(self.graph.select, xs, shape)
+            return _each(lambda nodes: self.graph.select(*nodes), xs, shape)
         what = convert(dict(op.parameters)["dtype"]) if name == "as_type" else Operation(name, op.function, (), op.parameters)
-        return _each(lambda *nodes: self.graph.apply(what, nodes), xs, shape)
+        return _each(lambda nodes: self.graph.apply(what, nodes), xs, shape)
 
     def _contraction(self, op: Contraction, xs: list[Any], shape: Shape) -> Any:
         sizes = {label: n for ls, x in zip((*op.labels, op.out), (*xs, np.empty(shape)), strict=True) for label, n in zip(ls, x.shape, strict=True)}
@@ -256,9 +259,9 @@ class Rows:
         full = tuple([sizes[label] for label in every])
         self.graph.room(math.prod(full))
         spread = [_spread(x, ls, every, full).reshape(-1) for x, ls in zip(xs, op.labels, strict=True)]
-        strong = op.strong
-        times = (lambda *nodes: self.graph.selected_product(nodes, strong)) if strong else (lambda *nodes: self.graph.product(nodes))  # pyright: ignore[reportUnknownLambdaType]
-        terms = _each(times, spread, (math.prod(full),)).reshape(math.prod([sizes[label] for label in kept]), -1)
+        graph, strong = self.graph, op.strong
+        terms = _each(lambda nodes: graph.selected_product(nodes, strong) if strong else graph.product(nodes), spread, (math.prod(full),))
+        terms = terms.reshape(math.prod([sizes[label] for label in kept]), -1) if terms.size else np.zeros((math.prod(shape), 0), np.intp)
         ones = (1.0,) * terms.shape[1]
         sums = _nodes([self.graph.combination(ones, nodes) for nodes in terms.tolist()], tuple([sizes[label] for label in kept]))
         if len(kept) == len(op.out):
@@ -279,7 +282,8 @@ class Rows:
                 x = self.row(a).reshape(total.shape[0], -1, total.shape[2])
                 terms = [(c, x[:, r], t) for r, c, t in zip(rows.tolist(), cols.tolist(), times.tolist(), strict=True)]
             for c, x, t in terms:
-                total[:, c] = _each(lambda s, y, t=t: self.graph.combination((1.0, float(t)), (s, y)), [total[:, c], x], x.shape)
+                coefficients = (1.0, float(t))
+                total[:, c] = _each(lambda nodes, ks=coefficients: self.graph.combination(ks, nodes), [total[:, c], x], x.shape)
         return total.reshape(shape)
 
     def _gathered(self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape) -> list[Any]:
@@ -296,7 +300,7 @@ class Rows:
         if label is None:  # positions of the whole box, one index array for each component
             flat = np.moveaxis(cast(Gather, relation).index.reshape(target), j, 0).reshape(self.n, -1) if self.n else np.zeros((0, 0), np.intp)
             self.graph.room(flat.shape[1])
-            return [(c, loads(Source(slot, every, index=self._index(np.ascontiguousarray(flat[:, c]))), ()), 1) for c in range(flat.shape[1])]
+            return [(c, loads(Source(slot, every, rows=self._index(np.ascontiguousarray(flat[:, c]))), ()), 1) for c in range(flat.shape[1])]
         span = cast(Span, relation.span)
         moving = [i for i, m in enumerate(span.left) if label in labels_of(m)]
         others = [m for m in range(len(span.sizes)) if m != label]
@@ -320,7 +324,7 @@ class Rows:
         if len(moving) == 1:
             m = moving[0][1]
             if type(m) is Listed:
-                return Source(slot, axes, index=self._index(m.array))
+                return Source(slot, axes, rows=self._index(m.array))
             return Source(slot, axes, _value(m, at), dict(m.terms)[label])
         key = ("joint", slot, axes, tuple([(id(m.array),) if type(m) is Listed else (_value(m, at), dict(m.terms)[label]) for _, m in moving]))
         if key not in self._numbers:
@@ -328,7 +332,7 @@ class Rows:
             for i, m in moving:
                 flat = flat * box[i] + (m.array if type(m) is Listed else _value(m, at) + dict(m.terms)[label] * np.arange(self.n))
             self._numbers[key] = self._index(flat)
-        return Source(slot, axes, index=self._numbers[key])
+        return Source(slot, axes, rows=self._numbers[key])
 
 
 def _repeated(value: Any, k: int) -> Any:
@@ -343,10 +347,10 @@ def _nodes(nodes: list[int], shape: Shape) -> Any:
     return np.array(nodes, np.intp).reshape(shape)
 
 
-def _each(work: Any, xs: Sequence[Any], shape: Shape) -> Any:
+def _each(work: Callable[[tuple[int, ...]], int], xs: Sequence[Any], shape: Shape) -> Any:
     """A function of nodes at every component, arguments broadcast."""
     flat = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in xs]
-    return _nodes([work(*nodes) for nodes in zip(*flat, strict=True)], shape)
+    return _nodes([work(nodes) for nodes in zip(*flat, strict=True)], shape)
 
 
 def _spread(x: Any, labels: Sequence[int], every: Sequence[int], sizes: Shape) -> Any:
@@ -381,4 +385,3 @@ def _flat(place: Sequence[int], box: Sequence[int]) -> int:
     for i, n in zip(place, box, strict=True):
         total = total * n + i
     return total
-

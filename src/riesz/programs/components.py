@@ -1,7 +1,7 @@
 """Programs that act pointwise along one long axis, run as code on the components at each position of it.
 
-Steps on arrays of P × 3 × 2 numbers pass over memory once each. Taken apart into scalar expressions they run on tiles of P that stay in the cache, or as
-one compiled loop: every number is read once and every result written once. What does not have the axis is computed beforehand, as usual.
+Steps on arrays of P × 3 × 2 numbers pass over memory once each. Taken apart into scalar expressions they run on tiles of P that stay in the
+cache, or as one compiled loop: every number is read once, every result written once. What does not have the axis is computed beforehand, as usual.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class _Point:
         """A source with the long axis, or the rows of its table, in front."""
         x = np.asarray(dense(self.values[source.slot]))
         x = np.moveaxis(x, source.axes, range(len(source.axes)))
-        if source.index >= 0:
+        if source.rows >= 0:
             return x.reshape((-1, *x.shape[len(source.axes) :]))
         end = source.start + source.step * owner.length
         return x[source.start : None if end < 0 else end : source.step] if owner.length else x[:0]
@@ -198,7 +198,7 @@ class _Job:
             given |= {x: point.arrays[ops[x].source].dtype if point else wide for x in loads}
             even = [_even(x) for x in point.arrays] if point else [False] * len(owner.sources)
             kinds = kinds_of(owner.graph, self.order, given, owner.varies)
-            self._codes[key] = Task(owner.graph, self.order, kinds, [s.index for s in owner.sources], even, owner.varies, self.places)
+            self._codes[key] = Task(owner.graph, self.order, kinds, [s.rows for s in owner.sources], even, owner.varies, self.places)
         return self._codes[key]
 
     def run(self, point: _Point, targets: list[Any], backend: str) -> None:
@@ -207,15 +207,16 @@ class _Job:
         task, n = self.task(point), self.owner.length
         parts = min(threads.count(), max(n * self.size // PART, 1))
         cuts = [n * k // parts for k in range(parts + 1)]
-        work = self._loop(task, point, arrays, targets) if self._compiles(task, backend) else self._tiles(task, point, arrays, targets)
+        work = self._loop(task, point, arrays, targets) if self._compiles(task, point, backend) else self._tiles(task, point, arrays, targets)
         threads.spread(work, list(itertools.pairwise(cuts)))
 
-    def _compiles(self, task: Task, backend: str) -> bool:
+    def _compiles(self, task: Task, point: _Point, backend: str) -> bool:
         if backend not in ("auto", "numpy", "numba"):
             raise VectorError(f"a backend is 'auto', 'numpy' or 'numba'; got {backend!r}")
         if backend == "auto" and (self.size > COMPILED or self.size * self.owner.length < WORTH or not numba_installed()):
             return False
-        possible = backend != "numpy" and compilable(task)
+        exact = all([_kind(x) != np.intp or abs(int(x)) <= 1 << 53 for x in point.numbers.values()])  # numbers are handed over as floats
+        possible = backend != "numpy" and exact and compilable(task)
         if backend == "numba" and not possible:
             raise VectorError("some function here has no form that Numba compiles; use the backend 'numpy', or 'auto'")
         return possible
@@ -226,9 +227,8 @@ class _Job:
             tiles = Tiles(task)
             self._codes[key] = tiles, tiles.run
         tiles, run = self._codes[key]
-        loads = [self.owner.graph.ops[x] for x in tiles.loads]
-        X = [arrays[op.source][(slice(None), *op.at)] for op in loads]
-        X = [np.ascontiguousarray(x) if task.index[op.source] >= 0 else x for x, op in zip(X, loads, strict=True)]
+        loads: list[Load] = [self.owner.graph.ops[x] for x in tiles.loads]
+        X = [_column(arrays[op.source], op.at, task.rows[op.source] >= 0) for op in loads]
         Y = [targets[p.target][(slice(None), *p.at)] for p in self.places]
         K = list(point.numbers.values())
 
@@ -264,6 +264,12 @@ def _plain(op: Any, args: list[Any]) -> Any:
     """A function of numbers; floats without a type stay so."""
     value = op(*args)
     return float(value) if isinstance(value, np.float64) and all([type(x) is float for x in args]) else np.asarray(value)[()]
+
+
+def _column(x: Any, at: tuple[int, ...], table: bool) -> Any:
+    """A component along the axis; of a table, in one piece."""
+    column = x[(slice(None), *at)]
+    return np.ascontiguousarray(column) if table else column
 
 
 def _kind(x: Any) -> Any:

@@ -128,7 +128,7 @@ class Scalars:
         """x as k·y."""
         if self.ops[x] is NEGATIVE:
             return -1.0, self.args[x][0]
-        if self.ops[x] is MULTIPLY and (k := self._number(self.args[x][0])) is not None and 1e-150 < abs(k) < 1e150:
+        if self.ops[x] is MULTIPLY and (k := self._number(self.args[x][0])) is not None and 1e-6 < abs(k) < 1e6:
             return k, self.args[x][1]
         return 1.0, x
 
@@ -141,7 +141,7 @@ class Scalars:
         if k == -1.0 and self.ops[x] is SUBTRACT:
             return self.apply(SUBTRACT, self.args[x][::-1])
         inner, y = self._scaled(x)
-        if y != x and 1e-150 < abs(k * inner) < 1e150:
+        if y != x and 1e-12 < abs(k * inner) < 1e12:
             return self.scale(k * inner, y)
         return self.apply(NEGATIVE, (x,)) if k == -1.0 else self.apply(MULTIPLY, (self.fixed(k), x))
 
@@ -153,7 +153,7 @@ class Scalars:
                 return ZERO
             number = self._number(x)
             inner, y = (number, ONE) if number is not None else self._scaled(x)
-            if inner == 1.0 or 1e-150 < abs(k * inner) < 1e150:
+            if inner == 1.0 or 1e-12 < abs(k * inner) < 1e12:
                 k, x = k * inner, y
             if x != ONE:
                 rest.append(x)
@@ -189,9 +189,8 @@ class Scalars:
         return total
 
     def divide(self, x: int, y: int) -> int:
-        """x / y; a factor of x goes in front."""
-        k, inner = self._scaled(x)
-        return self.scale(k, self.apply(DIVIDE, (inner, y)))
+        """x / y; a sign goes in front."""
+        return self.scale(-1.0, self.apply(DIVIDE, (self.args[x][0], y))) if self.ops[x] is NEGATIVE else self.apply(DIVIDE, (x, y))
 
     def power(self, x: int, k: float) -> int:
         """x^k: by multiplication where that is short, the root as NumPy takes it."""

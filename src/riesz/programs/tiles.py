@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..terms.primitives import RULES
-from .scalars import SELECT, ZERO, Fixed, Load, Operation, Scalars
+from .scalars import SELECT, Fixed, Load, Operation, Scalars
 
-CACHE = 1 << 19
+CACHE = 1 << 21
 """How many bytes the numbers at work in a tile may take."""
-SHORTEST, LONGEST = 512, 8192
+SHORTEST, LONGEST = 2048, 8192
 """The lengths of tiles."""
 
 Kind = Any  # a dtype; the type float for Python's floats, which take the type of what they meet
@@ -38,7 +39,7 @@ class Task(NamedTuple):
     graph: Scalars
     order: list[int]
     kinds: dict[int, Kind]
-    index: list[int]  # per source: the number of its index array, or -1
+    rows: list[int]  # per source: the number of its index array, or -1
     even: list[bool]  # per source: whether its components lie without gaps
     varies: bytearray
     places: list[Place]
@@ -52,12 +53,13 @@ class Task(NamedTuple):
     def arguments(self) -> tuple[list[int], list[int], list[int]]:
         """The sources, index arrays and targets that are used."""
         sources = sorted({op.source for x in self.order if type(op := self.graph.ops[x]) is Load})
-        return sources, sorted({self.index[s] for s in sources} - {-1}), sorted({p.target for p in self.places})
+        return sources, sorted({self.rows[s] for s in sources} - {-1}), sorted({p.target for p in self.places})
 
     def uses(self) -> dict[int, int]:
         """How often each node is needed."""
         found = dict.fromkeys(self.order, 0)
-        for x in [a for x in self.order if self.varies[x] for a in self.graph.args[x]] + [p.node for p in self.places]:
+        arguments = [a for x in self.order if self.varies[x] for a in self.graph.args[x]]
+        for x in [*arguments, *[p.node for p in self.places]]:
             found[x] += 1
         return found
 
@@ -104,6 +106,10 @@ def literal(op: Any) -> str | None:
     return repr(op.value) if type(op) is Fixed and type(op.value) is float and np.isfinite(op.value) else None
 
 
+_LOCAL = re.compile(r"low|high|step|[a-zA-Z]\d*")
+"""Names that tiles have for themselves."""
+
+
 # -- NumPy ------------------------------------------------------------------------------------------------
 
 
@@ -112,7 +118,7 @@ class Tiles:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.names: dict[str, Any] = {"copyto": np.copyto, "empty": np.empty, "take": np.take}
+        self.names: dict[str, Any] = {"copyto": np.copyto, "empty": np.empty, "take": np.take, "min": min, "range": range}
         self.loads: list[int] = []
         self._left = task.uses()
         self._free: dict[Any, list[str]] = {}
@@ -148,11 +154,11 @@ class Tiles:
         names = [", ".join([_register(kind, i) for i in range(n)]) + "," for kind, n in pools]
         lines = [f"x{i} = X[{i}]" for i in range(len(self.loads))]
         lines += [f"y{i} = Y[{i}]" for i, p in enumerate(task.places) if task.varies[p.node]]
-        lines += [f"{kind.name}s = empty(({n}, step), {kind.name!r})" for kind, n in pools]
+        lines += [f"W{j} = empty(({n}, step), {kind.name!r})" for j, (kind, n) in enumerate(pools)]
         lines += ["n = -1", "for t in range(low, high, step):", "    u = min(t + step, high)"]
         if pools:
             lines += ["    if u - t != n:", "        n = u - t"]
-            lines += [f"        {name} = {kind.name}s[:, :n]" for name, (kind, _) in zip(names, pools, strict=True)]
+            lines += [f"        {name} = W{j}[:, :n]" for j, name in enumerate(names)]
         lines += [f"    i{j} = I[{j}][t:u]" for j in task.arguments[1]]
         return [*lines, *[f"    {line}" for line in self._body]]
 
@@ -177,7 +183,6 @@ class Tiles:
 
     def _write(self, x: int) -> None:
         op, args = self.task.graph.ops[x], self.task.graph.args[x]
-        places = self._places.get(x, [])
         if type(op) is Load:
             self._load(x, op)
         else:
@@ -185,14 +190,10 @@ class Tiles:
             if isinstance(op.function, np.ufunc) and not op.more and not op.named:
                 for a in args:
                     self._release(a)
-                direct = len(places) == self._left[x] == 1
-                out = f"y{places[0]}[t:u]" if direct else self._hold(x)
-                self._body.append(f"{self._name(op)}({', '.join(given)}, {out}{_casting if direct else ''})")
-                if direct:
-                    return
+                self._body.append(f"{self._name(op)}({', '.join(given)}, out={self._hold(x)})")
             else:
                 self._other(x, op, given)
-        for j in places:
+        for j in self._places.get(x, ()):
             self._body.append(f"y{j}[t:u] = {self._text[x]}")
             self._release(x)
 
@@ -208,7 +209,7 @@ class Tiles:
             if op is SELECT:
                 self._body += [f"copyto({out}, {given[2]})", f"copyto({out}, {given[1]}, where={given[0]})"]
             elif op.name == "convert":
-                self._body.append(f"copyto({out}, {given[0]}, 'unsafe')")
+                self._body.append(f"copyto({out}, {given[0]}, casting='unsafe')")
             else:
                 self._body.append(f"{out}[:] = {self._name(op)}({', '.join(given)})")
         for a in args:
@@ -217,9 +218,9 @@ class Tiles:
     def _load(self, x: int, op: Load) -> None:
         task, i = self.task, len(self.loads)
         self.loads.append(x)
-        index = task.index[op.source]
+        index = task.rows[op.source]
         if index >= 0:
-            self._body.append(f"take(x{i}, i{index}, 0, {self._hold(x)}, 'clip')")
+            self._body.append(f"take(x{i}, i{index}, out={self._hold(x)}, mode='clip')")
         elif self._left[x] > 1 and not task.even[op.source]:
             self._body.append(f"copyto({self._hold(x)}, x{i}[t:u])")
         else:
@@ -227,7 +228,7 @@ class Tiles:
             self._body.append(f"v{i} = x{i}[t:u]")
 
     def _name(self, op: Operation) -> str:
-        base = op.name if op.name.isidentifier() and not keyword.iskeyword(op.name) else "f"
+        base = op.name if op.name.isidentifier() and not keyword.iskeyword(op.name) and not _LOCAL.fullmatch(op.name) else "function"
         called = op.function if not op.more and not op.named else op
         names = itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1)))
         return next(name for name in names if self.names.setdefault(name, called) == called)
@@ -236,9 +237,6 @@ class Tiles:
     def run(self) -> Callable[..., None]:
         """The function."""
         return _defined(self.source, "tiles", self.names)
-
-
-_casting = ", casting='unsafe'"
 
 
 def _register(kind: Any, i: int) -> str:
@@ -268,33 +266,39 @@ FORMS: dict[Any, str] = {
     np.equal: "{0} == {1}",
     np.not_equal: "{0} != {1}",
     np.logical_not: "not {0}",
-    np.logical_and: "{0} and {1}",
-    np.logical_or: "{0} or {1}",
+    np.logical_and: "bool({0}) and bool({1})",
+    np.logical_or: "bool({0}) or bool({1})",
     np.arctan2: "math.atan2({0}, {1})",
     np.hypot: "math.hypot({0}, {1})",
-    np.fmod: "math.fmod({0}, {1})",
     np.log: "math.log({0})",
     np.isnan: "math.isnan({0})",
     np.isinf: "math.isinf({0})",
     np.isfinite: "math.isfinite({0})",
-    **{f: f"math.{f.__name__}({{0}})" for f in (np.sin, np.cos, np.tan, np.exp, np.expm1, np.log1p, np.sqrt, np.sinh, np.cosh, np.tanh, np.log2, np.log10)},
+    **{f: f"math.{f.__name__}({{0}})" for f in (np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.expm1, np.sqrt)},
+    **{f: f"math.{f.__name__}({{0}})" for f in (np.log1p, np.log2, np.log10)},
     **{getattr(np, f"arc{name}"): f"math.a{name}({{0}})" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{f: f"np.{f.__name__}({{0}})" for f in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.exp2, np.cbrt)},
-    **{f: f"np.{f.__name__}({{0}}, {{1}})" for f in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.remainder)},
+    **{f: f"np.{f.__name__}({{0}}, {{1}})" for f in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.remainder, np.fmod)},
     RULES["step"].array: "(1.0 if {0} > 0.0 else 0.0 if {0} <= 0.0 else {0})",
     RULES["larger"].array: "(0.5 if {0} == {1} else 1.0 if {0} > {1} else 0.0)",
     RULES["power_slope"].array: "(0.0 if {1} == 0.0 else {1} * {0} ** ({1} - 1.0))",
 }
 """Functions of numbers as Numba compiles them."""
+WHOLE = (np.add, np.subtract, np.multiply, np.negative, np.absolute, np.maximum, np.minimum)
+"""Those that are the same for integers."""
 
 
 def compilable(task: Task) -> bool:
-    """Whether every function has a form for one number."""
-    ops = [task.graph.ops[x] for x in task.order if task.varies[x]]
-    kinds = [task.kinds[x] for x in task.order]
-    return all([k is float or k.char in "fd?l" for k in kinds]) and all(
-        [type(op) is Load or op is SELECT or op.name == "convert" or (op.function in FORMS and not op.more and not op.named) for op in ops]
-    )
+    """Whether every function has a form for one number, of the kinds that Numba computes as NumPy does."""
+    if not all([kind is float or kind.char in "fd?l" for kind in task.kinds.values()]):
+        return False
+    return all([_has_form(task.graph.ops[x], task.kinds[x]) for x in task.order if task.varies[x]])
+
+
+def _has_form(op: Any, kind: Any) -> bool:
+    if type(op) is Load or op is SELECT or op.name == "convert":
+        return True
+    return op.function in FORMS and not op.more and not op.named and (kind.kind in "fb" or op.function in WHOLE)
 
 
 def loop_source(task: Task) -> str:
@@ -313,7 +317,7 @@ def loop_source(task: Task) -> str:
             continue
         op = graph.ops[x]
         if type(op) is Load:
-            index = task.index[op.source]
+            index = task.rows[op.source]
             body.append(f"v{len(body)} = A{op.source}[{', '.join([f'i{index}' if index >= 0 else 'p', *map(str, op.at)])}]")
         else:
             body.append(f"v{len(body)} = {_expression(op, [(text[a], kinds[a]) for a in graph.args[x]], kinds[x])}")
@@ -339,8 +343,8 @@ def _expression(op: Operation, given: list[tuple[str, Kind]], kind: Any) -> str:
 
 def _typed(text: str, have: Kind, want: Kind) -> str:
     """An expression in another type."""
-    same = want is float or (np.dtype(float) if have is float else have) == want
-    return text if same else f"{want.name if want.char != '?' else 'bool'}({text})"
+    dtype = np.dtype(want)
+    return text if np.dtype(have) == dtype else f"{dtype.name}({text})"
 
 
 @lru_cache(maxsize=256)
