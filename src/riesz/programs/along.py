@@ -121,6 +121,26 @@ def _label(relation: Relation, j: int) -> int | None:
     raise Unfit
 
 
+def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
+    """The type of a step's result from those of its arguments, as NumPy decides it; the type float is that of numbers that take any other."""
+    samples = [1.0 if kind is float else np.empty(0, kind) for kind in kinds]
+    if all([kind is float for kind in kinds]):
+        return float
+    match op:
+        case Elementwise(primitive=p):
+            return np.asarray(p.rule.array(*samples, *([] if p.parameter is None else [p.parameter]))).dtype
+        case Discrete():
+            return np.asarray(op.function(*samples, **dict(op.parameters))).dtype
+        case Cast():
+            return op.target
+        case Select():
+            return np.result_type(*samples[1:])
+        case float():
+            return np.result_type(op, *samples)
+        case _:
+            return np.result_type(*samples)
+
+
 # -- one position of it -----------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from .. import threads
 from ..errors import VectorError
 from ..relations.running import numba_installed
 from ..vectors import dense, weak
-from .along import Rows, Source, Unfit, followed
+from .along import Rows, Source, Unfit, followed, kind_of
 from .program import INPUT, Constant, Program
 from .scalars import Fixed, Load, Small, TooMany
 from .tiles import Place, Task, Tiles, compilable, compiled_loop, kinds_of, loop_source, ordered
@@ -69,6 +69,7 @@ class Components:
         read = {s.slot for s in self.sources} | {op.slot for op in self.graph.ops if type(op) is Small}
         self.steps = _needed(program, {*read, *[s for s in self.outputs if s not in self.axes]})
         self._jobs: dict[Any, _Job] = {}
+        self._types: dict[Any, list[Any]] = {}
 
     @property
     def size(self) -> int:
@@ -82,14 +83,13 @@ class Components:
             raise VectorError(f"{len(self.outputs)} outputs need as many arrays to be written to; got {len(given)}")
         job = self._job(None, self._places)
         point = _Point(self, job, inputs)
-        kinds = job.task(point).kinds
         results: list[Any] = []
-        for slot, nodes, target in zip(self.outputs, self.nodes, given, strict=True):
+        for slot, nodes, target, kind in zip(self.outputs, self.nodes, given, self._kinds(point), strict=True):
             shape = self.program.shapes[slot]
             if target is not None and np.shape(target) != shape:
                 raise VectorError(f"an output of shape {shape} cannot be written to an array of shape {np.shape(target)}")
             if target is None:
-                target = np.empty(shape, _joint(kinds, nodes)) if nodes is not None else np.empty_like(dense(point.values[slot]))
+                target = np.empty(shape, kind)
             if nodes is None:
                 target[...] = dense(point.values[slot])
             results.append(target)
@@ -110,6 +110,22 @@ class Components:
             raise VectorError(f"data for {self.length} positions and columns up to {width - 1} cannot have shape {data.shape}")
         job = self._job(tuple([c.tobytes() for c in at]), lambda: self._columns(at))
         job.run(_Point(self, job, inputs), [data], backend)
+
+    def _kinds(self, point: _Point) -> list[Any]:
+        """The types of the outputs, as they are step by step."""
+        if point.key not in self._types:
+            ops, kinds = self.program.ops, dict[int, Any]()
+
+            def kind(slot: int) -> Any:
+                if slot in kinds or type(ops[slot]) is Constant:
+                    return kinds[slot] if slot in kinds else _kind(weak(ops[slot].value))
+                return _kind(weak(point.values[slot])) if slot in point.values else float  # nothing of it is read
+
+            for slot in sorted(self.axes):
+                given = slot in point.values or type(ops[slot]) is Constant
+                kinds[slot] = kind(slot) if given else kind_of(ops[slot], [kind(a) for a in self.program.args[slot]])
+            self._types[point.key] = [kind(slot) for slot in self.outputs]
+        return self._types[point.key]
 
     @property
     def source(self) -> str:
@@ -278,8 +294,3 @@ def _kind(x: Any) -> Any:
 
 def _even(x: Any) -> bool:
     return x.strides[0] == x.itemsize
-
-
-def _joint(kinds: dict[int, Any], nodes: Any) -> Any:
-    """The type of an array of nodes."""
-    return np.result_type(*[0.0 if k is float else k for k in {kinds[x] for x in nodes.flat}])
