@@ -231,6 +231,15 @@ def test_every_primitive_on_both_backends(name):
             same(program, given, backends=backends, tolerance=1e-12 if dtype is np.float64 else 2e-5)
 
 
+def test_integers_truth_values_and_numbers_without_a_type():
+    x, n = RNG.normal(size=(60, 2)), RNG.integers(0, 9, 60)
+    for kind in (np.int32, np.int64):
+        program, inputs = traced(lambda x, n, k: (x * k + n[:, None] * (n > 4)[:, None], (n + n) * 2, x > k), x, n.astype(kind), 0.5)
+        same(program, inputs, backends=BACKENDS if kind is np.int64 else ("numpy",))
+    program, inputs = traced(lambda x, k: x * k + 1, x.astype(np.float32), 0.5)
+    same(program, inputs, tolerance=1e-6)
+
+
 def test_what_has_no_form_for_numba_runs_in_tiles():
     program, inputs = traced(lambda x: np.sinc(x) + np.round(x, 2), RNG.normal(size=(90, 2)))
     code = same(program, inputs, backends=("numpy", "auto"))

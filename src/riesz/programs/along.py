@@ -124,10 +124,8 @@ def _label(relation: Relation, j: int) -> int | None:
 def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
     """The type of a step's result from those of its arguments, as NumPy decides it; the type float is that of numbers that take any other."""
     samples = [1.0 if kind is float else np.empty(0, kind) for kind in kinds]
-    if all([kind is float for kind in kinds]):
-        return float
     match op:
-        case Elementwise(primitive=p):
+        case Elementwise(primitive=p) if set(kinds) != {float}:
             return np.asarray(p.rule.array(*samples, *([] if p.parameter is None else [p.parameter]))).dtype
         case Discrete():
             return np.asarray(op.function(*samples, **dict(op.parameters))).dtype
@@ -135,10 +133,9 @@ def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
             return op.target
         case Select():
             return np.result_type(*samples[1:])
-        case float():
-            return np.result_type(op, *samples)
         case _:
-            return np.result_type(*samples)
+            more = [op] if type(op) is float else []
+            return float if set(kinds) == {float} else np.result_type(*samples, *more)
 
 
 # -- one position of it -----------------------------------------------------------------------------------
@@ -200,7 +197,7 @@ class Rows:
         """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure."""
         self.graph.room(math.prod(shape))
         if not np.ndim(value):
-            return np.broadcast_to(np.intp(self.graph.fixed(value)), shape)
+            return np.broadcast_to(np.intp(self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)), shape)
         if value.dtype.kind == "f" and bool(np.isin(value, (-1.0, 0.0, 1.0)).all()):
             signs = np.array([self.graph.fixed(-1.0), ZERO, ONE])
             return signs[(np.broadcast_to(value, shape) + 1.0).astype(int)]

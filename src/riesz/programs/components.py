@@ -7,12 +7,15 @@ cache, or as one compiled loop: every number is read once, every result written 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import threads
+from ..contractions import number
 from ..errors import VectorError
 from ..relations.running import numba_installed
 from ..vectors import dense, weak
@@ -159,21 +162,22 @@ class _Point:
         shapes = [program.shapes[s] for s in program.inputs]
         if [np.shape(x) for x in inputs] != shapes:
             raise VectorError(f"inputs have the shapes {shapes}; got {[np.shape(x) for x in inputs]}")
-        self.values: dict[int, Any] = dict(zip(program.inputs, inputs, strict=True))
+        given = [np.asarray(x) if np.ndim(x) else number(x) for x in inputs]
+        self.values: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
         with np.errstate(all="ignore"):
             for slot in owner.steps:
                 op, args = program.ops[slot], [self.values[a] for a in program.args[slot]]
                 self.values[slot] = op.value if type(op) is Constant else op * args[0] if type(op) is float else op.run(*args)
             self.arrays = [self._array(owner, s) for s in owner.sources]
             self.numbers: dict[int, Any] = {}
-            flat: dict[int, Any] = {}
+            small = {op.slot for x in job.numbers if type(op := owner.graph.ops[x]) is Small}
+            flat = {
+                slot: value.reshape(-1) if np.ndim(value := weak(self.values[slot])) else [value] * math.prod(program.shapes[slot]) for slot in small
+            }
             for x in job.numbers:
                 op = owner.graph.ops[x]
                 if type(op) is Small:
-                    if op.slot not in flat:
-                        flat[op.slot] = weak(self.values[op.slot])
-                    value = flat[op.slot]
-                    self.numbers[x] = value if np.ndim(value) == 0 else value[np.unravel_index(op.at, value.shape)]
+                    self.numbers[x] = flat[op.slot][op.at]
                 else:
                     self.numbers[x] = op.value if type(op) is Fixed else _plain(op, [self.numbers[a] for a in owner.graph.args[x]])
 
@@ -186,7 +190,7 @@ class _Point:
         end = source.start + source.step * owner.length
         return x[source.start : None if end < 0 else end : source.step] if owner.length else x[:0]
 
-    @property
+    @cached_property
     def key(self) -> Any:
         """What code depends on: the types of arrays and numbers, and whether components lie without gaps."""
         return tuple([(x.dtype, _even(x)) for x in self.arrays]), tuple([_kind(x) for x in self.numbers.values()])
@@ -229,6 +233,8 @@ class _Job:
     def _compiles(self, task: Task, point: _Point, backend: str) -> bool:
         if backend not in ("auto", "numpy", "numba"):
             raise VectorError(f"a backend is 'auto', 'numpy' or 'numba'; got {backend!r}")
+        if backend == "numba" and not numba_installed():
+            raise VectorError("the backend 'numba' needs Numba: pip install 'riesz[numba]'; or use 'numpy', or 'auto'")
         if backend == "auto" and (self.size > COMPILED or self.size * self.owner.length < WORTH or not numba_installed()):
             return False
         exact = all([_kind(x) != np.intp or abs(int(x)) <= 1 << 53 for x in point.numbers.values()])  # numbers are handed over as floats
@@ -250,7 +256,7 @@ class _Job:
 
         def work(low: int, high: int) -> None:
             with np.errstate(all="ignore"):
-                run(low, high, tiles.length, X, self.owner.indices, K, Y)
+                run(low, high, max(min(tiles.length, high - low), 1), X, self.owner.indices, K, Y)
 
         return work
 

@@ -240,7 +240,8 @@ class Tiles:
 
 
 def _register(kind: Any, i: int) -> str:
-    return f"{'b' if np.dtype(kind).char == '?' else np.dtype(kind).char}{i}"
+    name = np.dtype(kind).name
+    return {"float64": "d", "float32": "f", "bool": "b"}.get(name, f"{name}_") + str(i)
 
 
 def _defined(source: str, name: str, names: dict[str, Any]) -> Any:
