@@ -29,8 +29,8 @@ MOST = 20_000
 PART = 1 << 18
 """How many scalar operations must be carried out for each further thread."""
 COMPILED = 2000
-"""Up to so many operations `auto` compiles: beyond, compilation takes minutes."""
-WORTH = 1 << 22
+"""Up to so many operations `auto` compiles: each takes some milliseconds to compile."""
+WORTH = 1 << 26
 """From how many operations in all on `auto` compiles."""
 
 
@@ -170,10 +170,8 @@ class _Point:
                 self.values[slot] = op.value if type(op) is Constant else op * args[0] if type(op) is float else op.run(*args)
             self.arrays = [self._array(owner, s) for s in owner.sources]
             self.numbers: dict[int, Any] = {}
-            small = {op.slot for x in job.numbers if type(op := owner.graph.ops[x]) is Small}
-            flat = {
-                slot: value.reshape(-1) if np.ndim(value := weak(self.values[slot])) else [value] * math.prod(program.shapes[slot]) for slot in small
-            }
+            small = {op.slot: weak(self.values[op.slot]) for x in job.numbers if type(op := owner.graph.ops[x]) is Small}
+            flat = {slot: v.reshape(-1) if np.ndim(v) else [v] * math.prod(program.shapes[slot]) for slot, v in small.items()}
             for x in job.numbers:
                 op = owner.graph.ops[x]
                 if type(op) is Small:
