@@ -10,6 +10,7 @@ import numpy as np
 
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
+from .filling import Filling, filling
 from .indexing import IndexMap, Labels, distinct, flat_positions, labels_of, size_of, values
 from .structure import batch_axes
 from .values import Values
@@ -39,8 +40,8 @@ class Pattern(NamedTuple):
 
     indptr: Any
     indices: Any
-    order: Any  # data = numbers[order], or
-    slots: Any  # data = sums of numbers by slot, where entries overlap
+    order: Any  # data = numbers[order], or, where entries overlap (None), sums by slot
+    slots: Any  # the place of each number in the data
     count: int
 
 
@@ -71,11 +72,9 @@ def pattern(v: Values, rows: list[Place], columns: list[Place]) -> Pattern:
     indices = (unique % max(width, 1)).astype(kind)
     indptr = np.zeros(height + 1, kind)
     np.cumsum(np.bincount(unique // max(width, 1), minlength=height), out=indptr[1:])
-    slots = None
-    if len(unique) < len(ordered):
-        slots = np.empty(len(flat), kind)
-        slots[order] = np.cumsum(new) - 1
-    found = Pattern(indptr, indices, order.astype(kind), slots, len(unique))
+    slots = np.empty(len(flat), kind)
+    slots[order] = np.cumsum(new) - 1
+    found = Pattern(indptr, indices, order.astype(kind) if len(unique) == len(ordered) else None, slots, len(unique))
     known[key] = found
     return found
 
@@ -95,9 +94,17 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     p = pattern(v, rows, columns)
-    numbers = [v.spread(e).reshape(-1) for e, _, _ in placed(v, rows, columns)]
-    flat = np.concatenate(numbers) if numbers else np.zeros(0, v.dtype)
-    data = flat[p.order] if p.slots is None else np.bincount(p.slots, weights=flat, minlength=p.count).astype(v.dtype, copy=False)
+    found = placed(v, rows, columns)
+    known = v.net.__dict__
+    if ("_filling", id(p)) not in known:
+        known["_filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.count)
+    way: Filling | None = known["_filling", id(p)]
+    if way is not None:
+        data = way.data(v)
+    else:
+        numbers = [v.spread(e).reshape(-1) for e, _, _ in found]
+        flat = np.concatenate(numbers) if numbers else np.zeros(0, v.dtype)
+        data = flat[p.order] if p.order is not None else np.bincount(p.slots, weights=flat, minlength=p.count).astype(v.dtype, copy=False)
     return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
 
 

@@ -100,7 +100,8 @@ class Components:
         return results
 
     def write(self, inputs: Sequence[Any], data: Any, columns: Sequence[Any], backend: str = "auto") -> None:
-        """Write components into a flat array of shape (length, width): that of output i at `at` into column columns[i][at]; −1 leaves it out.
+        """Write components into a flat array of shape (length, width): that of output i at `at` into column columns[i][at]; −1 leaves it out,
+        components of one column are added up.
 
         The data of a block-sparse matrix with as many numbers at each position are filled in one pass.
         """
@@ -145,8 +146,14 @@ class Components:
         return [Place(int(nodes[at]), i, at) for i, nodes in enumerate(self.nodes) if nodes is not None for at in np.ndindex(*nodes.shape)]
 
     def _columns(self, columns: list[Any]) -> list[Place]:
-        pairs = [pair for nodes, at in zip(self.nodes, columns, strict=True) for pair in zip(nodes.flat, at.flat, strict=True)]
-        return [Place(int(x), 0, (int(c),)) for x, c in pairs if c >= 0]
+        found: dict[int, int] = {}
+        for nodes, at in zip(self.nodes, columns, strict=True):
+            for x, c in zip(nodes.flat, at.flat, strict=True):
+                if c >= 0:
+                    found[int(c)] = int(x) if int(c) not in found else self.graph.add(found[int(c)], int(x))
+        for args in self.graph.args[len(self.varies) :]:  # sums of components
+            self.varies.append(int(any([self.varies[a] for a in args])))
+        return [Place(x, 0, (c,)) for c, x in found.items()]
 
     def _job(self, key: Any, places: Callable[[], list[Place]]) -> _Job:
         if key not in self._jobs:
