@@ -18,7 +18,7 @@ import numpy as np
 from .paths import path, results
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from numpy.typing import NDArray
 
@@ -120,6 +120,22 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
     product = (left @ right).reshape((*head, *shape_a, *shape_b))
     have = (*batch, *free_a, *free_b)
     return product if have == out else product.transpose([have.index(label) for label in out])
+
+
+def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
+    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise; None where `pair` is due."""
+    common = [label for label in la if label in lb]
+    if len(common) != 1 or max(len(la), len(lb)) > 2 or common[0] in out or len(out) != len(la) + len(lb) - 2:
+        return None
+    turn_a, turn_b = la[-1] != common[0], lb[0] != common[0]
+    turn = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
+
+    def product(a: Array, b: Array) -> Array:
+        charge(a.size * b.size // max(a.shape[0 if turn_a else -1], 1))
+        found = np.dot(a.T if turn_a else a, b.T if turn_b else b)
+        return found.T if turn else found
+
+    return product
 
 
 def spread(a: Array, labels: Labels, out: Labels) -> Array:
