@@ -174,7 +174,7 @@ def _numbered(root: int, n: int, parts: Callable[[int], tuple[int, int] | None],
 
 def _parenthesised(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: Labels, runs: int) -> Pairs:
     """The best of all parentheses of a product whose arrays stand in the order in which they hang together."""
-    line = _line(labels)
+    line = _line(labels, out, sizes)
     n = len(line)
     masks, kept, volumes = [_bits(labels[i]) for i in line], _bits(out), _Volumes(sizes)
     stays = [i in fixed for i in line]
@@ -207,22 +207,29 @@ def _parenthesised(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ..
     return _numbered(n - 1, n, parts, lambda node: line[node // n])
 
 
-def _line(labels: tuple[Labels, ...]) -> list[int]:
-    """The arrays one after the other along the labels they share, from those with few neighbours: a chain in its order."""
+def _line(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...]) -> list[int]:
+    """The arrays one after the other along the labels they share, from those with few neighbours: a chain in its order.
+
+    What hangs together comes in pieces, those with small results first.
+    """
     holders: dict[int, list[int]] = {}
     for i, ls in enumerate(labels):
         for k in ls:
             holders.setdefault(k, []).append(i)
     degree = [len({j for k in ls for j in holders[k]}) for ls in labels]
-    line: dict[int, None] = {}
+    seen: set[int] = set()
+    pieces: list[list[int]] = []
     for start in sorted(range(len(labels)), key=lambda i: (degree[i], i)):
-        stack = [start]
+        piece, stack = list[int](), [start]
         while stack:
             i = stack.pop()
-            if i not in line:
-                line[i] = None
+            if i not in seen:
+                seen.add(i)
+                piece.append(i)
                 stack += sorted({j for k in labels[i] for j in holders[k]}, key=lambda j: (-degree[j], -j))
-    return list(line)
+        pieces.append(piece)
+    pieces.sort(key=lambda piece: _volume({k for i in piece for k in labels[i] if k in out}, sizes))
+    return [i for piece in pieces for i in piece]
 
 
 def _greedy(labels: tuple[Labels, ...], kept: set[int], sizes: tuple[int, ...]) -> Pairs:

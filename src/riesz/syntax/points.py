@@ -122,9 +122,9 @@ class Point:
         program = self.record.program
         return program if self.main == len(program.outputs) else program.prune(program.inputs, program.outputs[: self.main])
 
-    def affine(self) -> tuple[list[Any], Program]:
-        """f^[1] over numbers; the values include the auxiliary ones."""
-        values, tape = affine_program(in_order(self.record.program), numbers_of(self.leaves), self.moving)
+    def affine(self, keep: bool = True) -> tuple[list[Any], Program]:
+        """f^[1] over numbers; the values include the auxiliary ones. Without `keep` the linear program is used at once."""
+        values, tape = affine_program(in_order(self.record.program), numbers_of(self.leaves), self.moving, keep=keep)
         tape.outputs = tape.outputs[: self.main]
         return values, tape
 
