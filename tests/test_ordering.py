@@ -19,7 +19,7 @@ from riesz.programs import fusing
 from riesz.programs.cost import cost
 from riesz.programs.fusing import in_order, ready
 from riesz.programs.ordering import ordered
-from riesz.programs.program import Constant, Program, outputs
+from riesz.programs.program import INPUT, Constant, Program, outputs
 from riesz.syntax.functions import Function
 from riesz.testing import functions, linear_terms
 from riesz.vectors import dense
@@ -219,11 +219,13 @@ def test_strong_zeros_stay_where_they_are():
 
 def test_truth_values_are_not_multiplied_with_each_other():
     p = Program()
-    a, v = p.input((n, n)), p.input((n,))
+    wide, a = p.input((10 * n, n)), p.input((n, n))
     mask = p.step(Discrete(np.greater), (a, p.const(0.0)))
-    half = p.step(contraction(((0, 1), (1, 2)), (0, 2)), (a, mask))
-    p.outputs = [p.step(contraction(((0, 1), (1, 2)), (0, 2)), (half, mask)), p.step(contraction(((0,), (0,)), ()), (v, v))]
+    matrices = contraction(((0, 1), (1, 2)), (0, 2))
+    p.outputs = [p.step(matrices, (p.step(matrices, (wide, mask)), mask))]
     assert ordered(p) is p
+    p.ops[mask] = INPUT  # numbers would be
+    assert ordered(p) is not p
 
 
 def test_a_value_that_is_an_output_is_kept():

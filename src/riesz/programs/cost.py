@@ -1,12 +1,12 @@
 """What one run of a program costs: operations on numbers, and how many numbers it keeps. Both follow from shapes; nothing is run.
 
-    contraction                its path: one multiplication for each index of a pair, two operations where something is summed
-    Σ kᵢ·xᵢ, (k·), p^X         one for each number and each multiplication, addition or primitive
-    red_R                      the numbers R adds or moves
-    transforms                 5/2 · n log₂ n for n real numbers
-    reshaping, types, Get      nothing
-    call, loop                 its dearest branch, its rounds
-    anything else              one for each number of its largest array: what somebody else's code does with them is not known
+contraction                its path: one multiplication for each index of a pair, two operations where something is summed
+Σ kᵢ·xᵢ, (k·), p^X         one for each number and each multiplication, addition or primitive
+red_R                      the numbers R adds or moves
+transforms                 5/2 · n log₂ n for n real numbers
+reshaping, types, Get      nothing
+call, loop                 its dearest branch, its rounds
+anything else              one for each number of its largest array: what somebody else's code does with them is not known
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _arrays(value: Any) -> dict[int, int]:
 
 
 def _stored(a: Any) -> int:
-    return math.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n]) if isinstance(a, np.ndarray) else 1
+    if not np.ndim(a):
+        return 1
+    return math.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n])
 
 
 def flops(op: Any, shapes: Sequence[Any], shape: Any) -> int:

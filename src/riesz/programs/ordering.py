@@ -33,7 +33,7 @@ SWEEPS = 4
 def ordered(program: Program, runs: int = 1) -> Program:
     """The same function with its products in the order of least work; the program itself where that is what it has already.
 
-    With `runs`, products of constants alone count once and everything else so many times: for programs whose constant steps are carried out beforehand.
+    With `runs`, products of constants alone count once and all else so many times: for programs whose constant steps are carried out beforehand.
     """
     networks = _Networks(program, runs)
     networks.widen()
@@ -104,6 +104,10 @@ class _Networks:
         self.inner = bytearray(len(program.ops))
         for slot in range(len(program.ops)):
             self.inner[slot] = self._single(slot) and self._is_product(self.readers[slot][0])
+        self.pointwise = bytearray(len(program.ops))  # networks of pointwise products and scalings: nothing to order
+        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+            if type(op) is float or (type(op) is Contraction and not op.extra and all([ls == op.out for ls in op.labels])):
+                self.pointwise[slot] = all([self.pointwise[a] for a in args if self.inner[a]])
         self.plans: dict[int, Plan | None] = {}
 
     def _is_product(self, slot: int) -> bool:
@@ -160,7 +164,9 @@ class _Networks:
     def _work(self, slot: int) -> int:
         """The work of a step as it was written."""
         program = self.program
-        return (self.runs if self.moving[slot] else 1) * flops(program.ops[slot], [program.shapes[a] for a in program.args[slot]], program.shapes[slot])
+        return (self.runs if self.moving[slot] else 1) * flops(
+            program.ops[slot], [program.shapes[a] for a in program.args[slot]], program.shapes[slot]
+        )
 
     def _networks(self, root: int) -> list[Network] | None:
         """The networks that a step is the sum of; None where some of it has to stay as it is."""
@@ -191,6 +197,8 @@ class _Networks:
     def _candidate(self, slot: int) -> bool:
         readers = self.readers[slot]
         if self.inner[slot] or slot in self.shown or not 0 < len(readers) <= READERS:
+            return False
+        if (self.pointwise[slot] or self._is_sum(slot)) and all([self.pointwise[r] for r in readers]):
             return False
         return (self._is_product(slot) or self._is_sum(slot)) and all([self._is_product(r) or self._is_sum(r) for r in readers])
 
@@ -226,7 +234,7 @@ class _Networks:
         for slot in range(len(program.ops) - 1, -1, -1):
             if inner[slot]:
                 gone[slot] = any([gone[r] if inner[r] else r in anew for r in self.readers[slot]])
-            elif any([inner[a] for a in program.args[slot]]):
+            elif any([inner[a] for a in program.args[slot]]) and (slot in self.plans or not self.pointwise[slot]):
                 plan = self.plan(slot)
                 if plan is not None and plan.work < plan.before:
                     anew[slot] = plan
