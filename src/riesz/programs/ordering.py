@@ -123,15 +123,14 @@ class _Networks:
 
     def roots(self, slot: int) -> list[int]:
         """The steps whose networks a step is in."""
-        found: dict[int, None] = {}
+        seen: dict[int, None] = {}
         stack = [slot]
         while stack:
             at = stack.pop()
-            if self.inner[at]:
-                stack.extend(self.readers[at])
-            else:
-                found[at] = None
-        return list(found)
+            if at not in seen:
+                seen[at] = None
+                stack.extend(self.readers[at] if self.inner[at] else ())
+        return [at for at in seen if not self.inner[at]]
 
     # -- what a network costs ----------------------------------------------------------------------------
 
@@ -145,11 +144,9 @@ class _Networks:
         networks = self._networks(root)
         if networks is None:
             return None
-        work: float = (len(networks) - 1) * math.prod(self.program.shapes[root]) * self.runs
-        for n in networks:
-            scaled = self.runs * n.volume(n.held[n.smallest]) if n.scale != 1.0 else 0
-            work += n.path.flops + scaled
-        return Plan(networks, work, self._before(root))
+        added = (len(networks) - 1) * math.prod(self.program.shapes[root])
+        scaled = sum([n.volume(n.held[n.smallest]) for n in networks if n.scale != 1.0])
+        return Plan(networks, sum([n.path.flops for n in networks]) + self.runs * (added + scaled), self._before(root))
 
     def _before(self, root: int) -> float:
         total, stack = 0.0, [root]
@@ -163,10 +160,8 @@ class _Networks:
 
     def _work(self, slot: int) -> int:
         """The work of a step as it was written."""
-        program = self.program
-        return (self.runs if self.moving[slot] else 1) * flops(
-            program.ops[slot], [program.shapes[a] for a in program.args[slot]], program.shapes[slot]
-        )
+        ops, args, shapes = self.program.ops, self.program.args, self.program.shapes
+        return (self.runs if self.moving[slot] else 1) * flops(ops[slot], [shapes[a] for a in args[slot]], shapes[slot])
 
     def _networks(self, root: int) -> list[Network] | None:
         """The networks that a step is the sum of; None where some of it has to stay as it is."""
@@ -318,7 +313,7 @@ class _Draft:
         return k
 
     def network(self, networks: _Networks) -> Network | None:
-        """The finished network; None where its scale is out of range, or nothing is summed because something is empty."""
+        """The finished network; None where its scale is out of range, or 0 because an axis is empty."""
         labels = [tuple([self.find(k) for k in ls]) for _, ls in self.factors]
         out, slots = tuple([self.find(k) for k in range(self.rank)]), [slot for slot, _ in self.factors]
         seen = {*out, *[k for ls in labels for k in ls]}
