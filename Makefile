@@ -22,6 +22,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python bench/numpy_in.py
 	$(BIN)/python bench/relations.py
 	$(BIN)/python bench/components.py
+	$(BIN)/python bench/chains.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

@@ -22,6 +22,7 @@ ROOMS = [
         "buffers",
         "sets",
         "relations",
+        "paths",
         "contractions",
         "layout",
         "spaces",

@@ -197,7 +197,7 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_
             assert isinstance(at, Point)
             found = at.write(at.gradient(), at.avals)
             return at.wrap(at.value()), at.presented(found)
-        values, tape = at.affine()
+        values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
         found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
         zeros = [NUMBERS.zeros(leaf.shape) for leaf in at.domain.leaves]
         raised = at.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)

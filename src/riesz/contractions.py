@@ -6,6 +6,7 @@ A label in no operand counts as an axis of ones: in the output it broadcasts, ot
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .paths import path, results
+
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from numpy.typing import NDArray
 
@@ -119,6 +122,22 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
     return product if have == out else product.transpose([have.index(label) for label in out])
 
 
+def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
+    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise; None where `pair` is due."""
+    common = [label for label in la if label in lb]
+    if len(common) != 1 or max(len(la), len(lb)) > 2 or common[0] in out or len(out) != len(la) + len(lb) - 2:
+        return None
+    turn_a, turn_b = la[-1] != common[0], lb[0] != common[0]
+    turn = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
+
+    def product(a: Array, b: Array) -> Array:
+        charge(a.size * b.size // max(a.shape[0 if turn_a else -1], 1))
+        found = np.dot(a.T if turn_a else a, b.T if turn_b else b)
+        return found.T if turn else found
+
+    return product
+
+
 def spread(a: Array, labels: Labels, out: Labels) -> Array:
     """Axes in the order of out, size 1 where a label is missing: ready for NumPy's broadcasting."""
     if labels == out:
@@ -130,10 +149,7 @@ def spread(a: Array, labels: Labels, out: Labels) -> Array:
 
 
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:
-    """Carry out the sums of a product of factors and leave outer products alone: scale and remaining factors.
-
-    Sums go in the order of least work per pair.
-    """
+    """Carry out the sums of a product of factors, in the order of least work, and leave outer products alone: scale and remaining factors."""
     kept = set(out)
     scale: Any = 1.0
     work: list[Factor] = []
@@ -148,23 +164,13 @@ def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tu
     for label, size in sizes.items():
         if label not in seen and label not in kept:
             scale = scale * float(size)
-    while True:
-        best = None
-        for i, (_, la) in enumerate(work):
-            for j in range(i + 1, len(work)):
-                lb = work[j][1]
-                if any([label in lb and label not in kept for label in la]):
-                    cost = math.prod([sizes[label] for label in {*la, *lb}])
-                    best = min(best, (cost, i, j)) if best else (cost, i, j)
-        if best is None:
-            break
-        _, i, j = best
-        (a, la), (b, lb) = work[i], work[j]
-        rest = [w for n, w in enumerate(work) if n not in (i, j)]
-        needed = kept.union(*[labels for _, labels in rest])
-        after = tuple([label for label in dict.fromkeys((*la, *lb)) if label in needed])
-        product = pair(a, la, b, lb, after)
-        scale, work = (_times(scale, number(product)), rest) if not after else (scale, [*rest, (product, after)])
+    linked = _linked(work, kept)
+    if len(linked) < len(work):
+        work = [work[group[0]] for group in linked if len(group) == 1] + [
+            _product([work[i] for i in group], kept, sizes) for group in linked if len(group) > 1
+        ]
+        scale = functools.reduce(_times, [number(a) for a, labels in work if not labels], scale)
+        work = [(a, labels) for a, labels in work if labels]
     # A summed label left in one factor only (its partner was an axis of ones) is a plain sum.
     done: list[Factor] = []
     for a, labels in work:
@@ -172,6 +178,29 @@ def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tu
         a = a if wanted == labels else single(a, labels, wanted, sizes)
         scale, done = (_times(scale, number(a)), done) if not wanted else (scale, [*done, (a, wanted)])
     return scale, done
+
+
+def _linked(factors: list[Factor], kept: set[int]) -> list[list[int]]:
+    """The factors in groups that summed labels hold together."""
+    groups: list[tuple[list[int], set[int]]] = []
+    for i, (_, labels) in enumerate(factors):
+        summed = {label for label in labels if label not in kept}
+        met = [g for g in groups if not summed.isdisjoint(g[1])]
+        one = (sorted([n for g in met for n in g[0]] + [i]), summed.union(*[g[1] for g in met]))
+        groups = [g for g in groups if summed.isdisjoint(g[1])] + [one]
+    return [members for members, _ in groups]
+
+
+def _product(factors: list[Factor], kept: set[int], sizes: dict[int, int]) -> Factor:
+    """A product of factors with its sums carried out, as one factor."""
+    labels, out = [ls for _, ls in factors], tuple([k for k in dict.fromkeys([k for _, ls in factors for k in ls]) if k in kept])
+    pairs = path(labels, out, sizes).pairs if len(factors) > 2 else ((0, 1),)
+    held = results(labels, out, pairs)
+    arrays: list[Any] = [a for a, _ in factors]
+    for made, (i, j) in zip(held[len(factors) :], pairs, strict=True):
+        arrays.append(pair(arrays[i], held[i], arrays[j], held[j], made))
+        arrays[i] = arrays[j] = None
+    return arrays[-1], held[-1]
 
 
 def _times(scale: Any, k: Any) -> Any:

@@ -62,10 +62,15 @@ def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
 
 
 @quiet
-def affine_program(program: Program, leaves: Sequence[Any], moving: Sequence[bool] | None = None, base: Any = NUMBERS) -> tuple[list[Any], Program]:
-    """The same for a function given as a program; `moving` says which inputs the derivative is taken in."""
+def affine_program(
+    program: Program, leaves: Sequence[Any], moving: Sequence[bool] | None = None, base: Any = NUMBERS, keep: bool = True
+) -> tuple[list[Any], Program]:
+    """The same for a function given as a program; `moving` says which inputs the derivative is taken in.
+
+    Without `keep` the linear program is used at once: it refers to the caller's arrays.
+    """
     tape = Program(share=False)
-    domain = Affine(base, tape, _owning(tape, leaves))
+    domain = Affine(base, tape, _owning(tape, leaves) if keep else tape.const)
     flags = [True] * len(leaves) if moving is None else moving
     slots = run(program, domain, [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)])
     return _close([slots[s] for s in program.outputs], tape, base)

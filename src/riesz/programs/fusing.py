@@ -22,6 +22,7 @@ from ..relations import fused as composed
 from ..relations.groups import Groups, short
 from ..relations.running import weighed_sum
 from ..vectors import dense
+from .ordering import ordered
 from .program import INPUT, Constant, Program
 
 Shape = tuple[int, ...]
@@ -41,6 +42,10 @@ class SparseProduct(Op):
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
         return (self.scatter.target.size, *shapes[0][1:])
 
+    def flops(self, shapes: Sequence[Shape]) -> int:
+        """A product and a sum for each pair and each number there."""
+        return 2 * self.scatter.count * math.prod(shapes[0][1:])
+
     @cached_property
     def _plan(self) -> tuple[Groups, Any]:
         order = self.scatter.groups
@@ -55,19 +60,32 @@ class SparseProduct(Op):
 
 
 def ready(program: Program) -> Program:
-    """A program as it is run on numbers: fused, once."""
+    """A program as it is run on numbers: in order and fused, once."""
     known = program.__dict__
     if "_ready" not in known:
-        found = fused(program)
+        found = fused(in_order(program))
         known["_ready"] = None if found is program else found
     return known["_ready"] or program
+
+
+def in_order(program: Program) -> Program:
+    """A program with its products in the order of least work, once; the program itself where they are small."""
+    known = program.__dict__
+    if "_in_order" not in known:
+        found = ordered(program) if sum([type(op) is Contraction for op in program.ops]) > 1 and _large(program) else program
+        known["_in_order"] = None if found is program else found
+    return known["_in_order"] or program
+
+
+def _large(program: Program) -> bool:
+    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= WORTH for s in program.shapes])
 
 
 def fused(program: Program) -> Program:
     """The same function in fewer steps; the program itself where nothing large can be joined."""
     if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]):
         return program
-    if not any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= WORTH for s in program.shapes]):
+    if not _large(program):
         return program
     uses = [0] * len(program.ops)
     for slot in (*[a for args in program.args for a in args], *program.outputs):

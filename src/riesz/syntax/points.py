@@ -17,6 +17,7 @@ from ..errors import SpaceError, VectorError
 from ..layout import INVERSE, describe, hint
 from ..maps.linear_map import as_element
 from ..maps.sources import Source
+from ..programs.fusing import in_order
 from ..programs.program import Program, outputs
 from ..spaces import R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
@@ -132,9 +133,9 @@ class Point:
         program = self.record.program
         return program if self.main == len(program.outputs) else program.prune(program.inputs, program.outputs[: self.main])
 
-    def affine(self) -> tuple[list[Any], Program]:
-        """f^[1] over numbers; the values include the auxiliary ones."""
-        values, tape = affine_program(self.record.program, numbers_of(self.leaves), self.moving)
+    def affine(self, keep: bool = True) -> tuple[list[Any], Program]:
+        """f^[1] over numbers; the values include the auxiliary ones. Without `keep` the linear program is used at once."""
+        values, tape = affine_program(in_order(self.record.program), numbers_of(self.leaves), self.moving, keep=keep)
         tape.outputs = tape.outputs[: self.main]
         return values, tape
 
@@ -143,7 +144,7 @@ class Point:
         key = ("∇", tuple(self.moving), self.domain, self.main)
         known = self.record.derived
         if key not in known:
-            known[key] = gradient_program(self._plain, self.domain, self.codomain, self.name, self.moving)
+            known[key] = gradient_program(in_order(self._plain), self.domain, self.codomain, self.name, self.moving)
         return known[key]
 
     def derivative(self) -> Derivative:
