@@ -1,0 +1,91 @@
+"""What a linear map costs to apply, and which way is cheapest for a number of right-hand sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..programs.cost import Cost, cost
+from ..programs.fusing import ready
+from .network import Network
+from .rebuilt import rebuilt
+
+if TYPE_CHECKING:
+    from .linear_map import LinearMap
+
+
+class Way(NamedTuple):
+    """A way of applying a map: what is done once, what for each right-hand side (operations), and the numbers it keeps."""
+
+    name: str
+    once: int
+    each: int
+    numbers: int
+
+    def total(self, columns: int) -> int:
+        """The operations for some right-hand sides."""
+        return self.once + columns * self.each
+
+
+class Plan:
+    """The ways of applying a map to some right-hand sides; `chosen` takes the fewest operations. Printed as a table."""
+
+    def __init__(self, columns: int, ways: list[Way], words: str) -> None:
+        self.columns = columns
+        self.ways = ways
+        self.words = words
+        self.chosen = min(ways, key=lambda w: w.total(columns))
+
+    @property
+    def flops(self) -> int:
+        """The operations of the chosen way."""
+        return self.chosen.total(self.columns)
+
+    def __repr__(self) -> str:
+        head = f"{self.words}; {self.columns:,} right-hand side{'s' if self.columns != 1 else ''}"
+        width = max([len(w.name) for w in self.ways])
+        rows = [f"  {'':{width + 2}}{'once':>12}{'each':>12}{'together':>12}{'numbers':>12}"]
+        for w in self.ways:
+            mark = "→" if w is self.chosen else " "
+            rows.append(
+                f"{mark} {w.name:{width + 2}}{_short(w.once):>12}{_short(w.each):>12}{_short(w.total(self.columns)):>12}{_short(w.numbers):>12}"
+            )
+        return "\n".join([head, *rows])
+
+
+def _short(n: int) -> str:
+    for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if n >= size:
+            return f"{n / (size if letter != 'k' else 1000):.1f}{letter}"
+    return f"{n:,}"
+
+
+def plan_of(L: LinearMap, columns: int) -> Plan:
+    """The ways of applying a map: step by step, in normal form, or as a matrix."""
+    m, n = L.shape
+    v = L.values
+    derived = cost(ready(L.program))
+    ways = [Way("step by step", 0, derived.flops, derived.numbers)]
+    normal = _program_cost(v.net.c.program, v.net)
+    ways.append(Way("in normal form", normal, cost(ready(rebuilt(v))).flops, v.numbers))
+    flat = L.flat
+    if flat is not None:
+        positions = flat.positions()
+        made = _program_cost(flat.net.c.program, flat.net) + 2 * positions
+        if positions < m * n:
+            ways.append(Way("as a sparse matrix", made, 2 * positions, positions))
+        ways.append(Way("as a dense matrix", made, 2 * m * n, m * n))
+    else:
+        ways.append(Way("as a dense matrix", n * derived.flops, 2 * m * n, m * n))
+    return Plan(columns, ways, str(L.structure))
+
+
+def _program_cost(program: Any, net: Network) -> int:
+    """The operations that compute the coefficients of a network."""
+    wanted = sorted({f.slot for e in net.entries for f in e.factors})
+    return cost(program.prune(net.params, wanted)).flops
+
+
+def cost_of(L: LinearMap, columns: int) -> Cost:
+    """Operations and stored numbers of the cheapest way."""
+    plan = plan_of(L, columns)
+    return Cost(plan.flops, plan.chosen.numbers)
