@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from .solvers import Solver
 
 
+HEAVY = 1 << 22
+"""From how many operations on it is looked whether the normal form takes fewer."""
+MANY = 1 << 24
+"""From how many rows times columns times right-hand sides on a plan is made for several right-hand sides."""
+
+
 class LinearMap:
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`; `L.to_dense()` only on request.
 
@@ -119,7 +125,21 @@ class LinearMap:
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
         with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
-            return outputs(ready(self.program) if domain is NUMBERS else self.program, domain, leaves)
+            return outputs(self._runs if domain is NUMBERS else self.program, domain, leaves)
+
+    @cached_property
+    def _runs(self) -> Program:
+        """The program that is run on numbers: that of the normal form, where it takes a quarter of the work or less and there is much of it."""
+        program = ready(self.program)
+        if self.simplified or sum([math.prod(s) for s in program.shapes if type(s) is tuple and s and type(s[0]) is int]) < HEAVY >> 8:
+            return program
+        from ..programs.cost import cost
+
+        if cost(program).flops < HEAVY:
+            return program
+        plan = self.plan()
+        each = {w.name: w.each for w in plan.ways}
+        return ready(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else program
 
     @property
     def T(self) -> LinearMap:
@@ -292,13 +312,13 @@ class LinearMap:
         """The ways of applying this map to some right-hand sides with their operations, and the one that takes the fewest.
 
         >>> import riesz as rz, numpy as np
-        >>> A, B = np.ones((100, 3)), np.ones((3, 100))
+        >>> A, B = np.arange(300.0).reshape(100, 3), np.arange(300.0).reshape(3, 100)
         >>> rz.jacobian(lambda x: A @ (B @ x))(np.ones(100)).plan(columns=10)
         rank 3; 10 right-hand sides
-                                        once        each    together     numbers
-        → step by step                     0       1,200       12.0k         600
-          in normal form                   0       1,200       12.0k         600
-          as a dense matrix            20.0k       20.0k      220.0k       10.0k
+                                     once        each    together     numbers
+        → step by step                  0       1,200       12.0k         600
+          in normal form                0       1,200       12.0k         600
+          as a dense matrix         70.0k       20.0k      270.0k       10.0k
         """
         from .planning import plan_of
 
@@ -363,6 +383,14 @@ class LinearMap:
         given = _real(X)
         if given.ndim != 2 or given.shape[0] != self.shape[1]:
             raise VectorError(f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape {given.shape}")
+        if given.shape[1] * self.shape[0] * self.shape[1] >= MANY:
+            way = self.plan(given.shape[1]).chosen.name
+            if way == "as a dense matrix":
+                return self.to_dense() @ given
+            if way == "as a sparse matrix":
+                return self.to_sparse() @ given
+            if way == "in normal form":
+                return _columns(self.simplify(), given)
         return _columns(self, given)
 
     def rmatmat(self, Y: Any) -> Any:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..paths import path
 from ..programs.cost import Cost, cost
 from ..programs.fusing import ready
+from .coefficients import Coefficients
+from .entries import Entry
 from .network import Network
 from .rebuilt import rebuilt
 
@@ -70,13 +73,19 @@ def plan_of(L: LinearMap, columns: int) -> Plan:
     flat = L.flat
     if flat is not None:
         positions = flat.positions()
-        made = _program_cost(flat.net.c.program, flat.net) + 2 * positions
+        made = _program_cost(flat.net.c.program, flat.net) + sum([_multiplied(flat.net.c, e) for e in flat.net.entries]) + positions
         if positions < m * n:
             ways.append(Way("as a sparse matrix", made, 2 * positions, positions))
         ways.append(Way("as a dense matrix", made, 2 * m * n, m * n))
     else:
         ways.append(Way("as a dense matrix", n * derived.flops, 2 * m * n, m * n))
     return Plan(columns, ways, str(L.structure))
+
+
+def _multiplied(c: Coefficients, e: Entry) -> int:
+    """The operations that make one array of the factors of an entry."""
+    have = {k for f in e.factors for k in f.labels}
+    return path([f.labels for f in e.factors], tuple([k for k in e.outer if k in have]), c.sizes).flops if e.factors else 0
 
 
 def _program_cost(program: Any, net: Network) -> int:

@@ -266,7 +266,12 @@ class Banded(Solver):
             self._tridiagonal(kind, scaled)
         elif not (definite and self._cholesky(kind, scaled)):
             self._lu(kind, scaled)
-        self._inspect(float(np.abs(scaled).sum(axis=0).max()), rcond)
+        sums = np.abs(scaled).sum(axis=0)
+        least = float((2.0 * np.abs(scaled[upper]) - sums).min())  # a diagonal that outweighs its columns by that much: ‖A⁻¹‖₁ ≤ 1 / least
+        if least > 1e-3 * float(sums.max()):
+            self.rcond = least / float(sums.max())
+        else:
+            self._inspect(float(sums.max()), rcond)
 
     def _band(self, d: int) -> Any:
         """The diagonal a[j + d, j], without what lies outside."""
