@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -45,6 +46,7 @@ class Coefficients:
         self._number: list[float | None] = []
         self._firsts: dict[Any, tuple[Any, Any]] = {}
         self._folded: dict[Any, int] = {}
+        self.lock = RLock()  # maps at different points share this
         self.patience = 4  # how many times longer than what it is made of a list of positions may be
 
     def fresh(self, n: int) -> int:

@@ -283,6 +283,8 @@ def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list
         for i, f in enumerate(factors):
             for j in range(i + 1, len(factors)):
                 g = factors[j]
+                if f.labels and g.labels and not set(f.labels).intersection(g.labels):
+                    continue  # an outer product
                 union = tuple(dict.fromkeys((*f.labels, *g.labels)))
                 others = outer.union(*[h.labels for n, h in enumerate(factors) if n not in (i, j)])
                 kept = tuple([k for k in union if k in others])

@@ -96,8 +96,9 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
     p = pattern(v, rows, columns)
     found = placed(v, rows, columns)
     known = v.net.__dict__
-    if ("_filling", id(p)) not in known:
-        known["_filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.count)
+    with v.net.c.lock:
+        if ("_filling", id(p)) not in known:
+            known["_filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.count)
     way: Filling | None = known["_filling", id(p)]
     if way is not None:
         data = way.data(v)
@@ -205,8 +206,12 @@ def diagonal(v: Values, leaves: list[Place], size: int) -> Any:
     """The diagonal, from the entries between each leaf and itself."""
     total = np.zeros(size, v.dtype)
     c = v.net.c
-    found = [(e, leaf) for i, leaf in enumerate(leaves) for e in v.net.block(i, i)]
-    cuts = [(d, leaf) for e, leaf in found for d in diagonal_entries(c, e, leaf.shape)]
+    known = v.net.__dict__
+    with c.lock:
+        if "_diagonal" not in known:
+            found = [(e, leaf) for i, leaf in enumerate(leaves) for e in v.net.block(i, i)]
+            known["_diagonal"] = [(d, leaf) for e, leaf in found for d in diagonal_entries(c, e, leaf.shape)]
+    cuts: list[tuple[Entry, Place]] = known["_diagonal"]
     wanted = sorted({f.slot for d, _ in cuts for f in d.factors})
     numbers = dict(zip(wanted, v.run(wanted), strict=True)) if wanted else {}
     for d, leaf in cuts:

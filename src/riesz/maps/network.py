@@ -219,7 +219,11 @@ def multiplied(net: Network) -> Network | None:
     """The network without hubs, whatever that takes: what matrices are made of. None where some step has no entries, or there are too many."""
     if net.simple:
         return net
-    known = net.__dict__
+    with net.c.lock:
+        return _multiplied(net, net.__dict__)
+
+
+def _multiplied(net: Network, known: dict[str, Any]) -> Network | None:
     if "_multiplied" not in known:
         other = Network.__new__(Network)
         other.__dict__.update({k: v for k, v in known.items() if not k.startswith("_")})

@@ -24,6 +24,11 @@ Shape = tuple[int, ...]
 
 def rebuilt(v: Values) -> Program:
     """The linear program of a network at a point."""
+    with v.net.c.lock:
+        return _rebuilt(v)
+
+
+def _rebuilt(v: Values) -> Program:
     net, program = v.net, Program()
     place = {s: program.input(net.shapes[s]) for s in net.inputs}
     constants: dict[int, int] = {}
