@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 AHEAD = 24  # pairs
 LINE = 64  # bytes
+CLOSE = 1 << 20  # bytes that need not be fetched ahead
 at = np.uintp  # indices of this type need no check for negative ones
 
 
@@ -42,6 +43,24 @@ def _fetch(_: Any, array: Any, place: Any) -> Any:
 
 
 fetch: Any = intrinsic(_fetch)
+
+
+def _add(_: Any, y: Any, j: Any, v: Any, i: Any, row: Any) -> Any:
+    """y[j + k] += v[i + k] for k < len(row), of flat arrays, as one vector: loops of a few steps cost more than what they add."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        number = here.type.pointee
+        kind, size = ir.VectorType(number, row.count).as_pointer(), context.get_abi_sizeof(number)
+        total = builder.bitcast(builder.gep(here, [args[1]]), kind)
+        more = builder.load(builder.bitcast(builder.gep(there, [args[3]]), kind), align=size)
+        builder.store(builder.fadd(builder.load(total, align=size), more), total, align=size)
+        return context.get_dummy_value()
+
+    return types.void(y, types.uintp, v, types.uintp, row), write
+
+
+add: Any = intrinsic(_add)
 
 
 @compiled
@@ -113,30 +132,37 @@ def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: 
 
 
 @compiled
-def scattered(index: Any, v: Any, y: Any, first: int, last: int) -> None:
-    """y[a, index[e]] += v[a, e], for a from first to last."""
-    m, b = y.shape[1], y.shape[2]
-    count = len(index)
-    flat = y.reshape(-1)
-    step = max(LINE // v.itemsize, 1)
-    ahead = AHEAD if b * v.itemsize >= LINE else count  # short rows come with their neighbours
+def scattered(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """y[a, index[e]] += v[a, e], for a from first to last; `row` has an element for each number of a row: a length the compiler knows."""
+    m, b, count = y.shape[1], len(row), len(index)
+    x, z = v.reshape(-1), y.reshape(-1)
+    ahead = count - AHEAD if y.size * y.itemsize > CLOSE else 0
     for a in range(first, last):
         for e in range(count):
-            if e + ahead < count:
-                near = (a * m + np.int64(index[at(e + ahead)])) * b
-                for k in range(0, b, step):
-                    fetch(flat, near + k)
-            j = at(index[at(e)])
-            for k in range(b):
-                y[at(a), j, at(k)] += v[at(a), at(e), at(k)]
+            if e < ahead:
+                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+                for k in range(0, b, max(LINE // v.itemsize, 1)):
+                    fetch(z, near + k)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
 
 
 @compiled
-def scattered_numbers(index: Any, v: Any, y: Any, first: int, last: int) -> None:
-    """The same for values that are numbers."""
+def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for the columns from low to high of wide rows, in steps of `row`."""
+    m, b, count, step = y.shape[1], y.shape[2], len(index), len(row)
+    x, z = v.reshape(-1), y.reshape(-1)
+    whole = high - (high - low) % step
     for a in range(first, last):
-        for e in range(len(index)):
-            y[at(a), at(index[at(e)])] += v[at(a), at(e)]
+        for e in range(count):
+            if e + AHEAD < count:
+                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+                for k in range(low, high, max(LINE // v.itemsize, 1)):
+                    fetch(z, near + k)
+            i, j = at(a * count + e) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
+            for k in range(low, whole, step):
+                add(z, j + at(k), x, i + at(k), row)
+            for k in range(whole, high):
+                z[j + at(k)] += x[i + at(k)]
 
 
 @compiled

@@ -29,7 +29,14 @@ WORTH = 1 << 19
 PART = 1 << 16
 """How many numbers must move for each further thread."""
 NEAR = 1 << 24
-"""Results of up to so many bytes stay in the processor's caches: numbers are added where they belong; beyond, pairs are grouped first."""
+"""Results of up to so many bytes stay in the processor's caches: rows are added where they belong; beyond, pairs are grouped first, unless
+rows are short and threads few."""
+SHORT = 128
+"""How many bytes a short row has at most."""
+EXACT = 16
+"""Rows of up to so many numbers have a compiled loop for each length."""
+WIDE = 128
+"""How many numbers of a wide row make a part of their own."""
 
 
 @cache
@@ -108,26 +115,36 @@ def scatter(relation: Function, v: Array) -> Array:
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    if b > 16 or m * b * v.itemsize > NEAR or relation.ascending:
+    far = m * b * v.itemsize > NEAR and (b * v.itemsize > SHORT or threads.count() > 2)
+    if far or relation.ascending:
         return group_sum(loops, relation.groups, v)
-    y = buffers.zeros((a, m, b), v.dtype)
-    work, x, z = _views(loops, "scattered", v, y)
-    index = relation.short
-    threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
-    return y
+    return _scattered(loops, relation.short, m, v)
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
     """Rows added up at positions that are known only now: nothing is prepared."""
-    y = buffers.zeros((size, rows.shape[1]), rows.dtype)
     loops = loops_for(rows, rows.size)
     if loops is None:
+        y = np.zeros((size, rows.shape[1]), rows.dtype)
         np.add.at(y, index, rows)
         return y
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
         raise IndexError(f"a position is outside 0 to {size - 1}")
-    work, x, z = _views(loops, "scattered", rows[None], y[None])
-    work(index, x, z, 0, 1)
+    return _scattered(loops, index, size, rows[None])[0]
+
+
+def _scattered(loops: Any, index: Array, m: int, v: Array) -> Array:
+    """v[a, e] added at index[e], in the order of the rows; complex numbers as two."""
+    v = np.ascontiguousarray(v)
+    y = buffers.zeros((v.shape[0], m, v.shape[2]), v.dtype)
+    x, z = v.view(v.real.dtype), y.view(v.real.dtype)
+    (a, _, b), most = x.shape, threads.count()
+    if b <= EXACT and x.size:
+        threads.spread(lambda *part: loops.scattered(index, x, z, (0,) * b, *part), _cuts(a, most))
+    elif x.size:
+        apart = a < most and b >= 2 * WIDE
+        parts = [(0, a, *cut) for cut in _cuts(b, min(most, b // WIDE))] if apart else [(*cut, 0, b) for cut in _cuts(a, most)]
+        threads.spread(lambda *part: loops.scattered_wide(index, x, z, (0,) * 8, *part), parts)
     return y
 
 
