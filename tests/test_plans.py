@@ -234,7 +234,7 @@ def test_numpy_and_numba_give_the_same_bits_on_edge_lists(order, values):
 @needs_numba
 @pytest.mark.parametrize("values", [(), (5,)])
 def test_added_in_place_or_grouped_the_same_bits(values, monkeypatch):
-    """A function whose result fits the caches is scattered, otherwise its pairs are grouped."""
+    """A function whose result fits the caches is scattered; far and long rows are grouped."""
     rng = np.random.default_rng(7)
     ways = []
     for name in ("scattered", "summed"):

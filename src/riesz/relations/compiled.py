@@ -16,7 +16,6 @@ from numba.extending import intrinsic
 
 AHEAD = 24  # pairs
 LINE = 64  # bytes
-CLOSE = 1 << 20  # bytes that need not be fetched ahead
 at = np.uintp  # indices of this type need no check for negative ones
 
 
@@ -136,32 +135,34 @@ def scattered(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> No
     """y[a, index[e]] += v[a, e], for a from first to last; `row` has an element for each number of a row: a length the compiler knows."""
     m, b, count = y.shape[1], len(row), len(index)
     x, z = v.reshape(-1), y.reshape(-1)
-    ahead = count - AHEAD if y.size * y.itemsize > CLOSE else 0
+    most = max(count - AHEAD, 0)
     for a in range(first, last):
-        for e in range(count):
-            if e < ahead:
-                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
-                for k in range(0, b, max(LINE // v.itemsize, 1)):
-                    fetch(z, near + k)
+        for e in range(most):
+            near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+            fetch(z, near)
+            if b > 4:
+                fetch(z, near + b - 1)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
+        for e in range(most, count):
             add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
 
 
 @compiled
-def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for the columns from low to high of wide rows, in steps of `row`."""
+def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """The same for wide rows, in steps of `row`."""
     m, b, count, step = y.shape[1], y.shape[2], len(index), len(row)
     x, z = v.reshape(-1), y.reshape(-1)
-    whole = high - (high - low) % step
+    whole, line = b - b % step, max(LINE // v.itemsize, 1)
     for a in range(first, last):
         for e in range(count):
             if e + AHEAD < count:
                 near = (a * m + np.int64(index[at(e + AHEAD)])) * b
-                for k in range(low, high, max(LINE // v.itemsize, 1)):
+                for k in range(0, b, line):
                     fetch(z, near + k)
             i, j = at(a * count + e) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
-            for k in range(low, whole, step):
+            for k in range(0, whole, step):
                 add(z, j + at(k), x, i + at(k), row)
-            for k in range(whole, high):
+            for k in range(whole, b):
                 z[j + at(k)] += x[i + at(k)]
 
 
