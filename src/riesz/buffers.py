@@ -21,6 +21,8 @@ LEAST = 1 << 20
 """Smaller arrays are made anew: the allocator keeps such memory itself."""
 MOST = 1 << 29
 """How many bytes are kept for later, in all."""
+LINE = 64
+"""Arrays begin at a multiple of so many bytes: then no row of up to a cache line lies across two."""
 
 _kept: list[NDArray[np.uint8]] = []
 _lock = threading.Lock()
@@ -57,13 +59,14 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     if not LEAST <= size <= MOST or not _counts:
         return np.empty(shape, kind)
     with _lock:
-        fits = [i for i in range(len(_kept)) if size <= _kept[i].nbytes <= 2 * size]
+        fits = [i for i in range(len(_kept)) if size + LINE <= _kept[i].nbytes <= 2 * (size + LINE)]
         found = next((i for i in fits if _holders(_kept, i) == _FREE), None)
-        buffer = _kept.pop(found) if found is not None else np.empty(size, np.uint8)
+        buffer = _kept.pop(found) if found is not None else np.empty(size + LINE, np.uint8)
         _kept.append(buffer)
         while sum([b.nbytes for b in _kept]) > MOST:
             del _kept[0]
-    return buffer[:size].view(kind).reshape(shape)
+    start = -buffer.ctypes.data % LINE
+    return buffer[start : start + size].view(kind).reshape(shape)
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Any:

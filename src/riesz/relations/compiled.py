@@ -44,6 +44,24 @@ def _fetch(_: Any, array: Any, place: Any) -> Any:
 fetch: Any = intrinsic(_fetch)
 
 
+def _add(_: Any, y: Any, j: Any, v: Any, i: Any, row: Any) -> Any:
+    """y[j + k] += v[i + k] for k < len(row), of flat arrays, as one vector: loops of a few steps cost more than what they add."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        number = here.type.pointee
+        kind, size = ir.VectorType(number, row.count).as_pointer(), context.get_abi_sizeof(number)
+        total = builder.bitcast(builder.gep(here, [args[1]]), kind)
+        more = builder.load(builder.bitcast(builder.gep(there, [args[3]]), kind), align=size)
+        builder.store(builder.fadd(builder.load(total, align=size), more), total, align=size)
+        return context.get_dummy_value()
+
+    return types.void(y, types.uintp, v, types.uintp, row), write
+
+
+add: Any = intrinsic(_add)
+
+
 @compiled
 def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """y[a, i] = v[a, index[i]], for a from first to last and i from low to high."""
@@ -113,30 +131,39 @@ def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: 
 
 
 @compiled
-def scattered(index: Any, v: Any, y: Any, first: int, last: int) -> None:
-    """y[a, index[e]] += v[a, e], for a from first to last."""
-    m, b = y.shape[1], y.shape[2]
-    count = len(index)
-    flat = y.reshape(-1)
-    step = max(LINE // v.itemsize, 1)
-    ahead = AHEAD if b * v.itemsize >= LINE else count  # short rows come with their neighbours
+def scattered(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """y[a, index[e]] += v[a, e], for a from first to last; `row` has an element for each number of a row: a length the compiler knows."""
+    m, b, count = y.shape[1], len(row), len(index)
+    x, z = v.reshape(-1), y.reshape(-1)
+    most = max(count - AHEAD, 0)
     for a in range(first, last):
-        for e in range(count):
-            if e + ahead < count:
-                near = (a * m + np.int64(index[at(e + ahead)])) * b
-                for k in range(0, b, step):
-                    fetch(flat, near + k)
-            j = at(index[at(e)])
-            for k in range(b):
-                y[at(a), j, at(k)] += v[at(a), at(e), at(k)]
+        for e in range(most):
+            near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+            fetch(z, near)
+            if b > 4:
+                fetch(z, near + b - 1)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
+        for e in range(most, count):
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
 
 
 @compiled
-def scattered_numbers(index: Any, v: Any, y: Any, first: int, last: int) -> None:
-    """The same for values that are numbers."""
+def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """The same for wide rows, in steps of `row`."""
+    m, b, count, step = y.shape[1], y.shape[2], len(index), len(row)
+    x, z = v.reshape(-1), y.reshape(-1)
+    whole, line = b - b % step, max(LINE // v.itemsize, 1)
     for a in range(first, last):
-        for e in range(len(index)):
-            y[at(a), at(index[at(e)])] += v[at(a), at(e)]
+        for e in range(count):
+            if e + AHEAD < count:
+                near = (a * m + np.int64(index[at(e + AHEAD)])) * b
+                for k in range(0, b, line):
+                    fetch(z, near + k)
+            i, j = at(a * count + e) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
+            for k in range(0, whole, step):
+                add(z, j + at(k), x, i + at(k), row)
+            for k in range(whole, b):
+                z[j + at(k)] += x[i + at(k)]
 
 
 @compiled

@@ -4,7 +4,8 @@ A sum over stored pairs runs in one of three ways. On an NVIDIA GPU one kernel (
 size share a table of sources, and their sums are a few gathers (Note [Tables]); a function on the CPU is scattered, which XLA does in order.
 Groups longer than LONG are cut into pieces first, and the sums of pieces summed, so that no group makes the others wait.
 
-The arrays of a plan are arguments of compiled code, never constants in it; relations are known when code is compiled.
+Compiled code knows a relation by its *Code* only, and the arrays of a plan are its arguments: relations that differ in their arrays share one
+compilation, and no relation is kept because code was compiled for it.
 """
 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -23,6 +24,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import RelationError
+from ..interning import Node
+from ..sets import box_set
 from .compound import Beside, Both, Sum, Through, Union
 from .core import Relation
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
@@ -32,32 +35,47 @@ LONG = 64
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
+class Code(Node):
+    """What compiled code knows of a relation: how it runs, the two sizes, and what it is made of. Interned, so JAX finds it by identity; no array."""
+
+    how: str
+    source: int
+    target: int
+    made_of: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.how} {self.source}→{self.target}"
+
+
 def apply(relation: Relation, v: Any, shape: tuple[int, int, int] | None = None, result: tuple[int, ...] | None = None) -> Any:
     """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well; `shape` and `result`: seen as, and given back as."""
     if not isinstance(v, Tracer):  # numbers: nothing will be transposed
-        return _forward(relation, shape, result, prepared(relation), v)
-    return _apply(relation, shape, result, *_both(relation)[:2], v)
+        code, arrays = prepared(relation)
+        return _forward(code, shape, result, arrays, v)
+    codes, arrays, _ = _both(relation)
+    return _apply(*codes, shape, result, *arrays, v)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _forward(relation: Relation, shape: Any, result: Any, arrays: Any, v: Any) -> Any:
-    y = reduce(relation, arrays, v if shape is None else v.reshape(shape))
+def _forward(code: Code, shape: Any, result: Any, arrays: Any, v: Any) -> Any:
+    y = reduce(code, arrays, v if shape is None else v.reshape(shape))
     return y if result is None else y.reshape(result)
 
 
 def _both(relation: Relation) -> Any:
-    """The arrays of a relation and of its converse, which is kept as long as the relation."""
+    """The codes of a relation and of its converse, their arrays, and the converse, which is kept as long as the relation."""
     found = relation.__dict__.get("_both")
     if found is None:
         turned = relation.converse
-        found = relation.__dict__["_both"] = prepared(relation), prepared(turned), turned
+        codes, arrays = zip(prepared(relation), prepared(turned), strict=True)
+        found = relation.__dict__["_both"] = codes, arrays, turned
     return found
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _apply(relation: Relation, shape: Any, result: Any, there: Any, back: Any, v: Any) -> Any:
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _apply(code: Code, turned: Code, shape: Any, result: Any, there: Any, back: Any, v: Any) -> Any:
     (forth, tree), (others, other) = jax.tree.flatten(there), jax.tree.flatten(back)
-    y = RED.bind(v if shape is None else v.reshape(shape), *forth, *others, relation=relation, trees=(tree, other))
+    y = RED.bind(v if shape is None else v.reshape(shape), *forth, *others, codes=(code, turned), trees=(tree, other))
     return y if result is None else y.reshape(result)
 
 
@@ -66,13 +84,13 @@ def _apply(relation: Relation, shape: Any, result: Any, there: Any, back: Any, v
 RED = Primitive("red")
 
 
-@functools.partial(jax.jit, static_argnames=("relation", "trees"))
-def _run(v: Any, *arrays: Any, relation: Relation, trees: Any) -> Any:
-    return reduce(relation, trees[0].unflatten(arrays[: trees[0].num_leaves]), v)
+@functools.partial(jax.jit, static_argnames=("codes", "trees"))
+def _run(v: Any, *arrays: Any, codes: Any, trees: Any) -> Any:
+    return reduce(codes[0], trees[0].unflatten(arrays[: trees[0].num_leaves]), v)
 
 
-def _shape(v: Any, *_: Any, relation: Relation, trees: Any) -> Any:
-    return ShapedArray((v.shape[0], relation.target.size, v.shape[2]), v.dtype)
+def _shape(v: Any, *_: Any, codes: Any, trees: Any) -> Any:
+    return ShapedArray((v.shape[0], codes[0].target, v.shape[2]), v.dtype)
 
 
 def _tangent(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -82,11 +100,11 @@ def _tangent(primals: Any, tangents: Any, **params: Any) -> Any:
     return y, RED.bind(tangents[0], *arrays, **params) if moves else ad.Zero.from_primal_value(y)
 
 
-def _transpose(cotangent: Any, v: Any, *arrays: Any, relation: Relation, trees: Any) -> Any:
+def _transpose(cotangent: Any, v: Any, *arrays: Any, codes: Any, trees: Any) -> Any:
     forth = trees[0].num_leaves
     if type(cotangent) is ad.Zero:
         return [ad.Zero(v.aval), *[None] * len(arrays)]
-    turned = RED.bind(cotangent, *arrays[forth:], *arrays[:forth], relation=relation.converse, trees=trees[::-1])
+    turned = RED.bind(cotangent, *arrays[forth:], *arrays[:forth], codes=codes[::-1], trees=trees[::-1])
     return [turned, *[None] * len(arrays)]
 
 
@@ -128,41 +146,70 @@ class Table(NamedTuple):
     times: Any
 
 
-def prepared(relation: Relation) -> Any:
-    """The arrays that reducing a relation takes, made once and kept on the device."""
+def prepared(relation: Relation) -> tuple[Code, Any]:
+    """The code of a relation and the arrays that reducing it takes, made once and kept on the device."""
     found = relation.__dict__.get("_in_jax")
     if found is None:
+        how, made_of, arrays = _taken_apart(relation)
         with jax.ensure_compile_time_eval():  # numbers, also where code is being traced
-            found = relation.__dict__["_in_jax"] = jax.tree.map(jnp.asarray, _arrays(relation))
+            arrays = jax.tree.map(jnp.asarray, arrays)
+        found = relation.__dict__["_in_jax"] = Code(how, relation.source.size, relation.target.size, made_of), arrays
     return found
 
 
-def _arrays(relation: Relation) -> Any:
+def _taken_apart(relation: Relation) -> tuple[str, tuple[Any, ...], Any]:
+    """How a relation runs, what it is made of, and its arrays."""
     match relation:
+        case Empty():
+            return "zeros", (), ()
+        case Diagonal():
+            return "same", (), ()
+        case Full(times=times):
+            return "total", (times,), ()
         case Gather(index=index):
-            return index.astype(np.int32) if relation.source.size < 2**31 else index
+            return "gather", (), index.astype(np.int32) if relation.source.size < 2**31 else index
         case Segments(turned=True):
-            return relation.ids.astype(np.int32)
+            return "gather", (), relation.ids.astype(np.int32)
+        case Point(at=at):
+            return "slice", (at, at + 1, 1), ()
+        case Place(at=at):
+            return "place", (at, at + 1, 1), ()
+        case Range(turned=turned):
+            cut = relation.slice((relation.source if turned else relation.target).size)
+            return "place" if turned else "slice", (cut.start, cut.stop, cut.step), ()
+        case Triangular(lower=lower, strict=strict):
+            return "scan", (lower, strict), ()
         case Both(first=first, second=second):
-            return prepared(first), prepared(second)
-        case Beside(members=members, turned=turned):
-            return tuple([prepared(r.converse if turned else r) for r in members])
-        case Sum(members=members) | Union(members=members) | Through(members=members):
-            return tuple([prepared(r) for r in members])
+            return "both", *_members([first, second])
+        case Through(members=members):
+            return "through", *_members(members)
+        case Beside(members=members, turned=True):
+            return "fork", *_members([r.converse for r in members])
+        case Beside(members=members):
+            return "join", *_members(members)
+        case Sum(members=members):
+            return "sum", *_members(members)
+        case Union(members=members):
+            return "union", *_members(members)
         case Spanned(stages=Relation() as stages):
-            return prepared(stages)
+            return _taken_apart(stages)
         case Function(index=index) if not _on_gpu():
-            return index
+            return "scatter", (), index
         case Spanned() if relation.span.affine:
-            return ()
+            return "slices", (relation.source.box, relation.target.box, *relation.span), ()
         case Function() | Pairs() | Segments() | Spanned():
             groups = relation.groups
             if _on_gpu():
-                return rows(groups.offsets), groups.index, groups.times
+                return "rows", (), (rows(groups.offsets), groups.index, groups.times)
             index = np.arange(groups.count, dtype=np.int32) if groups.index is None else groups.index
-            return tables(groups.offsets, index, groups.times, groups.size)
+            return "tables", (), tables(groups.offsets, index, groups.times, groups.size)
         case _:
-            return ()
+            raise RelationError(f"{type(relation).__name__} cannot be reduced in JAX yet")
+
+
+def _members(members: Any) -> tuple[tuple[Code, ...], tuple[Any, ...]]:
+    found = [prepared(r) for r in members]
+    return tuple([code for code, _ in found]), tuple([arrays for _, arrays in found])
 
 
 def _on_gpu() -> bool:
@@ -222,67 +269,63 @@ def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tup
 # -- execution ---------------------------------------------------------------------------------------------
 
 
-def reduce(relation: Relation, arrays: Any, v: Any) -> Any:
-    """red_R along the middle axis of an array of shape (a, |source|, b), with the arrays prepared for the relation."""
+def reduce(code: Code, arrays: Any, v: Any) -> Any:
+    """red_R along the middle axis of an array of shape (a, |source|, b), by the code and the arrays prepared for the relation."""
     a, n, b = v.shape
-    m = relation.target.size
-    match relation:
-        case Empty():
+    m, made_of = code.target, code.made_of
+    match code.how:
+        case "zeros":
             return jnp.zeros((a, m, b), v.dtype)
-        case Diagonal():
+        case "same":
             return v
-        case Full(times=times):
-            return jnp.broadcast_to(v.sum(axis=1, keepdims=True) * float(times), (a, m, b))
-        case Gather() | Segments(turned=True):
+        case "total":
+            return jnp.broadcast_to(v.sum(axis=1, keepdims=True) * float(made_of[0]), (a, m, b))
+        case "gather":
             return v.at[:, arrays].get(mode="promise_in_bounds")
-        case Point(at=at):
-            return v[:, at : at + 1]
-        case Place(at=at):
-            return jnp.zeros((a, m, b), v.dtype).at[:, at].set(v[:, 0])
-        case Range(turned=turned):
-            cut = relation.slice(n if turned else m)
-            return jnp.zeros((a, m, b), v.dtype).at[:, cut].set(v) if turned else v[:, cut]
-        case Triangular(lower=lower, strict=strict):
+        case "slice":
+            return v[:, slice(*made_of)]
+        case "place":
+            return jnp.zeros((a, m, b), v.dtype).at[:, slice(*made_of)].set(v)
+        case "scan":
+            lower, strict = made_of
             total = jax.lax.cumsum(v, axis=1, reverse=not lower)
             if not strict or not n:
                 return total
             none = jnp.zeros((a, 1, b), v.dtype)
             return jnp.concatenate([none, total[:, :-1]], axis=1) if lower else jnp.concatenate([total[:, 1:], none], axis=1)
-        case Both(first=first, second=second):
-            half = reduce(first, arrays[0], v.reshape(a, first.source.size, second.source.size * b))
-            rest = reduce(second, arrays[1], half.reshape(a * first.target.size, second.source.size, b))
+        case "both":
+            first, second = made_of
+            half = reduce(first, arrays[0], v.reshape(a, first.source, second.source * b))
+            rest = reduce(second, arrays[1], half.reshape(a * first.target, second.source, b))
             return rest.reshape(a, m, b)
-        case Through(members=members):
-            return functools.reduce(lambda x, r: reduce(r[0], r[1], x), zip(members, arrays, strict=True), v)
-        case Beside(members=members, turned=True):
-            parts = [reduce(r.converse, x, v) for r, x in zip(members, arrays, strict=True)]
+        case "through":
+            return functools.reduce(lambda x, r: reduce(r[0], r[1], x), zip(made_of, arrays, strict=True), v)
+        case "fork":
+            parts = [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)]
             return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case Beside(members=members):
-            parts = [reduce(r, x, p) for r, x, p in zip(members, arrays, _split(v, members), strict=True)]
+        case "join":
+            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
             return sum(parts, jnp.zeros((a, m, b), v.dtype))
-        case Sum(members=members):
-            parts = [reduce(r, x, p) for r, x, p in zip(members, arrays, _split(v, members), strict=True)]
+        case "sum":
+            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
             return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case Union(members=members):
-            return functools.reduce(jnp.add, [reduce(r, x, v) for r, x in zip(members, arrays, strict=True)])
-        case Spanned(stages=Relation() as stages):
-            return reduce(stages, arrays, v)
-        case Spanned() if relation.span.affine:
-            return _slices(relation, v)
-        case Function() if not isinstance(arrays, tuple):
+        case "union":
+            return functools.reduce(jnp.add, [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)])
+        case "slices":
+            X, Y, *span = made_of
+            return _slices(Spanned(box_set(X), box_set(Y), *span), v)
+        case "scatter":
             return jnp.moveaxis(jax.ops.segment_sum(jnp.moveaxis(v, 1, 0), arrays, m, mode="promise_in_bounds"), 0, 1)
-        case Function() | Pairs() | Segments() | Spanned():
-            if isinstance(arrays[0], Rows):
-                from .rows_on_gpu import row_sums
+        case "rows":
+            from .rows_on_gpu import row_sums
 
-                return _row_sums(row_sums, *arrays, v)
+            return _row_sums(row_sums, *arrays, v)
+        case _:  # tables
             return _table_sums(*arrays, v)
-        case _:
-            raise RelationError(f"{type(relation).__name__} cannot be reduced in JAX yet")
 
 
-def _split(v: Any, members: tuple[Relation, ...]) -> Any:
-    cuts = np.cumsum([0, *[r.source.size for r in members]])
+def _split(v: Any, members: tuple[Code, ...]) -> Any:
+    cuts = np.cumsum([0, *[r.source for r in members]])
     return [v[:, low:high] for low, high in itertools.pairwise(cuts)]
 
 

@@ -29,7 +29,13 @@ WORTH = 1 << 19
 PART = 1 << 16
 """How many numbers must move for each further thread."""
 NEAR = 1 << 24
-"""Results of up to so many bytes stay in the processor's caches: numbers are added where they belong; beyond, pairs are grouped first."""
+"""Results of up to so many bytes stay in the processor's caches."""
+SHORT, LONG = 128, 1024
+"""How many bytes a short row has at most, and how many one that is not long."""
+FEW = 2
+"""How many threads that sum groups do no more than one that scatters."""
+EXACT = 16
+"""Rows of up to so many numbers have a compiled loop for each length."""
 
 
 @cache
@@ -101,33 +107,41 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 
 def scatter(relation: Function, v: Array) -> Array:
-    """red of a function: v[a, e] added at index[e], where the results stay near the processor; beyond, and in order, by groups."""
+    """red of a function: v[a, e] added at index[e]; by groups if rows are long or sorted, or two of: results far, rows not short, threads many."""
     a, count, b = v.shape
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    if b > 16 or m * b * v.itemsize > NEAR or relation.ascending:
+    row = b * v.itemsize
+    if row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending:
         return group_sum(loops, relation.groups, v)
-    y = buffers.zeros((a, m, b), v.dtype)
-    work, x, z = _views(loops, "scattered", v, y)
-    index = relation.short
-    threads.spread(lambda *part: work(index, x, z, *part), _cuts(a, threads.count()))
-    return y
+    return _scattered(loops, relation.short, m, v)
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
     """Rows added up at positions that are known only now: nothing is prepared."""
-    y = buffers.zeros((size, rows.shape[1]), rows.dtype)
     loops = loops_for(rows, rows.size)
     if loops is None:
+        y = buffers.zeros((size, rows.shape[1]), rows.dtype)
         np.add.at(y, index, rows)
         return y
     if index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
         raise IndexError(f"a position is outside 0 to {size - 1}")
-    work, x, z = _views(loops, "scattered", rows[None], y[None])
-    work(index, x, z, 0, 1)
+    return _scattered(loops, index, size, rows[None])[0]
+
+
+def _scattered(loops: Any, index: Array, m: int, v: Array) -> Array:
+    """v[a, e] added at index[e], in the order of the rows; complex numbers as two."""
+    v = np.ascontiguousarray(v)
+    y = buffers.zeros((v.shape[0], m, v.shape[2]), v.dtype)
+    real = np.dtype(v.dtype.char.lower())
+    x, z = v.view(real), y.view(real)
+    a, _, b = x.shape
+    work, row = (loops.scattered, (0,) * b) if b <= EXACT else (loops.scattered_wide, (0,) * 8)
+    if x.size:
+        threads.spread(lambda *part: work(index, x, z, row, *part), _cuts(a, threads.count()))
     return y
 
 

@@ -1,0 +1,105 @@
+"""Rows added up at their targets: every width, any number of threads, the same bits as adding one after the other   (§2.2.3)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riesz import relations, seg, threads
+from riesz.relations import running
+
+pytest.importorskip("numba")
+from riesz.relations import compiled
+
+WIDTHS = [0, 1, 2, 3, 4, 5, 8, 11, 15, 16, 17, 24, 30, 64]
+
+
+def added(index: np.ndarray, m: int, v: np.ndarray) -> np.ndarray:
+    """By definition, row after row."""
+    y = np.zeros((m, *v.shape[1:]), v.dtype)
+    np.add.at(y, index, v)
+    return y
+
+
+@pytest.fixture
+def looped(monkeypatch) -> list[str]:
+    """Which compiled loops were used, on two threads."""
+    monkeypatch.setenv("RIESZ_THREADS", "2")
+    ways: list[str] = []
+    for name in ("scattered", "scattered_wide", "summed", "summed_numbers"):
+        loop = getattr(compiled, name)
+        monkeypatch.setattr(compiled, name, lambda *args, loop=loop, name=name: (ways.append(name), loop(*args))[1])
+    return ways
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
+def test_rows_of_every_width(width, dtype, looped):
+    rng = np.random.default_rng(width)
+    index = rng.integers(0, 7, 90)
+    v = rng.standard_normal((90, width, 2)).view(np.complex128)[..., 0] if np.dtype(dtype).kind == "c" else rng.standard_normal((90, width))
+    v = v.astype(dtype)
+    y = relations.function(seg(90), seg(7), index).plan("numba")(v)
+    assert y.dtype == dtype and y.tobytes() == added(index, 7, v).tobytes()
+    numbers = width * (2 if v.dtype.kind == "c" else 1)
+    assert set(looped) == ({"scattered"} if 0 < numbers <= running.EXACT else {"scattered_wide"} if numbers else set())
+
+
+@given(st.integers(0, 60), st.integers(1, 9), st.sampled_from(WIDTHS[:-1]), st.integers(1, 3), st.integers(0))
+@settings(max_examples=150, deadline=None)
+def test_rows_are_added_in_their_order(count, m, width, lead, seed):
+    """Also behind a leading axis, and with fewer rows than are fetched ahead."""
+    rng = np.random.default_rng(seed)
+    index = rng.integers(0, m, count)
+    R = relations.diagonal(seg(lead)) * relations.function(seg(count), seg(m), index)
+    v = rng.standard_normal((lead, count, width))
+    want = np.stack([added(index, m, x) for x in v])
+    assert R.plan("numba")(v).tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(("width", "lead", "most"), [(3, 1, 1), (3, 5, 5), (12, 5, 5), (40, 5, 7)])
+def test_any_number_of_threads_adds_the_same(width, lead, most, monkeypatch):
+    used: list[int] = []
+    spread = threads.spread
+    monkeypatch.setattr(running, "PART", 1)
+    monkeypatch.setattr(threads, "spread", lambda work, parts: (used.append(len(parts)), spread(work, parts))[1])
+    rng = np.random.default_rng(1)
+    index = rng.integers(0, 6, 80)
+    R = relations.diagonal(seg(lead)) * relations.function(seg(80), seg(6), index)
+    v = rng.standard_normal((lead, 80, width))
+    want = np.stack([added(index, 6, x) for x in v])
+    for count in (1, 2, 3, 7):
+        monkeypatch.setenv("RIESZ_THREADS", str(count))
+        used.clear()
+        assert R.plan("numba")(v).tobytes() == want.tobytes()
+        assert max(used) == min(count, most)
+
+
+FAR, NEAR = 0, 1 << 24
+CHOICES = [
+    *[(2, NEAR, 2, "scattered"), (2, NEAR, 8, "scattered"), (2, FAR, 2, "scattered"), (2, FAR, 3, "summed"), (1, FAR, 8, "summed_numbers")],
+    *[(20, NEAR, 2, "scattered_wide"), (20, NEAR, 3, "summed"), (20, FAR, 1, "summed"), (128, NEAR, 1, "scattered_wide"), (129, NEAR, 1, "summed")],
+]
+
+
+@pytest.mark.parametrize(("width", "near", "count", "way"), CHOICES)
+def test_rows_are_scattered_or_grouped(width, near, count, way, looped, monkeypatch):
+    monkeypatch.setattr(running, "NEAR", near)
+    monkeypatch.setenv("RIESZ_THREADS", str(count))
+    rng = np.random.default_rng(2)
+    index, v = rng.integers(0, 6, 50), rng.standard_normal((50, width))
+    assert relations.function(seg(50), seg(6), index).plan("numba")(v).tobytes() == added(index, 6, v).tobytes()
+    assert set(looped) == {way}
+
+
+def test_computed_positions_go_the_same_way(looped):
+    rng = np.random.default_rng(3)
+    index, v = rng.integers(0, 6, 50), rng.standard_normal((50, 3))
+    token = running.least.set(0)
+    try:
+        assert running.add_rows(index, 6, v).tobytes() == added(index, 6, v).tobytes()
+        with pytest.raises(IndexError, match="outside 0 to 5"):
+            running.add_rows(index + 1, 6, v)
+    finally:
+        running.least.reset(token)
+    assert looped == ["scattered"]
