@@ -18,8 +18,8 @@ LARGE = 1 << 24
 
 
 def jax_function(L: LinearMap) -> Callable[[Any], Any]:
-    """v ↦ L v on flat JAX arrays, linear for JAX too, so that it can be transposed: a product with the sparse or dense matrix; calls of `L.matvec`
-    from compiled code where that would be too large."""
+    """v ↦ L v on flat JAX arrays, linear for JAX too, so that it can be transposed: a product with the sparse or dense matrix; where that would be
+    too large, calls of `L.matvec` from compiled code, which JAX cannot vmap."""
     try:
         import jax
         import jax.numpy as jnp
@@ -38,7 +38,7 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
 
     def call(M: LinearMap, v: Any) -> Any:
         result = jax.ShapeDtypeStruct((M.shape[0],), v.dtype)
-        return jax.pure_callback(lambda x: np.asarray(M.matvec(np.asarray(x)), v.dtype), result, v, vmap_method="sequential")
+        return jax.pure_callback(lambda x: np.asarray(M.matvec(np.asarray(x)), v.dtype), result, v)
 
     return lambda v: jax.custom_derivatives.linear_call(lambda _, x: call(L, x), lambda _, y: call(L.T, y), (), jnp.asarray(v))
 

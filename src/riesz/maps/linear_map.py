@@ -442,7 +442,7 @@ class LinearMap:
         return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
 
     def to_jax(self) -> Any:
-        """L as a function of a flat JAX array, under jit, grad and vmap too: a product with its matrix, sparse (BCOO) or dense."""
+        """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs where that would be huge."""
         from .bridges import jax_function
 
         return jax_function(self)

@@ -10,8 +10,8 @@ import numpy as np
 from ..maps.linear_map import LinearMap
 from .spy import cells, picture, shade
 
-STEPS = 2000
-"""Longer programs are not taken to normal form for the sake of a display."""
+STEPS = 400
+"""Longer programs are not taken to normal form for the sake of a display, nor are as many blocks shown."""
 FORMULA = 4000
 """Longer formulas are left out."""
 CELLS = 64
@@ -22,7 +22,8 @@ BLUE, GREY = "#3b6ea5", "#999"
 
 def html_map(L: LinearMap) -> str | None:
     """The display; None, for the formula alone, where finding the structure could take long."""
-    if len(L.source.program) > STEPS or len(L.domain.leaves) * len(L.codomain.leaves) > STEPS or len(L.values.net.hubs) > CELLS:
+    quick = "network" in L.source.known or len(L.source.program) <= STEPS
+    if not quick or len(L.domain.leaves) * len(L.codomain.leaves) > STEPS or len(L.values.net.hubs) > CELLS:
         return None
     formula = L.simplify().latex()
     net = L.values.net

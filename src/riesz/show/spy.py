@@ -104,10 +104,9 @@ def parts(space: Space, limit: int, dots: int = 1) -> list[Part]:
 
 def cells(L: LinearMap, limit: int) -> tuple[list[Part], list[Part]]:
     """Both sides, the longer one in at most `limit` cells, the shorter one in proportion but not too few."""
-    longer = max(L.shape)
-    return parts(L.codomain, max(limit * L.shape[0] // max(longer, 1), limit // 4)), parts(
-        L.domain, max(limit * L.shape[1] // max(longer, 1), limit // 4)
-    )
+    longer = max(*L.shape, 1)
+    high, wide = [max(-(-limit * n // longer), limit // 4) for n in L.shape]
+    return parts(L.codomain, high), parts(L.domain, wide)
 
 
 def picture(L: LinearMap, rows: list[Part], columns: list[Part]) -> Picture:
