@@ -206,9 +206,10 @@ def _at(m: IndexMap, drawn: dict[int, Any]) -> Any:
 
 
 def title(L: LinearMap, known: bool = True) -> str:
-    """Shape and structure in a line."""
-    words = f"{L.shape[0]:,} × {L.shape[1]:,}, {L.structure}" + ("" if known else "; dense or unknown")
-    return words if len(words) <= 120 else words[:119] + "…"
+    """Shape and structure in a line; of a direct sum only how many blocks there are."""
+    several = len(L.domain.leaves) > 1 or len(L.codomain.leaves) > 1
+    words = str(L.structure).partition("; ")[0] if several else str(L.structure)
+    return f"{L.shape[0]:,} × {L.shape[1]:,}, {words}" + ("" if known else "; dense or unknown")
 
 
 def spy_text(L: LinearMap) -> Drawing:
