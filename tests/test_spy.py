@@ -188,6 +188,13 @@ def test_what_is_not_known_is_said():
 
 def test_nothing_and_zero():
     assert "no rows or no columns" in rz.jacobian(lambda x: x[:0])(np.ones(3)).spy(text=True)
+    for f in (lambda x: x[:0], lambda x: x[:0] * 1.0, lambda x: np.zeros(0)):
+        L = rz.jacobian(f)(np.ones(3))
+        assert L.spy().get_title().startswith("0 × 3") and ET.fromstring(L._repr_html_() or "") is not None
+    empty = rz.jacobian(lambda x: x)(np.ones(0))
+    assert empty.spy() and empty._repr_html_()
+    L = rz.jacobian(lambda x, y: (x, y, x[:0]), (0, 1))(np.ones(2), np.ones(0))
+    assert str(L.spy(text=True)).splitlines()[3:5] == ["0 │ ■ · │", "  │ · ■ │"]
     assert str(rz.jacobian(lambda x: 0 * x)(np.ones(2)).spy(text=True)).splitlines()[2:4] == ["│ · · │"] * 2
 
 

@@ -23,7 +23,7 @@ from ..maps.materialise import Place, places
 from ..relations.spans import Affine
 from ..spaces import Space
 
-EXACT, WORK = 1 << 18, 1 << 22
+EXACT, WORK = 1 << 18, 1 << 21
 CELLS = 320
 """At most so many cells to a side with Matplotlib."""
 WIDE, HIGH = 60, 30
@@ -118,7 +118,8 @@ def picture(L: LinearMap, rows: list[Part], columns: list[Part]) -> Picture:
     net = v.net
     counts = np.zeros(shape)
     down, across = places(L.codomain.leaves), dict(zip(net.inputs, places(L.domain.leaves), strict=True))
-    blocks = [(es, row, across[a]) for out, row in zip(net.outputs, down, strict=True) for a, es in net.blocks.get(out, {}).items() if es]
+    every = [(es, row, across[a]) for out, row in zip(net.outputs, down, strict=True) for a, es in net.blocks.get(out, {}).items()]
+    blocks = [(es, row, column) for es, row, column in every if es and math.prod(row.shape) and math.prod(column.shape)]
     exact = v.positions() <= EXACT
     work = WORK // max(sum([len(es) for es, _, _ in blocks]), 1)
     for es, row, column in blocks:
@@ -286,10 +287,10 @@ def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, head
     rows, columns = cells(L, CELLS)
     seen = picture(L, rows, columns)
     height, width = seen.share.shape
-    if markersize is None:
+    if markersize is None and seen.share.size:
         dark = shade(seen.share)
         ax.imshow(np.where(dark > 0, dark, np.nan), cmap="Blues" if seen.known else "Greys", vmin=0.0, vmax=1.2 if seen.known else 3.0)
-    else:
+    elif seen.share.size:
         at = np.nonzero(seen.share)
         ax.plot(at[1], at[0], "s", markersize=markersize, color="tab:blue" if seen.known else "lightgray")
         ax.set_aspect("equal")
