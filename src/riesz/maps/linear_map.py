@@ -493,6 +493,18 @@ class LinearMap:
         operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
         return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
 
+    def to_jax(self) -> Any:
+        """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs where that would be huge."""
+        from .bridges import jax_function
+
+        return jax_function(self)
+
+    def as_lineax(self) -> Any:
+        """A lineax operator on flat JAX arrays, with its transpose; tagged symmetric or positive semidefinite where that is known."""
+        from .bridges import lineax_operator
+
+        return lineax_operator(self)
+
     def __bool__(self) -> bool:
         return True
 
@@ -514,6 +526,28 @@ class LinearMap:
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+    def _repr_html_(self) -> str | None:
+        from ..show.notebook import html_map
+
+        return html_map(self)
+
+    def spy(self, text: bool = False, ax: Any = None, markersize: float | None = None, title: str | None = None) -> Any:
+        """A picture of where the numbers of the matrix are, on Matplotlib axes, or as text.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(lambda x: x[1:] - x[:-1])(np.ones(5)).spy(text=True)
+        4 × 5, 2 diagonals, 0 below and 1 above the main one
+        ┌───────────┐
+        │ ■ ■ · · · │
+        │ · ■ ■ · · │
+        │ · · ■ ■ · │
+        │ · · · ■ ■ │
+        └───────────┘
+        """
+        from ..show.spy import spy_axes, spy_text
+
+        return spy_text(self) if text else spy_axes(self, ax, markersize, title)
 
     def __getstate__(self) -> Any:
         known = {"domain": self.domain, "codomain": self.codomain, "program": self.program, "dtype": self.dtype, "facts": self.facts}
