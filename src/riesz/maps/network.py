@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from ..programs.program import INPUT, Constant, Program
@@ -21,6 +22,8 @@ from .merging import merged
 
 LONG = 8
 """An entry with more factors than this is not made: the step between stays."""
+TRIES = 4
+"""How often a step that stays is looked at again when a neighbour has gone."""
 MANY = 256
 """A step with more compositions than this around it stays."""
 
@@ -143,20 +146,28 @@ def _eliminate(net: Network, force: bool = False) -> None:
     for slot, kept in net.kept.items():
         fixed.add(slot)
         fixed.update([a for moves, a in kept.args if moves])
-    waiting = [s for s in blocks if s not in fixed]
-    for _ in range(4):
-        waiting.sort(key=lambda s: (len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s]), s))
-        touched: set[int] = set()
-        left: list[int] = []
-        for s in waiting:
-            if _removed(net, s, users, force):
-                touched |= {*blocks[s], *users.get(s, ())}
-                _detach(net, s, users)
-            else:
-                left.append(s)
-        waiting = left
-        if not touched.intersection(left):
-            break
+
+    def weight(s: int) -> tuple[int, int]:
+        return len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s])
+
+    tries = {s: 0 for s in blocks if s not in fixed}
+    waiting = [(*weight(s), s) for s in tries]
+    heapify(waiting)
+    while waiting:
+        *known, s = heappop(waiting)
+        if s not in blocks:
+            continue
+        now = weight(s)
+        if now > tuple(known):  # its neighbourhood has grown since: others first
+            heappush(waiting, (*now, s))
+            continue
+        tries[s] += 1
+        if _removed(net, s, users, force):
+            around = {*blocks[s], *users.get(s, ())}
+            _detach(net, s, users)
+            for a in around:
+                if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
+                    heappush(waiting, (*weight(a), a))
     net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
     idle = [s for s in net.hubs if not users.get(s) and s not in fixed]
     while idle:  # zero on the way out
@@ -177,8 +188,8 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
     """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
     c, blocks = net.c, net.blocks
     before, after = blocks[s], users.get(s, set())
-    count = sum([len(es) for es in before.values()]) * sum([len(blocks[to][s]) for to in after])
-    if count > (MANY if not force else 16 * MANY):
+    coming, going = sum([len(es) for es in before.values()]), sum([len(blocks[to][s]) for to in after])
+    if coming * going > max(MANY if not force else 16 * MANY, 2 * (coming + going)):
         return False
     old = sum([_weight(c, es) for es in before.values()]) + sum([_weight(c, blocks[to][s]) for to in after])
     made: dict[tuple[int, int], list[Entry]] = {}
