@@ -178,12 +178,24 @@ class _Pass:
                 continue
             g, free = piece if isinstance(piece, tuple) else (_scaling(stack[-1][0].codomain if stack else t.domain, piece), 1)
             if k != 1.0 and not (g.linear and scale is None):
-                stack, k = [(_scaled(k, _nested(stack, t.domain)), 1)], 1.0
-            if not stack or not self.meet(g, free, stack, pieces):
+                stack, k = [(self.scaled(k, _nested(stack, t.domain)), 1)], 1.0
+            right = self.meet(g, free, stack) if stack else None
+            if right is None:
                 stack.append((g, free))
-        if k != 1.0 and len(stack) == 1 and type(stack[0][0]) is Id and not stack[0][1] and _is_scaled(t) and cast(Combine, t).terms[0] is stack[0][0]:
-            return t  # k · id, where id is there for others too
-        return _scaled(k, _nested(stack, t.domain))
+            else:  # what the law gives comes next, and the scaling after it
+                pieces += [k, *right] if k != 1.0 else right
+                k = 1.0
+        return self.scaled(k, _nested(stack, t.domain))
+
+    def scaled(self, k: float, t: Term) -> Term:
+        """k · t."""
+        if k == 1.0 or type(t) is ZeroMap:
+            return t
+        if type(t) is Id and (self.counts.get(t, 0) < 2 or self.counts.get(ScalarMul(t.space), 0) > 1):
+            return _scaling(t.space, k)
+        if type(t) is Combine and all([_product(k, c) is not None for c in t.coefficients]):
+            return Combine(tuple([k * c for c in t.coefficients]), t.terms)
+        return Combine((k,), (t,))
 
     def pieces(self, t: Term) -> list[Piece]:
         """The factors and scalings of a composition, outermost first."""
@@ -200,21 +212,17 @@ class _Pass:
                 stack.append(cast(Combine, x).terms[0])
         return found
 
-    def meet(self, g: Term, free: int, stack: list[tuple[Term, int]], pieces: list[Piece]) -> bool:
-        """Whether a law rewrites g ∘ f, for f the top of the stack or the first factor of it; then what it gives comes next."""
+    def meet(self, g: Term, free: int, stack: list[tuple[Term, int]]) -> list[Piece] | None:
+        """What a law makes of g ∘ f, for f the top of the stack or the first factor of it, which is then taken off."""
         f, own = stack[-1]
         right = self.pair(g, f, 1 + free + own)
         if right is not None:
             stack.pop()
-            pieces += right
-            return True
-        if type(f) is Compose:
+        elif type(f) is Compose:
             right = self.pair(g, f.outer, free + min(own, 1))  # less one: what is left of f is composed anew
             if right is not None:
                 stack[-1] = (f.inner, 0)
-                pieces += right
-                return True
-        return False
+        return right
 
     def pair(self, g: Term, f: Term, budget: int) -> list[Piece] | None:
         """What a law makes of g ∘ f, outermost first, if it makes no more nodes than the budget."""
@@ -227,8 +235,8 @@ class _Pass:
                     made: list[Term] = []
                     right = law.apply(found, made)
                     if right is not None and right.domain is f.domain and right.codomain is g.codomain and self.cost(made) <= budget:
-                        both = isinstance(law.right, Head) and law.right.head is Compose and type(right) is Compose
-                        factors = [right.outer, right.inner] if both and type(right) is Compose else [right]
+                        split = isinstance(law.right, Head) and law.right.head is Compose and type(right) is Compose
+                        factors = parts(right) if split else (right,)
                         return [(x, int(x not in self.counts)) for x in factors]
         return None
 
@@ -253,7 +261,7 @@ class _Pass:
             return ZeroMap(t.domain, t.codomain)
         if len(found) == 1:
             ((f, k),) = found.items()
-            return _scaled(k, f)
+            return self.scaled(k, f)
         return Combine(tuple(found.values()), tuple(found))
 
 
@@ -280,17 +288,6 @@ def _product(k: float, m: float) -> float | None:
 
 def _scaling(space: Any, k: float) -> Term:
     return Section(ScalarMul(space), 0, (k,))
-
-
-def _scaled(k: float, t: Term) -> Term:
-    """k · t."""
-    if k == 1.0 or type(t) is ZeroMap:
-        return t
-    if type(t) is Id:
-        return _scaling(t.space, k)
-    if type(t) is Combine and all([_product(k, c) is not None for c in t.coefficients]):
-        return Combine(tuple([k * c for c in t.coefficients]), t.terms)
-    return Combine((k,), (t,))
 
 
 def _nested(stack: list[tuple[Term, int]], domain: Any) -> Term:
