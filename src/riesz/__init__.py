@@ -75,8 +75,9 @@ from .terms.primitives import (
 if TYPE_CHECKING:
     from .checking import check
     from .show.explain import explain
+    from .simplify.laws import laws
 
-_LATER = {"check": "checking", "explain": "show.explain"}
+_LATER = {"check": "checking", "explain": "show.explain", "laws": "simplify.laws"}
 
 
 def __getattr__(name: str) -> Any:
@@ -156,6 +157,7 @@ __all__ = [
     "join",
     "jvp",
     "ket",
+    "laws",
     "left",
     "linear",
     "linearize",

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops import contraction
 from ..sets import box_set
 from ..spaces import Space, real_space
-from ..terms.bilinear import Bilinear, Hadamard, Inner, MatMul, MatVec, ScalarMul
+from ..terms.bilinear import Bilinear, Hadamard, Inner, MatMul, MatVec, ScalarMul, transposed
 from ..terms.core import Term
 from ..terms.sums import Rep, Total
 from ..vectors import Formal, Product, add_leaves, freeze_leaf
@@ -82,6 +82,21 @@ def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: tuple[tup
     if len(b) == k and len(a) > k:
         return MatVec(m[:-k], n)
     return MatMul(m[:-k], n[:k], n[k:]) if len(a) > k else None
+
+
+def fixed(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
+    """A contraction of two arrays with its argument at `side` fixed, as the section of a named product; matrices are transposed where that is what it takes."""
+    turned = [(labels, shapes, side, u), (labels[::-1], shapes[::-1], 1 - side, u)]
+    if len(shapes[side]) == 2:
+        back = tuple([ls[::-1] if n == side else ls for n, ls in enumerate(labels)])
+        sizes = tuple([s[::-1] if n == side else s for n, s in enumerate(shapes)])
+        leaves = transposed(u, *[real_space((n,)) for n in shapes[side]])
+        turned += [(back, sizes, side, leaves), (back[::-1], sizes[::-1], 1 - side, leaves)]
+    for ls, sizes, at, leaves in turned:
+        found = named_contraction(ls, out, sizes, extra)
+        if isinstance(found, Bilinear):
+            return found, at, leaves
+    return None
 
 
 def _single(labels: Labels, out: Labels, shape: tuple[int, ...], extra: Any) -> Term | None:

@@ -17,7 +17,7 @@ from ..terms.core import Combine, Const, Id, Term, ZeroMap
 from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Total, Unpack, Unzip, Zip
 from ..terms.unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 from ..terms.weights import Equip, Forget, Represent, Weigh
-from .evaluating import array_shape, formal_product, named_contraction, number, product, rank_one
+from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one
 from .patterns import Found, Missing, Pattern, Var, calc, each, node
 from .writing import text
 
@@ -67,7 +67,7 @@ relation, later = Var("R"), Var("S")
 u, v, w, us = Var("u"), Var("v"), Var("w"), Var("w", family=True)
 b = Var("⋄", Bilinear)
 turn, back = Var("u", UNITARY), Var("u⁻¹", UNITARY)
-a_labels, o_labels, shapes, extra = Var("…"), Var("…"), Var("shapes"), Var("extra")
+labels, out, shapes, extra = Var("…"), Var("…"), Var("shapes"), Var("extra")
 
 
 def dom(p: Pattern) -> Pattern:
@@ -279,8 +279,19 @@ law(
 
 law("fix-left", "contraction", b @ node(Fork, (node(Const, V, W, u), f)), node(Section, b, 0, u) @ f)
 law("fix-right", "contraction", b @ node(Fork, (f, node(Const, V, W, v))), node(Section, b, 1, v) @ f)
-law("named", "contraction", node(Labelled, a_labels, o_labels, shapes, extra),
-    calc("⋄", named_contraction, a_labels, o_labels, shapes, extra), "unusual names", "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep")
+for place in (0, 1):
+    constant = node(Const, V, W, u)
+    known = calc("", fixed, labels, out, shapes, extra, place, u)
+    section = node(Section, calc("⋄", lambda x: x[0], known, new=True), calc("", lambda x: x[1], known), calc("u", lambda x: x[2], known))
+    law(
+        "name-right" if place else "name-left",
+        "contraction",
+        node(Labelled, labels, out, shapes, extra) @ node(Fork, (f, constant) if place else (constant, f)),
+        section @ f,
+        note="⋄ one of ·, ∗, ⊙, ⋆; matrices may be transposed",
+    )
+law("named", "contraction", node(Labelled, labels, out, shapes, extra),
+    calc("⋄", named_contraction, labels, out, shapes, extra), "unusual names", "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep")
 law("inner-symmetric", "contraction", node(Section, node(Inner, V), 1, v), node(Section, node(Inner, V), 0, v), "unusual names")
 law("product-symmetric", "contraction", node(Section, node(Hadamard, V), 1, v), node(Section, node(Hadamard, V), 0, v), "unusual names")
 law("scale-number", "contraction", node(Section, node(ScalarMul, R), 1, v), node(Section, node(ScalarMul, R), 0, v), "unusual names", "on ℝ")

@@ -128,12 +128,13 @@ class Each(Pattern):
 
 
 class Calc(Pattern):
-    """A part of a right side computed from what was matched, with the way it is written; None: there is none."""
+    """A part of a right side computed from what was matched, with the way it is written; None: there is none. `new`: a node made on the way."""
 
-    def __init__(self, text: str, function: Callable[..., Any], parts: tuple[Any, ...]) -> None:
+    def __init__(self, text: str, function: Callable[..., Any], parts: tuple[Any, ...], new: bool = False) -> None:
         self.text = text
         self.function = function
         self.parts = parts
+        self.new = new
 
     @property
     def many(self) -> tuple[Var, ...]:
@@ -143,6 +144,8 @@ class Calc(Pattern):
         value = self.function(*[_build(p, found, made) for p in self.parts])
         if value is None:
             raise Missing
+        if self.new:
+            made.append(value)
         return value
 
 
@@ -177,6 +180,6 @@ def each(member: Pattern) -> Pattern:
     return Each(member)
 
 
-def calc(text: str, function: Callable[..., Any], *parts: Any) -> Pattern:
-    """A computed part; {0}, {1}, … in the text are its arguments."""
-    return Calc(text, function, parts)
+def calc(text: str, function: Callable[..., Any], *parts: Any, new: bool = False) -> Pattern:
+    """A computed part; {0}, {1}, … in the text are its arguments. `new`: it is a node of the right side, not one that is there already."""
+    return Calc(text, function, parts, new)

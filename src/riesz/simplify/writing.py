@@ -60,8 +60,8 @@ def _node(p: Head, tight: bool) -> str:
     elif p.head is Map:
         return f"{text(f[0], True)}^{text(f[1])}"
     elif p.head is Section:
-        b, side, u = text(f[0]).strip("()"), f[1], text(f[2], True)
-        return f"({b} {u})" if side else f"({u} {b})"
+        b, u = text(f[0]).strip("()"), text(f[2], True)
+        return f"({b} {u})" if f[1] == 1 else f"({u} {b})"
     elif p.head in _PRODUCTS:
         return f"({_PRODUCTS[p.head]})"
     else:
