@@ -4,14 +4,14 @@ A pass is linear in the DAG, and every shared term is rewritten once. Compositio
 they are bracketed: a composition is read from its inner end, each factor meeting the one before it; scalings are carried outwards on the way.
 A law is found by the heads of the two factors that meet, or by the one head it starts from.
 
-Never larger: a law that fires makes some nodes and drops others. Only those that nobody else holds are sure to go (`free`), so a law fires if it makes
-no more nodes than it is sure to drop.
+Never larger: a law that fires makes some nodes and drops others. Only those that nobody else holds are sure to go (`free`), so a law fires
+if it makes no more nodes than it is sure to drop.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, cast
 
 from ..stackless import quiet
@@ -21,7 +21,19 @@ from ..terms.sums import BlockDiag, Fork, Join, Map, Par
 from .laws import LAWS, WHOLE, Law
 from .patterns import Found, Head, Var
 
-IN_THE_ENGINE = {"assoc", "zero-sum", "scale-after", "scale-before", "scale-left", "scale-right", "scale-scale", "scale-one", "scale-id", "like-terms", "sum-sum"}
+IN_THE_ENGINE = {
+    "assoc",
+    "zero-sum",
+    "scale-after",
+    "scale-before",
+    "scale-left",
+    "scale-right",
+    "scale-scale",
+    "scale-one",
+    "scale-id",
+    "like-terms",
+    "sum-sum",
+}
 """Laws of compositions and sums of any length."""
 
 Piece = float | tuple[Term, int]  # a scaling, or a factor and how many nodes are sure to go with it
@@ -73,8 +85,8 @@ def parts(t: Term) -> tuple[Term, ...]:
     return (cast(Section, t).bilinear,) if kind is Section else ()
 
 
-def census(root: Term) -> tuple[list[Term], dict[Term, int]]:
-    """The terms of a DAG, parts first, and how often each is part of another."""
+def census(root: Term, atoms: Container[Term] = ()) -> tuple[list[Term], dict[Term, int]]:
+    """The terms of a DAG, parts first, and how often each is part of another; atoms are taken to have no parts."""
     counts: dict[Term, int] = {}
     order: list[Term] = []
     stack: list[Any] = [root]
@@ -85,9 +97,9 @@ def census(root: Term) -> tuple[list[Term], dict[Term, int]]:
         elif t not in counts:
             counts[t] = 0
             stack.append((t,))
-            stack.extend(reversed(parts(t)))
+            stack.extend(reversed(parts(t)) if t not in atoms else ())
     for t in order:
-        for part in parts(t):
+        for part in parts(t) if t not in atoms else ():
             counts[part] += 1
     return order, counts
 
@@ -168,6 +180,7 @@ class _Pass:
     def composition(self, t: Term) -> Term:
         """f₁ ∘ … ∘ fₙ, however bracketed, with scalings in between."""
         pieces = self.pieces(t)
+        long = len(pieces) > 2
         stack: list[tuple[Term, int]] = []
         k = 1.0
         while pieces:
@@ -185,13 +198,13 @@ class _Pass:
             else:  # what the law gives comes next, and the scaling after it
                 pieces += [k, *right] if k != 1.0 else right
                 k = 1.0
-        return self.scaled(k, _nested(stack, t.domain))
+        return self.scaled(k, _nested(stack, t.domain), long)
 
-    def scaled(self, k: float, t: Term) -> Term:
-        """k · t."""
+    def scaled(self, k: float, t: Term, paid: bool = False) -> Term:
+        """k · t; (k·) for id where its two nodes are paid for."""
         if k == 1.0 or type(t) is ZeroMap:
             return t
-        if type(t) is Id and (self.counts.get(t, 0) < 2 or self.counts.get(ScalarMul(t.space), 0) > 1):
+        if type(t) is Id and (paid or self.counts.get(t) == 1 or ScalarMul(t.space) in self.counts):
             return _scaling(t.space, k)
         if type(t) is Combine and all([_product(k, c) is not None for c in t.coefficients]):
             return Combine(tuple([k * c for c in t.coefficients]), t.terms)

@@ -1,4 +1,4 @@
-"""What laws compute with constants: products of vectors, on spaces without weights, and only where the result is no larger than what it is made of."""
+"""What laws compute with constants: products of vectors, where no weight takes part and the result is no larger than what it is made of."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: tuple[tup
 
 
 def fixed(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
-    """A contraction of two arrays with its argument at `side` fixed, as the section of a named product; matrices are transposed where that is what it takes."""
+    """A contraction of two arrays, the one at `side` fixed, as a section of a named product: ⋄, side, leaves. A matrix may be transposed."""
     turned = [(labels, shapes, side, u), (labels[::-1], shapes[::-1], 1 - side, u)]
     if len(shapes[side]) == 2:
         back = tuple([ls[::-1] if n == side else ls for n, ls in enumerate(labels)])
@@ -105,4 +105,3 @@ def _single(labels: Labels, out: Labels, shape: tuple[int, ...], extra: Any) -> 
     if out and not labels and tuple([label for label, _ in extra]) == out:
         return Rep(box_set(tuple([n for _, n in extra])), real_space(()), None)
     return None
-

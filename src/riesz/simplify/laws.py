@@ -22,6 +22,7 @@ from .patterns import Found, Missing, Pattern, Var, calc, each, node
 from .writing import text
 
 UNITARY = (Bra, Unbra, Ket, Unket, Transpose, Assoc, Unassoc, Distrib, Undistrib, Zip, Unzip, Pack, Unpack, Regroup)
+When = Callable[[Found], bool] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Law:
     right: Pattern
     less: str = "nodes"
     note: str = ""
-    when: Callable[[Found], bool] | None = None
+    when: When = None
 
     def apply(self, found: Found, made: list[Term] | None = None) -> Term | None:
         """The right side for what the variables stand for; None where the law says nothing."""
@@ -58,9 +59,9 @@ class Law:
 
 WHOLE = Var("t", Term)  # the left side itself, for its spaces
 f, g, h = [Var(x, Term) for x in "fgh"]
-l, m = [Var(x, Term, linear=True) for x in "lm"]
+L = Var("L", Term, linear=True)
 fs, gs = [Var(x, Term, family=True) for x in "fg"]
-ls, ms = [Var(x, Term, linear=True, family=True) for x in "lm"]
+ls, ms = [Var(x, Term, linear=True, family=True) for x in "LM"]
 i, j, X, Y, V, W, U, form, index = [Var(x) for x in ("i", "j", "X", "Y", "V", "W", "U", "form", "index")]
 ns, Vs, Ws = [Var(x, family=True) for x in ("", "V", "W")]
 relation, later = Var("R"), Var("S")
@@ -80,6 +81,11 @@ def cod(p: Pattern) -> Pattern:
     return calc("", lambda t: t.codomain, p)
 
 
+def term(kind: type[Term], *fields: Pattern) -> Pattern:
+    """A term of the left side, for its spaces."""
+    return calc("", kind, *fields)
+
+
 def some(which: Pattern, at: Pattern) -> Pattern:
     """Summand number `at` of a direct sum or copower."""
     return calc("", lambda s, n: s.summands[n] if isinstance(s, DirectSum) else s.base, which, at)
@@ -96,10 +102,12 @@ def scaling(coefficient: Any, space: Any) -> Pattern:
 
 
 def ones(family: Pattern) -> Pattern:
+    """1, as often as a family has members."""
     return calc("", lambda t: (1.0,) * len(t), family)
 
 
 def size(p: Pattern) -> Pattern:
+    """The number of elements of a set."""
     return calc("|{0}|", lambda s: float(s.size), p)
 
 
@@ -113,7 +121,9 @@ one, two, p, q = [Var(x, float) for x in "kmpq"]
 _laws: list[Law] = []
 
 
-def law(name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: Callable[[Found], bool] | None = None) -> None:
+def law(
+    name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: Callable[[Found], bool] | None = None
+) -> None:
     """Enter a law."""
     _laws.append(Law(name, group, left, right, less, note, when))
 
@@ -122,7 +132,7 @@ def law(name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes
 
 law("id-after", "category", ident @ f, f)
 law("id-before", "category", f @ ident, f)
-law("assoc", "category", (h @ g) @ f, h @ (g @ f), "left nesting")
+law("assoc", "category", (h @ g) @ f, h @ (g @ f), "nesting")
 law("id-map", "category", ident**X, node(Id, dom(WHOLE)))
 law("id-par", "category", node(Par, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
 law("id-block", "category", node(BlockDiag, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
@@ -130,7 +140,7 @@ law("id-block", "category", node(BlockDiag, each(node(Id, Vs)), index, form), no
 # -- zeros and constants ----------------------------------------------------------------------------------------------------
 
 law("zero-after", "zero", zero @ f, node(ZeroMap, dom(f), W))
-law("zero-before", "zero", l @ zero, node(ZeroMap, V, cod(l)), note="l linear")
+law("zero-before", "zero", L @ zero, node(ZeroMap, V, cod(L)))
 law("const-after", "zero", node(Const, V, W, w) @ f, node(Const, dom(f), W, w))
 law("zero-fork", "zero", node(Fork, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
 law("zero-join", "zero", node(Join, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
@@ -151,14 +161,19 @@ law("proj-fork", "biproduct", project @ fork, fs[i])
 law("proj-inj", "biproduct", project @ inject, node(Id, some(V, i)))
 law("proj-other", "biproduct", project @ node(Inject, V, j), node(ZeroMap, some(V, j), some(V, i)), note="i ≠ j", when=lambda x: x[i] != x[j])
 law("join-inj", "biproduct", join @ inject, ls[i])
-law("proj-par", "biproduct", project @ par, fs[i] @ node(Project, dom(calc("", lambda *p: Par(*p), fs, index, form)), i))
-law("proj-block", "biproduct", project @ block, fs[i] @ node(Project, dom(calc("", lambda *p: BlockDiag(*p), fs, index, form)), i))
-law("par-inj", "biproduct", node(Par, ls, index, form) @ inject, node(Inject, cod(calc("", lambda *p: Par(*p), ls, index, form)), i) @ ls[i], note="l linear")
-law("block-inj", "biproduct", block_l @ inject, node(Inject, cod(calc("", lambda *p: BlockDiag(*p), ls, index, form)), i) @ ls[i])
+law("proj-par", "biproduct", project @ par, fs[i] @ node(Project, dom(term(Par, fs, index, form)), i))
+law("proj-block", "biproduct", project @ block, fs[i] @ node(Project, dom(term(BlockDiag, fs, index, form)), i))
+law(
+    "par-inj",
+    "biproduct",
+    node(Par, ls, index, form) @ inject,
+    node(Inject, cod(term(Par, ls, index, form)), i) @ ls[i],
+)
+law("block-inj", "biproduct", block_l @ inject, node(Inject, cod(term(BlockDiag, ls, index, form)), i) @ ls[i])
 law("proj-dup", "biproduct", project @ node(Dup, V), node(Id, some(V, i)))
 law("add-inj", "biproduct", node(Add, V) @ inject, node(Id, some(V, i)))
 law("add-fork", "biproduct", node(Add, V) @ fork, node(Combine, ones(fs), fs))
-law("add-par", "biproduct", node(Add, V) @ node(Par, ls, index, form), node(Join, ls), note="l linear")
+law("add-par", "biproduct", node(Add, V) @ node(Par, ls, index, form), node(Join, ls))
 law("add-block", "biproduct", node(Add, V) @ block_l, node(Join, ls))
 law("par-dup", "biproduct", par @ node(Dup, V), fork)
 law("block-dup", "biproduct", block_l @ node(Dup, V), node(Fork, ls))
@@ -174,10 +189,17 @@ law(
 )
 law("join-injs", "biproduct", node(Join, each(node(Inject, V, ns))), node(Id, V), note="all of them, in order", when=lambda x: _in_order(x, x[V]))
 law("par-par", "biproduct", node(Par, gs, index, form) @ par, node(Par, each(gs @ fs), index, form), "families", "n ≤ 2, or enough identities")
-law("block-block", "biproduct", node(BlockDiag, ms, index, form) @ block_l, node(BlockDiag, each(ms @ ls), index, form), "families", "Δ fusion, likewise")
+law(
+    "block-block",
+    "biproduct",
+    node(BlockDiag, ms, index, form) @ block_l,
+    node(BlockDiag, each(ms @ ls), index, form),
+    "families",
+    "likewise",
+)
 law("par-fork", "biproduct", node(Par, gs, index, form) @ fork, node(Fork, each(gs @ fs)), "families", "likewise")
 law("block-fork", "biproduct", node(BlockDiag, gs, index, form) @ fork, node(Fork, each(gs @ fs)), "families", "likewise")
-law("join-par", "biproduct", node(Join, ms) @ node(Par, ls, index, form), node(Join, each(ms @ ls)), "families", "l linear; likewise")
+law("join-par", "biproduct", node(Join, ms) @ node(Par, ls, index, form), node(Join, each(ms @ ls)), "families", "likewise")
 law("join-block", "biproduct", node(Join, ms) @ block_l, node(Join, each(ms @ ls)), "families", "likewise")
 law("join-fork", "biproduct", node(Join, gs) @ fork, node(Combine, ones(fs), each(gs @ fs)), "families", "likewise")
 
@@ -190,35 +212,62 @@ def _in_order(x: Found, space: Any) -> bool:
 
 law("map-map", "copower", g**X @ f**X, (g @ f) ** X)
 law("map-rep", "copower", f**X @ rep, node(Rep, X, cod(f), None) @ f)
-law("total-map", "copower", total @ l**X, l @ node(Total, X, dom(l), None), note="l linear")
-law("proj-map", "copower", project @ f**X, f @ node(Project, dom(calc("", lambda *p: Map(*p), f, X)), i))
-law("map-inj", "copower", l**X @ inject, node(Inject, cod(calc("", lambda *p: Map(*p), l, X)), i) @ l, note="l linear")
+law("total-map", "copower", total @ L**X, L @ node(Total, X, dom(L), None))
+law("proj-map", "copower", project @ f**X, f @ node(Project, dom(term(Map, f, X)), i))
+law("map-inj", "copower", L**X @ inject, node(Inject, cod(term(Map, L, X)), i) @ L)
 law("proj-rep", "copower", node(Project, U, i) @ rep, ident)
 law("total-inj", "copower", total @ node(Inject, U, i), ident)
 law("total-rep", "copower", total @ rep, scaling(size(X), V))
 law("zip-maps", "copower", node(Zip, V) @ node(Fork, each(fs**X)), node(Fork, fs) ** X)
-law(
-    "proj-unzip",
-    "copower",
-    project @ node(Unzip, V),
-    node(Project, calc("", lambda s: getattr(Zip(s).codomain, "base", None), V), i) ** calc("X", lambda s, n: getattr(s.summands[n], "index", None), V, i),
-)
+rows = calc("", lambda s: getattr(Zip(s).codomain, "base", None), V)
+columns = calc("X", lambda s, n: getattr(s.summands[n], "index", None), V, i)
+law("proj-unzip", "copower", project @ node(Unzip, V), node(Project, rows, i) ** columns)
 
 # -- relational reduction ---------------------------------------------------------------------------------------------------
 
 then = calc("({0};{1})", fused, relation, later)
-law("red-red", "relations", node(Reduce, later, V) @ node(Reduce, relation, V), node(Reduce, then, V), note="R;S symbolic, and no more work than R and S")
-law("red-id", "relations", node(Reduce, relation, V), node(Id, dom(WHOLE)), note="R is = on X", when=lambda x: _kind(x, Diagonal) and _square(x))
-law("red-empty", "relations", node(Reduce, relation, V), node(ZeroMap, dom(WHOLE), cod(WHOLE)), note="R is ∅", when=lambda x: _kind(x, Empty))
-law("total-red", "relations", node(Total, Y, V, None) @ node(Reduce, relation, V), node(Total, calc("X", lambda r: r.source, relation), V, None),
-    note="R a function X → Y", when=lambda x: _function(x[relation]))
-law("red-rep", "relations", node(Reduce, relation, V) @ rep, node(Rep, calc("Y", lambda r: r.target, relation), V, None),
-    note="Rᵀ a function Y → X", when=lambda x: _function(x[relation].converse))
+law(
+    "red-red",
+    "relations",
+    node(Reduce, later, V) @ node(Reduce, relation, V),
+    node(Reduce, then, V),
+    note="R;S symbolic, and no more work than R and S",
+)
+law("red-id", "relations", node(Reduce, relation, V), node(Id, dom(WHOLE)), "names", "R is = on X", when=lambda x: _kind(x, Diagonal) and _square(x))
+law("red-empty", "relations", node(Reduce, relation, V), node(ZeroMap, dom(WHOLE), cod(WHOLE)), "names", "R is ∅", when=lambda x: _kind(x, Empty))
+law(
+    "total-red",
+    "relations",
+    node(Total, Y, V, None) @ node(Reduce, relation, V),
+    node(Total, calc("X", lambda r: r.source, relation), V, None),
+    note="R a function X → Y",
+    when=lambda x: _function(x[relation]),
+)
+law(
+    "red-rep",
+    "relations",
+    node(Reduce, relation, V) @ rep,
+    node(Rep, calc("Y", lambda r: r.target, relation), V, None),
+    note="Rᵀ a function Y → X",
+    when=lambda x: _function(x[relation].converse),
+)
 law("rep-total", "relations", node(Rep, Y, V, None) @ total, node(Reduce, calc("({0}×{1})", lambda s, t: Full(s, t, 1), X, Y), V))
-law("proj-full", "relations", project @ node(Reduce, relation, W), node(Total, calc("X", lambda r: r.source, relation), W, None),
-    note="R is X × Y", when=lambda x: _full(x[relation]))
-law("full-inj", "relations", node(Reduce, relation, W) @ inject, node(Rep, calc("Y", lambda r: r.target, relation), W, None),
-    note="R is X × Y", when=lambda x: _full(x[relation]))
+law(
+    "proj-full",
+    "relations",
+    project @ node(Reduce, relation, W),
+    node(Total, calc("X", lambda r: r.source, relation), W, None),
+    note="R is X × Y",
+    when=lambda x: _full(x[relation]),
+)
+law(
+    "full-inj",
+    "relations",
+    node(Reduce, relation, W) @ inject,
+    node(Rep, calc("Y", lambda r: r.target, relation), W, None),
+    note="R is X × Y",
+    when=lambda x: _full(x[relation]),
+)
 
 
 def _kind(x: Found, kind: type) -> bool:
@@ -241,7 +290,7 @@ def _function(r: Any) -> bool:
 
 law("inverse", "unitary", back @ turn, node(Id, dom(turn)), when=lambda x: x[back] is x[turn].inverse)
 law("regroup-regroup", "unitary", node(Regroup, V, W) @ node(Regroup, U, V), node(Regroup, U, W))
-law("regroup-id", "unitary", node(Regroup, V, V), ident)
+law("regroup-id", "unitary", node(Regroup, V, V), ident, "names")
 law("forget-equip", "unitary", node(Forget, V) @ node(Equip, V), node(Id, calc("", lambda s: s.unweighted, V)))
 law("equip-forget", "unitary", node(Equip, V) @ node(Forget, V), ident)
 law("weigh-represent", "unitary", node(Weigh, V) @ node(Represent, V), node(Id, calc("", lambda s: s.unweighted, V)))
@@ -250,24 +299,44 @@ law("transpose-bra", "unitary", node(Transpose, U, W) @ node(Bra, V), node(Ket, 
 law("transpose-ket", "unitary", node(Transpose, U, W) @ node(Ket, V), node(Bra, V))
 law("unbra-transpose", "unitary", node(Unbra, V) @ node(Transpose, U, W), node(Unket, V))
 law("unket-transpose", "unitary", node(Unket, V) @ node(Transpose, U, W), node(Unbra, V))
-law("proj-unpack", "unitary", project @ node(Unpack, W, X), node(Project, dom(calc("", lambda *p: Unpack(*p), W, X)), i))
-law("pack-inj", "unitary", node(Pack, W, X) @ inject, node(Inject, cod(calc("", lambda *p: Pack(*p), W, X)), i))
-law("total-pack", "unitary", total @ node(Pack, V, X), node(Add, dom(calc("", lambda *p: Pack(*p), V, X))), note="X not empty", when=lambda x: x[X].size > 0)
-law("unpack-rep", "unitary", node(Unpack, V, X) @ rep, node(Dup, cod(calc("", lambda *p: Unpack(*p), V, X))), note="X not empty", when=lambda x: x[X].size > 0)
-law("proj-regroup", "unitary", node(Project, W, i) @ node(Regroup, V, W), node(Project, V, i), note="V and W the same sum under two names",
-    when=lambda x: isinstance(x[V], DirectSum) and isinstance(x[W], DirectSum) and x[V].summands == x[W].summands)
+law("proj-unpack", "unitary", project @ node(Unpack, W, X), node(Project, dom(term(Unpack, W, X)), i))
+law("pack-inj", "unitary", node(Pack, W, X) @ inject, node(Inject, cod(term(Pack, W, X)), i))
+law(
+    "total-pack",
+    "unitary",
+    total @ node(Pack, V, X),
+    node(Add, dom(term(Pack, V, X))),
+    note="X not empty",
+    when=lambda x: x[X].size > 0,
+)
+law(
+    "unpack-rep",
+    "unitary",
+    node(Unpack, V, X) @ rep,
+    node(Dup, cod(term(Unpack, V, X))),
+    note="X not empty",
+    when=lambda x: x[X].size > 0,
+)
+law(
+    "proj-regroup",
+    "unitary",
+    node(Project, W, i) @ node(Regroup, V, W),
+    node(Project, V, i),
+    note="V and W the same sum under two names",
+    when=lambda x: isinstance(x[V], DirectSum) and isinstance(x[W], DirectSum) and x[V].summands == x[W].summands,
+)
 
 # -- scaling --------------------------------------------------------------------------------------------------------------
 
 law("scale-after", "scaling", scaling(one, V) @ f, scaled(one, f))
-law("scale-before", "scaling", l @ scaling(one, V), scaled(one, l), note="l linear")
-law("scale-left", "scaling", scaled(one, g) @ f, scaled(one, g @ f), "scalings inside ∘")
-law("scale-right", "scaling", l @ scaled(one, f), scaled(one, l @ f), "scalings inside ∘", "l linear")
+law("scale-before", "scaling", L @ scaling(one, V), scaled(one, L))
+law("scale-left", "scaling", scaled(one, g) @ f, scaled(one, g @ f), "scalings")
+law("scale-right", "scaling", L @ scaled(one, f), scaled(one, L @ f), "scalings")
 law("scale-scale", "scaling", scaled(one, scaled(two, f)), scaled(calc("({0}{1})", lambda p, q: p * q, one, two), f))
 law("scale-one", "scaling", scaled(1.0, f), f)
 law("one", "scaling", scaling(1.0, V), ident)
 law("scale-id", "scaling", scaled(one, ident), scaling(one, V), "families", "id not used elsewhere")
-law("like-terms", "scaling", node(Combine, (one, two), (f, f)), scaled(calc("({0}+{1})", lambda p, q: p + q, one, two), f))
+law("like-terms", "scaling", node(Combine, (one, two), (f, f)), scaled(calc("({0}+{1})", lambda p, q: p + q, one, two), f), "members")
 law(
     "sum-sum",
     "scaling",
@@ -290,13 +359,19 @@ for place in (0, 1):
         section @ f,
         note="⋄ one of ·, ∗, ⊙, ⋆; matrices may be transposed",
     )
-law("named", "contraction", node(Labelled, labels, out, shapes, extra),
-    calc("⋄", named_contraction, labels, out, shapes, extra), "unusual names", "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep")
-law("inner-symmetric", "contraction", node(Section, node(Inner, V), 1, v), node(Section, node(Inner, V), 0, v), "unusual names")
-law("product-symmetric", "contraction", node(Section, node(Hadamard, V), 1, v), node(Section, node(Hadamard, V), 0, v), "unusual names")
-law("scale-number", "contraction", node(Section, node(ScalarMul, R), 1, v), node(Section, node(ScalarMul, R), 0, v), "unusual names", "on ℝ")
-law("inner-number", "contraction", node(Section, node(Inner, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "unusual names", "on ℝ")
-law("product-number", "contraction", node(Section, node(Hadamard, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "unusual names", "on ℝ")
+law(
+    "named",
+    "contraction",
+    node(Labelled, labels, out, shapes, extra),
+    calc("⋄", named_contraction, labels, out, shapes, extra),
+    "names",
+    "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep",
+)
+law("inner-symmetric", "contraction", node(Section, node(Inner, V), 1, v), node(Section, node(Inner, V), 0, v), "names")
+law("product-symmetric", "contraction", node(Section, node(Hadamard, V), 1, v), node(Section, node(Hadamard, V), 0, v), "names")
+law("scale-number", "contraction", node(Section, node(ScalarMul, R), 1, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
+law("inner-number", "contraction", node(Section, node(Inner, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
+law("product-number", "contraction", node(Section, node(Hadamard, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
 law(
     "product-product",
     "contraction",
@@ -347,7 +422,7 @@ law(
     "contraction",
     node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 1, v),
     node(Section, node(Contract, W, X, U), 1, v) @ node(Section, node(Contract, W, V, X), 0, u),
-    "numbers in between",
+    "between",
     "the Kronecker product u ⊗ vᵀ; where W ⊗ X is smaller than V ⊗ U",
     lambda x: x[W].dim * x[X].dim < x[V].dim * x[U].dim,
 )
@@ -356,7 +431,7 @@ law(
     "contraction",
     node(Section, node(Contract, W, X, U), 1, v) @ node(Section, node(Contract, W, V, X), 0, u),
     node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 1, v),
-    "numbers in between",
+    "between",
     "where V ⊗ U is smaller than W ⊗ X",
     lambda x: x[V].dim * x[U].dim < x[W].dim * x[X].dim,
 )
@@ -377,14 +452,14 @@ law(
     "contraction",
     node(Transpose, W, U) @ node(Section, node(Contract, W, V, U), 0, v),
     node(Section, node(Contract, U, V, W), 1, calc("{0}ᵀ", transposed, v, W, V)) @ node(Transpose, V, U),
-    "sections inside of transposes",
+    "transposes",
 )
 law(
     "transpose-right",
     "contraction",
     node(Transpose, W, U) @ node(Section, node(Contract, W, V, U), 1, v),
     node(Section, node(Contract, U, V, W), 0, calc("{0}ᵀ", transposed, v, V, U)) @ node(Transpose, W, V),
-    "sections inside of transposes",
+    "transposes",
 )
 
 LAWS: tuple[Law, ...] = tuple(_laws)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from .laws import LAWS
+from .measures import MEANING
 from .writing import text
 
 _HEAD = """# The laws of the simplifier
 
 `t.simplify()` rewrites a term by these laws, from left to right, until none applies. Both sides are data (`src/riesz/simplify/laws.py`); this page is
-written from them. Every law keeps value and spaces and makes less of something: nodes, unless the last column says what. l and m are linear.
+written from them. Every law keeps value and spaces and makes less of something, said in the last column: the first of these that it changes.
+
+{measure}
+
+L and M are linear maps, f, g and h any functions.
 """
 
 
 def page() -> str:
     """The laws as a Markdown page."""
-    lines = [_HEAD]
+    lines = [_HEAD.format(measure="\n".join([f"* {name}: {words}" for name, words in MEANING.items()]))]
     for group in dict.fromkeys([law.group for law in LAWS]):
         lines += [f"## {group}", "", "| law | left | right | where | less |", "|---|---|---|---|---|"]
         for law in [x for x in LAWS if x.group == group]:
