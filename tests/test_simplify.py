@@ -549,6 +549,32 @@ def test_shared_terms_simplified(f: Term, g: Term):
     check_simplified(Fork((t, Compose(Project(direct_sum(W, W), 1), Fork((t, t))), to_term(lower(g)) if g.domain is f.domain else t)))
 
 
+def web(b: Builder) -> Term:
+    """Terms made of each other at random: almost everything has several users."""
+    pool: list[Term] = [Id(b.space(5, 1))]
+    for _ in range(b.pick(16)):
+        f = b.among(pool)
+        W = f.codomain
+        beside = [g for g in pool if g.domain is f.domain]
+        moves: list[Callable[[], Term]] = [
+            lambda f=f, W=W: Compose(b.step(W, 1), f),
+            lambda beside=beside: Fork((b.among(beside), b.among(beside))),
+            lambda f=f, beside=beside, W=W: Combine((1.0, b.among((1.0, 2.0))), (f, b.among([g for g in beside if g.codomain is W]))),
+            lambda f=f, W=W: Compose(Section(ScalarMul(W), 0, (b.among((2.0, 0.5)),)), f),
+            lambda f=f, W=W: compose_at(b, Project, f) if isinstance(W, DirectSum) and W.summands else f,
+            lambda f=f, W=W: Compose(b.among([g for g in pool if g.domain is W] or [Id(W)]), f),
+        ]
+        t = b.among(moves)()
+        pool += [t] if t.codomain.dim <= 40 else []
+    return Fork(tuple([t for t in pool if t.domain is pool[-1].domain][-8:]))
+
+
+@given(seeds)
+def test_webs_of_terms_simplified(seed: int):
+    numbers = np.random.default_rng(seed).integers
+    check_simplified(web(Builder(lambda n: int(numbers(n)))))
+
+
 @given(functions())
 def test_the_derivative_of_a_simplified_function(t: Term):
     s, x = t.simplify(), t.domain.random(0)
