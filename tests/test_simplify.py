@@ -556,13 +556,14 @@ def web(b: Builder) -> Term:
         f = b.among(pool)
         W = f.codomain
         beside = [g for g in pool if g.domain is f.domain]
+        after = [g for g in pool if g.domain is W] or [Id(W)]
         moves: list[Callable[[], Term]] = [
             lambda f=f, W=W: Compose(b.step(W, 1), f),
             lambda beside=beside: Fork((b.among(beside), b.among(beside))),
             lambda f=f, beside=beside, W=W: Combine((1.0, b.among((1.0, 2.0))), (f, b.among([g for g in beside if g.codomain is W]))),
             lambda f=f, W=W: Compose(Section(ScalarMul(W), 0, (b.among((2.0, 0.5)),)), f),
             lambda f=f, W=W: compose_at(b, Project, f) if isinstance(W, DirectSum) and W.summands else f,
-            lambda f=f, W=W: Compose(b.among([g for g in pool if g.domain is W] or [Id(W)]), f),
+            lambda f=f, W=W, after=after: Compose(b.among(after), f),
         ]
         t = b.among(moves)()
         pool += [t] if t.codomain.dim <= 40 else []
@@ -626,6 +627,12 @@ def test_scalings_do_not_overflow():
     big = Section(ScalarMul(R), 0, (1e200,))
     t = Compose(Compose(big, big), Section(ScalarMul(R), 0, (1e-300,)))
     assert math.isclose(t.simplify()(1.0), 1e100)
+    doubled, summed = rz.sin, rz.sin
+    for _ in range(5000):
+        doubled, summed = Combine((2.0,), (doubled,)), Combine((2.0, 1.0), (summed, rz.sin))
+    for s in (doubled, summed, Combine((math.inf,), (rz.cos,)), Combine((math.nan, 1.0), (rz.cos, rz.sin))):
+        check_simplified(s)
+    assert doubled.simplify()(0.0) == summed.simplify()(0.0) == 0.0  # not 0 · inf
 
 
 # -- what people see ------------------------------------------------------------------------------------------------------------

@@ -121,11 +121,18 @@ class _Pass:
         self.order, self.counts = census(root)
         self.done: dict[Term, Term] = {}
         self.inside: dict[Term, type] = {}  # terms that belong to the composition, or the sum, of their only parent
+        weights: dict[Term, float] = {}  # in that sum
         for t in reversed(self.order):
-            spine = self.inside.get(t) or (Compose if type(t) is Compose or _is_scaled(t) else Combine if type(t) is Combine else None)
-            for part in parts(t) if spine else ():
-                if self.counts[part] == 1 and (type(part) is Combine if spine is Combine else type(part) is Compose or _is_scaled(part)):
-                    self.inside[part] = cast(type, spine)
+            kind = self.inside.get(t) or (Compose if _is_scaled(t) else type(t))
+            if kind is Compose:
+                for part in parts(t):
+                    if self.counts[part] == 1 and (type(part) is Compose or _is_scaled(part)):
+                        self.inside[part] = Compose
+            elif kind is Combine:
+                whole = weights.get(t, 1.0)
+                for k, part in zip(cast(Combine, t).coefficients, parts(t), strict=True):
+                    if self.counts[part] == 1 and type(part) is Combine and all([_exact(whole * k, c) for c in part.coefficients]):
+                        self.inside[part], weights[part] = Combine, whole * k
 
     def run(self, root: Term) -> Term:
         """The root, rewritten."""
@@ -186,12 +193,12 @@ class _Pass:
         while pieces:
             piece = pieces.pop()
             scale = _scale(piece)
-            if scale is not None and _product(k, scale) is not None:
+            if k != 1.0 and (not cast(Any, piece)[0].linear if scale is None else not _exact(k, scale)):
+                stack, k = [(self.scaled(k, _nested(stack, t.domain)), 1)], 1.0
+            if scale is not None:
                 k *= scale  # (k·) ∘ f = k·f, and outwards through linear maps
                 continue
-            g, free = piece if isinstance(piece, tuple) else (_scaling(stack[-1][0].codomain if stack else t.domain, piece), 1)
-            if k != 1.0 and not (g.linear and scale is None):
-                stack, k = [(self.scaled(k, _nested(stack, t.domain)), 1)], 1.0
+            g, free = cast("tuple[Term, int]", piece)
             right = self.meet(g, free, stack) if stack else None
             if right is None:
                 stack.append((g, free))
@@ -206,7 +213,7 @@ class _Pass:
             return t
         if type(t) is Id and (paid or self.counts.get(t) == 1 or ScalarMul(t.space) in self.counts):
             return _scaling(t.space, k)
-        if type(t) is Combine and all([_product(k, c) is not None for c in t.coefficients]):
+        if type(t) is Combine and all([_exact(k, c) for c in t.coefficients]):
             return Combine(tuple([k * c for c in t.coefficients]), t.terms)
         return Combine((k,), (t,))
 
@@ -266,7 +273,7 @@ class _Pass:
                 stack += [(k * c, y) for c, y in rows][::-1]
                 continue
             f = self.done[x]
-            if _is_scaled(f) and self.counts[x] == 1:
+            if _is_scaled(f) and self.counts[x] == 1 and _exact(k, cast(Combine, f).coefficients[0]):
                 k, f = k * cast(Combine, f).coefficients[0], cast(Combine, f).terms[0]
             if type(f) is not ZeroMap:
                 found[f] = found[f] + k if f in found else k
@@ -293,10 +300,10 @@ def _scale(piece: Piece) -> float | None:
     return None
 
 
-def _product(k: float, m: float) -> float | None:
-    """k·m where no digits are lost to overflow."""
+def _exact(k: float, m: float) -> bool:
+    """Whether k·m is no more than rounded: neither too large nor too small for a number."""
     both = k * m
-    return both if math.isfinite(both) and (both or not k or not m) else None
+    return math.isfinite(both) and bool(both or not k or not m)
 
 
 def _scaling(space: Any, k: float) -> Term:

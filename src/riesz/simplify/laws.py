@@ -121,9 +121,7 @@ one, two, p, q = [Var(x, float) for x in "kmpq"]
 _laws: list[Law] = []
 
 
-def law(
-    name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: Callable[[Found], bool] | None = None
-) -> None:
+def law(name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: When = None) -> None:
     """Enter a law."""
     _laws.append(Law(name, group, left, right, less, note, when))
 
