@@ -87,8 +87,15 @@ if TYPE_CHECKING:
     from .checking import check
     from .least_squares import gauss_newton, levenberg_marquardt
     from .show.explain import explain
+    from .simplify.laws import laws
 
-_LATER = {"check": "checking", "explain": "show.explain", "gauss_newton": "least_squares", "levenberg_marquardt": "least_squares"}
+_LATER = {
+    "check": "checking",
+    "explain": "show.explain",
+    "gauss_newton": "least_squares",
+    "laws": "simplify.laws",
+    "levenberg_marquardt": "least_squares",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -170,6 +177,7 @@ __all__ = [
     "join",
     "jvp",
     "ket",
+    "laws",
     "left",
     "levenberg_marquardt",
     "linear",

@@ -141,6 +141,15 @@ class Term(Arrow):
         """The same as `.H`, in SciPy's spelling."""
         return self.H
 
+    def simplify(self) -> Term:
+        """The same function, with the same spaces, made smaller by the laws (`rz.laws()`); never larger, and simple terms stay as they are."""
+        from ..simplify.engine import simplified
+
+        if "simple" not in self.__dict__:
+            found = simplified(self)
+            self._set(simple=None if found is self else found)
+        return self.__dict__["simple"] or self
+
     def as_map(self) -> LinearMap:
         """This linear term as a LinearMap, to apply, transpose and turn into a matrix."""
         from ..maps.linear_map import LinearMap

@@ -1,0 +1,1 @@
+"""Simplification of terms by laws that are data."""

@@ -1,0 +1,36 @@
+"""docs/laws.md, written from the laws: `python -m riesz.simplify.page > docs/laws.md`."""
+
+from __future__ import annotations
+
+from .laws import LAWS
+from .measures import MEANING
+from .writing import text
+
+_HEAD = """# The laws of the simplifier
+
+`t.simplify()` rewrites a term by these laws, from left to right, until none applies. Both sides are data (`src/riesz/simplify/laws.py`); this page is
+written from them. Every law keeps value and spaces and makes less of something, said in the last column: the first of these that it changes.
+
+{measure}
+
+L and M are linear maps, f, g and h any functions.
+"""
+
+
+def page() -> str:
+    """The laws as a Markdown page."""
+    lines = [_HEAD.format(measure="\n".join([f"* {name}: {words}" for name, words in MEANING.items()]))]
+    for group in dict.fromkeys([law.group for law in LAWS]):
+        lines += [f"## {group}", "", "| law | left | right | where | less |", "|---|---|---|---|---|"]
+        for law in [x for x in LAWS if x.group == group]:
+            lines.append(f"| {law.name} | {_cell(text(law.left))} | {_cell(text(law.right))} | {_cell(law.note, '')} | {law.less} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(words: str, quote: str = "`") -> str:
+    return quote + words.replace("|", "\\|") + quote if words else ""
+
+
+if __name__ == "__main__":
+    print(page(), end="")
