@@ -63,7 +63,8 @@ def test_scipy_eigenvalues_and_singular_values():
     for A in (H.as_operator(), H.to_sparse()):
         assert np.allclose(np.sort(linalg.eigsh(A, k=3, which="LA", return_eigenvectors=False)), values[-3:])
         assert np.allclose(np.sort(linalg.svds(A, k=3, return_singular_vectors=False, random_state=0)), values[-3:])
-    assert linalg.onenormest(H.as_operator()) == pytest.approx(np.abs(H.to_dense()).sum(0).max())
+    norm = np.abs(H.to_dense()).sum(0).max()
+    assert 0.3 * norm <= linalg.onenormest(H.as_operator()) <= norm * (1 + 1e-12)
     v = rng.normal(size=60)
     assert np.allclose(linalg.expm_multiply(-0.1 * H.to_sparse(), v), linalg.expm(-0.1 * H.to_dense()) @ v)
 
