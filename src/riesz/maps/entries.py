@@ -55,6 +55,11 @@ class Entry:
         """k times the entry."""
         return Entry(self.out, self.inn, self.factors, k * self.scale)
 
+    @property
+    def strongly(self) -> Entry:
+        """The entry of a vector with strong zeros: the zeros of its factors are strong too."""
+        return Entry(self.out, self.inn, tuple([f._replace(strong=True) for f in self.factors]), self.scale)
+
     def changed(self, c: Coefficients, change: dict[int, IndexMap]) -> Entry:
         """Labels replaced by maps of other labels."""
         side = c.tables.substituted

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ..ops import Contraction
 from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
 from .coefficients import Coefficients
@@ -98,6 +99,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             place[slot] = c.program.scale(op, place[args[0]]) if type(op) is float else c.step(op, [place[a] for a in args])
     net.params = [place[s] for s in program.inputs[:fixed]]
     live = _live(program, moving)
+    strong = {program.args[i][k] for i, op in enumerate(program.ops) if type(op) is Contraction for k in op.strong}
     for slot, op in enumerate(program.ops):
         if not moving[slot] or not live[slot]:
             continue
@@ -110,7 +112,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             continue
         row: dict[int, list[Entry]] = {}
         for a, es in found:
-            row.setdefault(a, []).extend(es)
+            row.setdefault(a, []).extend([e.strongly for e in es] if slot in strong else es)
         net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
     for row, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
         node = len(program.ops) + row
