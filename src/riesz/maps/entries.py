@@ -310,6 +310,13 @@ def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> boo
     return (result <= 4 * computed and work <= 64 * large) or (result <= small and work <= 64 * large) or 8 * result <= small
 
 
+def evaluated(c: Coefficients, e: Entry) -> Entry:
+    """An entry with one factor."""
+    have = {k for f in e.factors for k in f.labels}
+    made = c.product(e.factors, tuple([k for k in e.outer if k in have]))
+    return Entry(e.out, e.inn, (c.factor(made.slot, made.labels, made.strong),), e.scale)
+
+
 def size(c: Coefficients, e: Entry) -> int:
     """How many numbers the factors of an entry have, those that are there anyway not counted."""
     return sum([c.size(f.slot) for f in e.factors if not c.given(f.slot)])

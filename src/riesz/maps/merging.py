@@ -14,8 +14,11 @@ from ..relations.core import freeze
 from ..relations.spans import Affine
 from ..sets import Seg
 from .coefficients import Coefficients, Factor
-from .entries import Entry, renamed
-from .indexing import IndexMap, Labels, Table, along, distinct, labels_of
+from .entries import Entry, evaluated, renamed
+from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, size_of
+
+MANY = 4
+"""So many products between the same labels are left as they are; more of them are multiplied out if their sum is smaller."""
 
 
 class Frame(NamedTuple):
@@ -74,8 +77,11 @@ def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
     others: list[Frame] = []
     for f in group:
         (simple if len(f.entry.factors) <= 1 and all([set(g.labels) <= set(f.labels) for g in f.entry.factors]) else others).append(f)
+    others = _like(c, others)
+    if len(others) > MANY and sum([c.size(g.slot) for f in others for g in f.entry.factors]) > 2 * size_of(group[0].labels, c.sizes):
+        simple, others = [*simple, *[f._replace(entry=evaluated(c, f.entry)) for f in others]], []
     made = _one(c, simple) if len(simple) > 1 else None
-    return [*(made if made is not None else [f.entry for f in simple]), *_like(c, others)]
+    return [*(made if made is not None else [f.entry for f in simple]), *[f.entry for f in others]]
 
 
 def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
@@ -142,7 +148,7 @@ def _gaps(c: Coefficients, group: list[Frame], axes: list[int]) -> bool:
     return not covered.all()
 
 
-def _like(c: Coefficients, group: list[Frame]) -> list[Entry]:
+def _like(c: Coefficients, group: list[Frame]) -> list[Frame]:
     """Entries of several factors: those that agree in all factors, or in all but one, are added."""
     kept: list[Frame] = []
     for f in group:
@@ -153,7 +159,7 @@ def _like(c: Coefficients, group: list[Frame]) -> list[Entry]:
                 break
         else:
             kept.append(f)
-    return [f.entry for f in kept]
+    return kept
 
 
 def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:

@@ -17,13 +17,18 @@ from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
 from .coefficients import Coefficients
 from .edges import edges
-from .entries import Apart, Entry, composed, identity, size, work
+from .entries import Apart, Entry, composed, evaluated, identity, size, sparse_size, work
 from .merging import merged
 
 LONG = 8
 """An entry with more factors than this is not made: the step between stays."""
 MANY = 256
 """A step with more compositions than this around it stays."""
+
+MORE = 4
+"""A step stays if without it there would be so many more entries."""
+FEW = 64
+"""More entries than this between two arrays are not multiplied out for a matrix."""
 
 
 class Kept(NamedTuple):
@@ -182,7 +187,9 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
     count = sum([len(es) for es in before.values()]) * sum([len(blocks[to][s]) for to in after])
     if count > (MANY if not force else 16 * MANY):
         return False
-    old = sum([_weight(c, es) for es in before.values()]) + sum([_weight(c, blocks[to][s]) for to in after])
+    around = [*before.values(), *[blocks[to][s] for to in after]]
+    around += [blocks[to][a] for to in after for a in before if a in blocks[to]]
+    old = sum([_weight(c, es) for es in around])
     made: dict[tuple[int, int], list[Entry]] = {}
     new = 0
     for to in after:
@@ -195,11 +202,12 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
             if any([len(e.factors) > LONG for e in found]):
                 if not force:
                     return False
-                found = [_evaluated(c, e) for e in found]
+                found = [evaluated(c, e) for e in found]
             made[to, a] = merged(c, [*have, *found])
-            old += _weight(c, have)
+            if force and _overfull(net, made[to, a], to, a):
+                return False
             new += _weight(c, made[to, a])
-    if new > old + 256 and not force:
+    if not force and (new > old + 256 or sum(map(len, made.values())) > sum(map(len, around)) + MORE):
         return False
     for (to, a), es in made.items():
         if es:
@@ -211,10 +219,10 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
     return True
 
 
-def _evaluated(c: Coefficients, e: Entry) -> Entry:
-    """An entry with one factor."""
-    have = {k for f in e.factors for k in f.labels}
-    return Entry(e.out, e.inn, (c.product(e.factors, tuple([k for k in e.outer if k in have])),), e.scale)
+def _overfull(net: Network, es: Sequence[Entry], to: int, a: int) -> bool:
+    """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
+    reached = sum([sparse_size(net.c, e) for e in es])
+    return len(es) > FEW or reached > 1024 + 4 * math.prod(net.shapes[to]) * math.prod(net.shapes[a])
 
 
 def multiplied(net: Network) -> Network | None:
