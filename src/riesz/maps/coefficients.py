@@ -158,10 +158,10 @@ class Coefficients:
         """A factor without the labels along which it is constant, and without axes of size 1."""
         labels = tuple(labels)
         vary, shape = self.varies(slot), self.shape(slot)
-        kept = [i for i, v in enumerate(vary) if v]
+        kept = [i for i, v in enumerate(vary) if v or not shape[i]]
         if len(kept) < len(shape):
             source = self._unspread(slot, kept)
-            slot = source if source is not None else self._first(slot, [i for i, v in enumerate(vary) if not v])
+            slot = source if source is not None else self._first(slot, [i for i in range(len(shape)) if i not in kept])
         return Factor(slot, tuple([labels[i] for i in kept]), strong)
 
     def _unspread(self, slot: int, kept: list[int]) -> int | None:

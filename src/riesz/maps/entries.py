@@ -55,6 +55,11 @@ class Entry:
         """k times the entry."""
         return Entry(self.out, self.inn, self.factors, k * self.scale)
 
+    @property
+    def strongly(self) -> Entry:
+        """The entry of a vector with strong zeros: the zeros of its factors are strong too."""
+        return Entry(self.out, self.inn, tuple([f._replace(strong=True) for f in self.factors]), self.scale)
+
     def changed(self, c: Coefficients, change: dict[int, IndexMap]) -> Entry:
         """Labels replaced by maps of other labels."""
         side = c.tables.substituted
@@ -305,6 +310,13 @@ def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> boo
     if work > 1024 * large:
         return False
     return (result <= 4 * computed and work <= 64 * large) or (result <= small and work <= 64 * large) or 8 * result <= small
+
+
+def evaluated(c: Coefficients, e: Entry) -> Entry:
+    """An entry with one factor."""
+    have = {k for f in e.factors for k in f.labels}
+    made = c.product(e.factors, tuple([k for k in e.outer if k in have]))
+    return Entry(e.out, e.inn, (c.factor(made.slot, made.labels, made.strong),), e.scale)
 
 
 def size(c: Coefficients, e: Entry) -> int:

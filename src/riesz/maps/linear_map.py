@@ -288,13 +288,19 @@ class LinearMap:
 
     def simplify(self) -> LinearMap:
         """The same map in normal form: composed, added up, with products carried out where that makes it smaller; it prints as one would write it.
+        Its program is never longer than it was.
 
         >>> import riesz as rz, numpy as np
         >>> rz.jacobian(lambda x: x / np.sum(x))(np.ones(3)).simplify()  # doctest: +SKIP
         """
         if self.simplified:
             return self
-        found = LinearMap(self.domain, self.codomain, lambda: rebuilt(self.values), self.dtype, lambda: self.source, self.facts, simplified=True)
+
+        def written() -> Program:
+            short = linear_program(rebuilt(self.values))
+            return short if len(short) <= len(self.program) else self.program
+
+        found = LinearMap(self.domain, self.codomain, written, self.dtype, lambda: self.source, self.facts, simplified=True)
         found.__dict__["values"] = self.values
         return found
 
@@ -550,8 +556,9 @@ class LinearMap:
         return spy_text(self) if text else spy_axes(self, ax, markersize, title)
 
     def __getstate__(self) -> Any:
-        known = {"domain": self.domain, "codomain": self.codomain, "program": self.program, "dtype": self.dtype, "facts": self.facts}
-        return known if self._source is None else known | {"source": self.source}
+        names = ("domain", "codomain", "program", "dtype", "facts", "simplified")
+        known = {name: getattr(self, name) for name in names}
+        return known if self._source is None or not self.source.portable else known | {"source": self.source}
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)

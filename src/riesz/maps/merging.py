@@ -6,14 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..ops import Reduction
 from ..relations import Function
 from ..relations.core import freeze
 from ..relations.spans import Affine
 from ..sets import Seg
 from .coefficients import Coefficients, Factor
-from .entries import Entry, renamed
-from .indexing import IndexMap, Labels, Table, along, distinct, labels_of
+from .entries import Entry, evaluated, renamed
+from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, size_of
+
+MANY = 4
+"""So many products between the same labels are left as they are; more of them are multiplied out if their sum is smaller."""
 
 
 class Frame(NamedTuple):
@@ -72,8 +77,11 @@ def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
     others: list[Frame] = []
     for f in group:
         (simple if len(f.entry.factors) <= 1 and all([set(g.labels) <= set(f.labels) for g in f.entry.factors]) else others).append(f)
+    others = _like(c, others)
+    if len(others) > MANY and sum([c.size(g.slot) for f in others for g in f.entry.factors]) > 2 * size_of(group[0].labels, c.sizes):
+        simple, others = [*simple, *[f._replace(entry=evaluated(c, f.entry)) for f in others]], []
     made = _one(c, simple) if len(simple) > 1 else None
-    return [*(made if made is not None else [f.entry for f in simple]), *_like(c, others)]
+    return [*(made if made is not None else [f.entry for f in simple]), *[f.entry for f in others]]
 
 
 def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
@@ -105,7 +113,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
         for axis, i in enumerate(at):
             if c.sizes[f.labels[i]] != sizes[i]:
                 factor = c.placed(factor, axis, (f.starts[i] or 0) - (low[i] or 0), sizes[i])
-        parts.append((f.entry.scale, Factor(factor.slot, tuple([names[k] for k in factor.labels]))))
+        parts.append((f.entry.scale, Factor(factor.slot, tuple([names[k] for k in factor.labels]), factor.strong)))
     if plain:
         parts.append((plain, Factor(c.program.const(1.0), ())))
     names = dict(zip(first.labels, labels, strict=True))
@@ -122,14 +130,25 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
     if len(parts) == 1 and parts[0][1].labels == out:
         k, factor = parts[0]
         number = c.number(factor.slot) if not factor.labels else None
-        return [Entry(*sides, (), k * number) if number is not None else Entry(*sides, (c.factor(factor.slot, factor.labels),), k)]
+        return [Entry(*sides, (), k * number) if number is not None else Entry(*sides, (c.factor(factor.slot, factor.labels, factor.strong),), k)]
     if all([not f.labels and c.number(f.slot) is not None for _, f in parts]):
         return [Entry(*sides, (), sum([k * (c.number(f.slot) or 0.0) for k, f in parts]))]
     total = c.total(parts, out)
-    return [Entry(*sides, (c.factor(total.slot, out),), 1.0)]
+    strong = any([f.strong for _, f in parts]) or _gaps(c, group, ragged)
+    return [Entry(*sides, (c.factor(total.slot, out, strong),), 1.0)]
 
 
-def _like(c: Coefficients, group: list[Frame]) -> list[Entry]:
+def _gaps(c: Coefficients, group: list[Frame], axes: list[int]) -> bool:
+    """Whether the ranges of some diagonals leave out a part of their union: a zero there is a place without a number."""
+    ends = [[((f.starts[i] or 0), (f.starts[i] or 0) + c.sizes[f.labels[i]]) for i in axes] for f in group]
+    cuts = [np.unique([e[k] for e in ends]) for k in range(len(axes))]
+    covered = np.zeros([len(cut) - 1 for cut in cuts], bool)
+    for e in ends:
+        covered[tuple([slice(*np.searchsorted(cut, pair)) for cut, pair in zip(cuts, e, strict=True)])] = True
+    return not covered.all()
+
+
+def _like(c: Coefficients, group: list[Frame]) -> list[Frame]:
     """Entries of several factors: those that agree in all factors, or in all but one, are added."""
     kept: list[Frame] = []
     for f in group:
@@ -140,7 +159,7 @@ def _like(c: Coefficients, group: list[Frame]) -> list[Entry]:
                 break
         else:
             kept.append(f)
-    return [f.entry for f in kept]
+    return kept
 
 
 def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:
@@ -154,7 +173,7 @@ def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:
     for j, g in enumerate(y.factors):
         for i in left:
             f = x.factors[i]
-            if f.slot == g.slot and _matches(f.labels, g.labels, names):
+            if f.slot == g.slot and f.strong == g.strong and _matches(f.labels, g.labels, names):
                 left.remove(i)
                 break
         else:

@@ -13,11 +13,12 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
+from ..ops import Contraction
 from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
 from .coefficients import Coefficients
 from .edges import edges
-from .entries import Apart, Entry, composed, identity, size, work
+from .entries import Apart, Entry, composed, evaluated, identity, size, sparse_size, work
 from .merging import merged
 
 LONG = 8
@@ -26,6 +27,11 @@ TRIES = 4
 """How often a step that stays is looked at again when a neighbour has gone."""
 MANY = 256
 """A step with more compositions than this around it stays."""
+
+MORE = 4
+"""A step stays if without it there would be so many more entries."""
+FEW = 64
+"""More entries than this between two arrays are not multiplied out for a matrix."""
 
 
 class Kept(NamedTuple):
@@ -101,6 +107,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             place[slot] = c.program.scale(op, place[args[0]]) if type(op) is float else c.step(op, [place[a] for a in args])
     net.params = [place[s] for s in program.inputs[:fixed]]
     live = _live(program, moving)
+    strong = {program.args[i][k] for i, op in enumerate(program.ops) if type(op) is Contraction for k in op.strong}
     for slot, op in enumerate(program.ops):
         if not moving[slot] or not live[slot]:
             continue
@@ -113,7 +120,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             continue
         row: dict[int, list[Entry]] = {}
         for a, es in found:
-            row.setdefault(a, []).extend(es)
+            row.setdefault(a, []).extend([e.strongly for e in es] if slot in strong else es)
         net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
     for row, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
         node = len(program.ops) + row
@@ -191,7 +198,9 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
     coming, going = sum([len(es) for es in before.values()]), sum([len(blocks[to][s]) for to in after])
     if coming * going > max(MANY if not force else 16 * MANY, 2 * (coming + going)):
         return False
-    old = sum([_weight(c, es) for es in before.values()]) + sum([_weight(c, blocks[to][s]) for to in after])
+    around = [*before.values(), *[blocks[to][s] for to in after]]
+    around += [blocks[to][a] for to in after for a in before if a in blocks[to]]
+    old = sum([_weight(c, es) for es in around])
     made: dict[tuple[int, int], list[Entry]] = {}
     new = 0
     for to in after:
@@ -204,11 +213,12 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
             if any([len(e.factors) > LONG for e in found]):
                 if not force:
                     return False
-                found = [_evaluated(c, e) for e in found]
+                found = [evaluated(c, e) for e in found]
             made[to, a] = merged(c, [*have, *found])
-            old += _weight(c, have)
+            if force and _overfull(net, made[to, a], to, a):
+                return False
             new += _weight(c, made[to, a])
-    if new > old + 256 and not force:
+    if not force and (new > old + 256 or sum(map(len, made.values())) > sum(map(len, around)) + MORE):
         return False
     for (to, a), es in made.items():
         if es:
@@ -220,10 +230,10 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
     return True
 
 
-def _evaluated(c: Coefficients, e: Entry) -> Entry:
-    """An entry with one factor."""
-    have = {k for f in e.factors for k in f.labels}
-    return Entry(e.out, e.inn, (c.product(e.factors, tuple([k for k in e.outer if k in have])),), e.scale)
+def _overfull(net: Network, es: Sequence[Entry], to: int, a: int) -> bool:
+    """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
+    reached = sum([sparse_size(net.c, e) for e in es])
+    return len(es) > FEW or reached > 1024 + 4 * math.prod(net.shapes[to]) * math.prod(net.shapes[a])
 
 
 def multiplied(net: Network) -> Network | None:

@@ -6,6 +6,7 @@ Maps are composed, added and transposed as programs; computations they share are
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +49,15 @@ class Source(NamedTuple):
                 for op, args in zip(program.ops, program.args, strict=True)
             ]
         )
+
+    @property
+    def portable(self) -> bool:
+        """Whether the program can be pickled: no step of it is code of the user's own."""
+        try:
+            pickle.dumps([op for op in self.program.ops if type(op) is not Constant])
+        except (TypeError, AttributeError, pickle.PicklingError):
+            return False
+        return True
 
 
 def turned(s: Source) -> Source:

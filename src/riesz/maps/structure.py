@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..ops import Reduction
+from ..relations import Triangular
 from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
 from .indexing import Labels, Table, distinct, flat_map, labels_of, size_of, whole
+from .network import Network, multiplied
 
 if TYPE_CHECKING:
     from .values import Values
@@ -226,7 +229,10 @@ def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Str
     net, c = v.net, v.net.c
     height, width = sum([math.prod(s) for s in rows]), sum([math.prod(s) for s in columns])
     if not net.simple:
-        return _product(v, height, width)
+        flat = multiplied(net)
+        if flat is None or 4 * sum([sparse_size(c, e) for e in flat.entries]) > height * width:
+            return _product(net, height, width)
+        net = flat
     if len(rows) == len(columns) == 1:
         return block_structure(c, net.block(0, 0), rows[0], columns[0])
     grid = [[block_structure(c, net.block(i, j), r, s) for j, s in enumerate(columns)] for i, r in enumerate(rows)]
@@ -241,12 +247,20 @@ def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Str
     return Structure(kind, f"{len(rows)}×{len(columns)} blocks; " + "; ".join(shown), count, rank)
 
 
-def _product(v: Values, height: int, width: int) -> Structure:
-    """A map with steps that are better left between: how many, and the narrowest."""
-    net = v.net
-    titles = sorted({str(getattr(k.op, "title", "step")) for k in net.kept.values()})
-    narrow = min([math.prod(net.shapes[s]) for s in (*net.hubs, *net.kept)])
+def _product(net: Network, height: int, width: int) -> Structure:
+    """A map with steps that are better left between: how many, and what they are called."""
+    titles = sorted({_title(k.op) for k in net.kept.values()})
     through = f", with {', '.join(titles)}" if titles else ""
-    count = len({*net.hubs, *net.kept})
-    words = f"a product left unmultiplied, {count} step{'s' if count > 1 else ''} between{through}"
-    return Structure("product", words, height * width, min(height, width, narrow) if len(net.hubs) + len(net.kept) == 1 else min(height, width))
+    between = {*net.hubs, *net.kept}
+    words = f"a product left unmultiplied, {len(between)} step{'s' if len(between) > 1 else ''} between{through}"
+    rank = min(height, width)
+    if len(between) == 1 and not any([a in net.inputs for o in net.outputs for a in net.blocks[o]]):  # all goes through one array
+        rank = min(rank, *[math.prod(net.shapes[s]) for s in between])
+    return Structure("product", words, height * width, rank)
+
+
+def _title(op: Any) -> str:
+    """A step that has no entries, by name."""
+    if isinstance(op, Reduction) and any([isinstance(r, Triangular) for r in op.relations]):
+        return "running sums"
+    return str(getattr(op, "title", "a step of its own"))
