@@ -1,6 +1,7 @@
 """Derivatives whose structure decides: riesz against jitted JAX as one writes it there, and against what an expert writes by hand in NumPy and SciPy.
 
-Every contestant gets the same arrays in the same process; results are compared; medians in milliseconds, ratios behind them. Structure, pattern and code are derived
+Every contestant gets the same arrays in the same process; results are compared; medians in milliseconds, ratios behind them. Structure, pattern
+and code are derived
 once per function; what is timed is the work at a new point.
 Run: make bench, or python bench/structure.py [--quick]
 """
@@ -63,7 +64,7 @@ def bundle_adjustment(jax, jnp, observations):
     seen = rng.normal(size=(observations, 2))
     cams = 0.1 * rng.normal(size=(cameras, 11))
     cams[:, 6] += 1.0
-    pts = rng.normal(size=(points, 3)) + [0.0, 0.0, 5.0]
+    pts = rng.normal(loc=(0.0, 0.0, 5.0), size=(points, 3))
     weights = rng.uniform(0.5, 1.0, observations)
 
     def residual(cams, pts, weights):

@@ -22,18 +22,14 @@ from ..sets import Seg
 from ..spaces import DirectSum, Space, real_space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
-from .materialise import Blocks, blocks_of, diagonal, full, places, sparse
-from .network import multiplied
+from .materialise import places
 from .rebuilt import rebuilt
 from .sources import Source, added, after, scaled
 from .sources import adjoint as weighted_source
 from .sources import turned as turned_source
-from .structure import Structure, structure
-from .values import Values
+from .structured import Structured
 
 if TYPE_CHECKING:
-    from ..programs.cost import Cost
-    from .planning import Plan
     from .solvers import Solver
 
 
@@ -43,7 +39,7 @@ MANY = 1 << 24
 """From how many rows times columns times right-hand sides on a plan is made for several right-hand sides."""
 
 
-class LinearMap:
+class LinearMap(Structured):
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`; `L.to_dense()` only on request.
 
     `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`.
@@ -266,21 +262,6 @@ class LinearMap:
             return Source(self.program)
         return found if found.fixed else Source(self.program)
 
-    @cached_property
-    def values(self) -> Values:
-        """The normal form of this map, with its numbers."""
-        other = self._transpose
-        if other is not None and "values" in other.__dict__ and other.values.net.simple:
-            return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
-        return Values(self.source.network, self.source.point, self.dtype)
-
-    @cached_property
-    def flat(self) -> Values | None:
-        """The values of the network without hubs, for matrices; None where there is none."""
-        v = self.values
-        net = multiplied(v.net)
-        return v if net is v.net else None if net is None else Values(net, v.point, self.dtype)
-
     @property
     def names(self) -> tuple[tuple[str, Any], ...]:
         """Arrays with the names they have outside: arguments, and what the function closes over."""
@@ -303,71 +284,6 @@ class LinearMap:
         found = LinearMap(self.domain, self.codomain, written, self.dtype, lambda: self.source, self.facts, simplified=True)
         found.__dict__["values"] = self.values
         return found
-
-    @property
-    def structure(self) -> Structure:
-        """What this map is, in words: derived, not measured.
-
-        >>> import riesz as rz, numpy as np
-        >>> rz.jacobian(lambda x: x - np.mean(x))(np.ones(5)).structure
-        identity + rank 1
-        """
-        return structure(self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves])
-
-    def plan(self, columns: int = 1) -> Plan:
-        """The ways of applying this map to some right-hand sides with their operations, and the one that takes the fewest.
-
-        >>> import riesz as rz, numpy as np
-        >>> A, B = np.arange(300.0).reshape(100, 3), np.arange(300.0).reshape(3, 100)
-        >>> rz.jacobian(lambda x: A @ (B @ x))(np.ones(100)).plan(columns=10)
-        rank 3; 10 right-hand sides
-                                     once        each    together     numbers
-        → step by step                  0       1,200       12.0k         600
-          in normal form                0       1,200       12.0k         600
-          as a dense matrix         70.0k       20.0k      270.0k       10.0k
-        """
-        from .planning import plan_of
-
-        return plan_of(self, columns)
-
-    def cost(self, columns: int = 1) -> Cost:
-        """`.flops`, the operations for some right-hand sides, and `.numbers`, the numbers kept, by the cheapest way of `L.plan(columns)`."""
-        from .planning import cost_of
-
-        return cost_of(self, columns)
-
-    def solver(self, method: str = "auto", **options: Any) -> Solver:
-        """What solves with this map, factorised, to be used again; `solver.name` tells what was chosen by structure.
-
-        `method` forces a choice: "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr"; iterations take `tolerance`, `max_iterations`,
-        `preconditioner`.
-
-        >>> import riesz as rz, numpy as np
-        >>> L = rz.jacobian(lambda x: np.exp(x) + np.sum(x))(np.zeros(1000))
-        >>> print(L.solver().name)
-        diagonal: one division per unknown; plus rank 1: Woodbury
-        """
-        from .solving import solver_of
-
-        key = (method, *sorted(options.items(), key=lambda o: o[0]))
-        if key not in self._solvers:
-            self._solvers[key] = solver_of(self, method, **options)
-        return self._solvers[key]
-
-    def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
-        """The x with L x = b; for a map that is not square, or singular ones with method="lsmr", in the least-squares sense. What does the work is
-        chosen by structure (`L.solver().name`); `verbose` prints it.
-
-        >>> import riesz as rz, numpy as np
-        >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
-        >>> L.solve(np.array([2.0, 8.0]))
-        array([1., 2.])
-        """
-        chosen = self.solver(method, **options)
-        if verbose:
-            print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
-        right = self.codomain.flatten(b)
-        return self.domain.unflatten(chosen.solve(np.asarray(right)))
 
     # -- coordinates ---------------------------------------------------------------------------------------
 
@@ -403,75 +319,6 @@ class LinearMap:
         """The transpose on each column of a matrix."""
         return self.T.matmat(Y)
 
-    def to_dense(self) -> Any:
-        """The matrix, shape (dim W, dim V): components flattened row-major, in order.
-
-        >>> import riesz as rz, numpy as np
-        >>> _, L = rz.linearize(rz.sin ** rz.seg(2), np.array([0.0, 0.0]))
-        >>> L.to_dense()
-        array([[1., 0.],
-               [0., 1.]])
-        """
-        v = self.flat
-        if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
-            return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        if self.shape[0] < self.shape[1]:
-            return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
-        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
-
-    def to_sparse(self, format: str = "csr") -> Any:
-        """The matrix as a SciPy sparse array, with its exact pattern: every position that some coefficient reaches, at this point or another.
-
-        >>> import riesz as rz, numpy as np
-        >>> L = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
-        >>> L.to_sparse().toarray()
-        array([[2., 1., 0.],
-               [0., 3., 2.]])
-        """
-        import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
-
-        v = self.flat
-        if v is not None:
-            found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        else:
-            found = cast(Any, scipy_sparse).csr_array(self.to_dense())
-        return found if format == "csr" else found.asformat(format)
-
-    def diagonal(self) -> Any:
-        """The diagonal of the matrix of a map V ⊸ V, flat."""
-        if self.shape[0] != self.shape[1]:
-            raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
-        v = self.flat
-        if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
-            return diagonal(v, places(self.domain.leaves), self.shape[0])
-        return self.to_sparse().diagonal() if v is not None else np.diagonal(self.to_dense()).copy()
-
-    def blocks(self) -> Blocks:
-        """The small dense matrices a block-diagonal or block-sparse map between two arrays is made of.
-
-        >>> import riesz as rz, numpy as np
-        >>> L = rz.jacobian(lambda x: x @ np.array([[1.0, 2.0], [0.0, 1.0]]) * x)(np.ones((3, 2)))
-        >>> L.blocks().values.shape, L.blocks().values[0].tolist()
-        ((3, 2, 2), [[2.0, 0.0], [2.0, 4.0]])
-        """
-        v = self.flat
-        if v is not None and len(self.domain.leaves) == len(self.codomain.leaves) == 1:
-            found = blocks_of(v, v.net.block(0, 0), self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
-            if found is not None:
-                return found
-        raise SpaceError(f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix")
-
-    def column_norms(self) -> Any:
-        """The Euclidean norm of each column of the matrix."""
-        v = self.flat
-        if v is not None and v.positions() < 8 * sum(self.shape):
-            return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
-        return np.sqrt(np.maximum((self.T @ self).diagonal(), 0))
-
-    def row_norms(self) -> Any:
-        """The Euclidean norm of each row of the matrix."""
-        return self.T.column_norms()
-
     def submatrix(self, rows: Any = slice(None), columns: Any = slice(None)) -> LinearMap:
         """The map between some flat coordinates (positions, slices or masks) of domain and codomain.
 
@@ -482,34 +329,9 @@ class LinearMap:
         """
         return _selection(self.codomain, rows, "rows") @ self @ _selection(self.domain, columns, "columns").T
 
-    def trace(self) -> float:
-        """The sum of the diagonal."""
-        return self.diagonal().sum()
-
     def gram(self) -> LinearMap:
         """L*L, with its structure."""
         return self.H @ self
-
-    def as_operator(self) -> Any:
-        """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
-
-        import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
-
-        turned = self.T
-        operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
-        return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
-
-    def to_jax(self) -> Any:
-        """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs where that would be huge."""
-        from .bridges import jax_function
-
-        return jax_function(self)
-
-    def as_lineax(self) -> Any:
-        """A lineax operator on flat JAX arrays, with its transpose; tagged symmetric or positive semidefinite where that is known."""
-        from .bridges import lineax_operator
-
-        return lineax_operator(self)
 
     def __bool__(self) -> bool:
         return True
@@ -537,23 +359,6 @@ class LinearMap:
         from ..show.notebook import html_map
 
         return html_map(self)
-
-    def spy(self, text: bool = False, ax: Any = None, markersize: float | None = None, title: str | None = None) -> Any:
-        """A picture of where the numbers of the matrix are, on Matplotlib axes, or as text.
-
-        >>> import riesz as rz, numpy as np
-        >>> rz.jacobian(lambda x: x[1:] - x[:-1])(np.ones(5)).spy(text=True)
-        4 × 5, 2 diagonals, 0 below and 1 above the main one
-        ┌───────────┐
-        │ ■ ■ · · · │
-        │ · ■ ■ · · │
-        │ · · ■ ■ · │
-        │ · · · ■ ■ │
-        └───────────┘
-        """
-        from ..show.spy import spy_axes, spy_text
-
-        return spy_text(self) if text else spy_axes(self, ax, markersize, title)
 
     def __getstate__(self) -> Any:
         names = ("domain", "codomain", "program", "dtype", "facts", "simplified")
