@@ -234,7 +234,7 @@ class Coefficients:
         source, target = box_set(box), box_set(sizes)
         names = {k: i for i, k in enumerate(labels)}
         if all([type(m) is Affine for m in maps]):
-            left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in cast(Affine, m).terms]))) for m in cast("list[Affine]", maps)])
+            left = tuple([Affine(m.offset, tuple(sorted([(names[k], s) for k, s in m.terms]))) for m in cast("list[Affine]", maps)])
             relation = named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
         else:
             index = self._index(maps, box, labels, sizes)

@@ -92,7 +92,8 @@ def _contraction(
 ) -> list[Entry]:
     sizes = op.sizes(tuple(shapes))
     names = {label: c.fresh(n) for label, n in sizes.items()}
-    scale, factors = 1.0, []
+    scale = 1.0
+    factors: list[Factor] = []
     for i, a in enumerate(args):
         if i != k:
             more, found = factors_of(c, place(a), [names[x] for x in op.labels[i]], i in op.strong)
@@ -145,6 +146,7 @@ def relation_entries(c: Coefficients, relation: Relation) -> list[Entry] | None:
 def _span_map(c: Coefficients, m: Any, labels: list[int]) -> IndexMap:
     if type(m) is Listed:
         return c.tables.table(m.array, (labels[m.label],)) if len(m.array) != 1 else Affine(int(m.array[0]))
+    assert isinstance(m, Affine)
     return Affine(m.offset, tuple([(labels[k], s) for k, s in m.terms if c.sizes[labels[k]] != 1]))
 
 
@@ -160,7 +162,7 @@ def _places(c: Coefficients, flat: Any, labels: Sequence[int], box: Shape) -> tu
     kept = tuple([k for k in labels if c.sizes[k] != 1])
     if not box:
         return ()
-    axes = [flat] if len(box) == 1 else np.unravel_index(flat, box)
+    axes: Any = [flat] if len(box) == 1 else cast(Any, np.unravel_index)(flat, box)
     found: list[IndexMap] = []
     for n, a in zip(box, axes, strict=True):
         small = np.asarray(a, np.intp).reshape([c.sizes[k] for k in kept])
@@ -183,7 +185,8 @@ def _reshape(c: Coefficients, source: Shape, target: Shape) -> Entry:
     sides = [[(c.fresh(n), n) for n in shape] for shape in (source, target)]
     flats: list[list[tuple[int, int]]] = []
     for side in sides:
-        below, terms = 1, []
+        below = 1
+        terms: list[tuple[int, int]] = []
         for k, n in reversed(side):
             if n != 1:
                 terms.append((k, below))

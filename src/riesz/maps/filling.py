@@ -28,7 +28,7 @@ class Filling(NamedTuple):
     width: int
     order: Any
     slots: Any
-    count: int
+    size: int
 
     def data(self, v: Values) -> Any:
         """The numbers of the pattern at a point."""
@@ -36,7 +36,7 @@ class Filling(NamedTuple):
         self.code.write(v.point, table, self.columns)
         flat = table.reshape(-1)
         if self.slots is not None:
-            return np.bincount(self.slots, weights=flat, minlength=self.count).astype(v.dtype, copy=False)
+            return np.bincount(self.slots, weights=flat, minlength=self.size).astype(v.dtype, copy=False)
         return flat if self.order is None else flat[self.order]
 
 
@@ -46,8 +46,8 @@ def filling(v: Values, entries: Sequence[Entry], slots: Any, count: int) -> Fill
     c = v.net.c
     if not v.point or not entries:
         return None
-    common = set.intersection(*[{c.sizes[k] for k in e.outer} for e in entries])
-    length = max(common, default=0)
+    lengths = [{c.sizes[k] for k in e.outer} for e in entries]
+    length = max(lengths[0].intersection(*lengths), default=0)
     if length < LONG:
         return None
     wanted: list[int] = []

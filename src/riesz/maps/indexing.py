@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def axis_map(label: int, n: int) -> Affine:
 
 def labels_of(m: IndexMap) -> Labels:
     """The labels a map depends on."""
-    return m.labels if type(m) is Table else tuple([k for k, _ in m.terms])  # pyright: ignore[reportAttributeAccessIssue]
+    return m.labels if isinstance(m, Table) else tuple([k for k, _ in m.terms])
 
 
 def whole(m: IndexMap, n: int, sizes: Sizes) -> bool:
@@ -82,11 +82,11 @@ def flat_positions(maps: Sequence[IndexMap], box: Sequence[int], labels: Sequenc
 
 def table(array: Any, labels: Labels) -> IndexMap:
     """A table, or the affine map it is."""
-    array = np.asarray(array)
+    array = cast(Any, np.asarray(array))
     if array.ndim == 1 and array.size:
         start = int(array[0])
         step = int(array[1]) - start if array.size > 1 else 0
-        if int(array[-1]) == start + step * (array.size - 1) and np.array_equal(array, start + step * np.arange(array.size)):
+        if int(array[-1]) == start + step * (array.size - 1) and bool((array == start + step * np.arange(array.size)).all()):
             return Affine(start, ((labels[0], step),) if step else ())
     return Table(array, labels)
 
@@ -150,7 +150,7 @@ class Tables:
             array = np.broadcast_to(make(), [sizes[k] for k in labels])
             found = self._known[key] = (self.table(array, tuple(range(len(labels)))), parent)  # the parent keeps the identities in the key alive
         m = found[0]
-        return Affine(m.offset, tuple(sorted([(labels[k], s) for k, s in m.terms]))) if type(m) is Affine else Table(m.array, labels)
+        return Affine(m.offset, tuple(sorted([(labels[k], s) for k, s in m.terms]))) if isinstance(m, Affine) else Table(m.array, labels)
 
 
 def _combined(offset: int, parts: Sequence[tuple[Any, int]]) -> Affine:
@@ -185,7 +185,7 @@ def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fr
             return None
         pieces.append((low, high, fresh(high // low)))
     for k, s in (*a, *b):
-        inside = tuple(sorted([(label, low // s) for low, high, label in pieces if s <= low and high <= s * sizes[k] and label is not None]))
+        inside = tuple(sorted([(label, low // s) for low, high, label in pieces if s <= low and high <= s * sizes[k]]))
         change[k] = Affine(0, inside)
     return change
 

@@ -15,7 +15,7 @@ from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, TraceError, VectorError
 from ..ops import Combination, Reduction, Reshape
-from ..programs.fusing import ready
+from ..programs.fusing import large, ready
 from ..programs.program import Program, outputs
 from ..relations.makers import edges
 from ..sets import Seg
@@ -127,11 +127,9 @@ class LinearMap(Structured):
     def _runs(self) -> Program:
         """The program that is run on numbers: that of the normal form, where it takes a quarter of the work or less and there is much of it."""
         program = ready(self.program)
-        if self.simplified or sum([math.prod(s) for s in program.shapes if type(s) is tuple and s and type(s[0]) is int]) < HEAVY >> 8:
-            return program
         from ..programs.cost import cost
 
-        if cost(program).flops < HEAVY:
+        if self.simplified or not large(program, HEAVY >> 8) or cost(program).flops < HEAVY:
             return program
         plan = self.plan()
         each = {w.name: w.each for w in plan.ways}

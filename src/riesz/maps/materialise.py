@@ -42,14 +42,14 @@ class Pattern(NamedTuple):
     indices: Any
     order: Any  # data = numbers[order], or, where entries overlap (None), sums by slot
     slots: Any  # the place of each number in the data
-    count: int
+    size: int
 
 
 def pattern(v: Values, rows: list[Place], columns: list[Place]) -> Pattern:
     """The exact pattern of a map without hubs: every position some entry reaches."""
     net = v.net
-    known = net.__dict__
-    key = ("_pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
+    known = net.made
+    key = ("pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
     if key in known:
         return known[key]
     c = net.c
@@ -95,17 +95,17 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
 
     p = pattern(v, rows, columns)
     found = placed(v, rows, columns)
-    known = v.net.__dict__
+    known = v.net.made
     with v.net.c.lock:
-        if ("_filling", id(p)) not in known:
-            known["_filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.count)
-    way: Filling | None = known["_filling", id(p)]
+        if ("filling", id(p)) not in known:
+            known["filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.size)
+    way: Filling | None = known["filling", id(p)]
     if way is not None:
         data = way.data(v)
     else:
         numbers = [v.spread(e).reshape(-1) for e, _, _ in found]
         flat = np.concatenate(numbers) if numbers else np.zeros(0, v.dtype)
-        data = flat[p.order] if p.order is not None else np.bincount(p.slots, weights=flat, minlength=p.count).astype(v.dtype, copy=False)
+        data = flat[p.order] if p.order is not None else np.bincount(p.slots, weights=flat, minlength=p.size).astype(v.dtype, copy=False)
     return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
 
 
@@ -206,12 +206,12 @@ def diagonal(v: Values, leaves: list[Place], size: int) -> Any:
     """The diagonal, from the entries between each leaf and itself."""
     total = np.zeros(size, v.dtype)
     c = v.net.c
-    known = v.net.__dict__
+    known = v.net.made
     with c.lock:
-        if "_diagonal" not in known:
+        if "diagonal" not in known:
             found = [(e, leaf) for i, leaf in enumerate(leaves) for e in v.net.block(i, i)]
-            known["_diagonal"] = [(d, leaf) for e, leaf in found for d in diagonal_entries(c, e, leaf.shape)]
-    cuts: list[tuple[Entry, Place]] = known["_diagonal"]
+            known["diagonal"] = [(d, leaf) for e, leaf in found for d in diagonal_entries(c, e, leaf.shape)]
+    cuts: list[tuple[Entry, Place]] = known["diagonal"]
     wanted = sorted({f.slot for d, _ in cuts for f in d.factors})
     numbers = dict(zip(wanted, v.run(wanted), strict=True)) if wanted else {}
     for d, leaf in cuts:

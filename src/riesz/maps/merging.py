@@ -40,9 +40,10 @@ def _frame(c: Coefficients, e: Entry) -> Frame:
             movable[k] = movable[k] and type(m) is Affine and len(m.terms) == 1 and m.terms[0][1] == 1
     starts: dict[int, int] = {}
     for m in maps:
-        for k in labels_of(m):
-            if movable[k]:
-                starts[k] = min(starts.get(k, m.offset), m.offset)  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(m, Affine):
+            for k, _ in m.terms:
+                if movable[k]:
+                    starts[k] = min(starts.get(k, m.offset), m.offset)
     parts: list[Any] = [len(e.out)]
     for m in maps:
         if type(m) is Table:
@@ -88,7 +89,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
     """Entries with at most one factor each, as one: diagonals over the union of their ranges. None where that union is mostly empty."""
     first = group[0]
     rank = len(first.labels)
-    low = [None if s is None else min([f.starts[i] for f in group if f.starts[i] is not None]) for i, s in enumerate(first.starts)]  # pyright: ignore
+    low = [None if s is None else min([f.starts[i] or 0 for f in group]) for i, s in enumerate(first.starts)]
     sizes: list[int] = []
     for i in range(rank):
         ends = [(f.starts[i] or 0) + c.sizes[f.labels[i]] for f in group]

@@ -53,6 +53,7 @@ class Network:
         self.kept: dict[int, Kept] = {}
         self.hubs: list[int] = []
         self.params: list[int] = []
+        self.made: dict[Any, Any] = {}  # what was made of it: patterns, programs, …
 
     @property
     def simple(self) -> bool:
@@ -69,7 +70,7 @@ class Network:
         """The transpose of a network without hubs: the same entries with their sides exchanged."""
         other = Network.__new__(Network)
         other.c, other.shapes, other.inputs, other.outputs = self.c, self.shapes, self.outputs, self.inputs
-        other.kept, other.hubs, other.params = {}, [], self.params
+        other.kept, other.hubs, other.params, other.made = {}, [], self.params, {}
         other.blocks = {}
         for to, row in self.blocks.items():
             for a, es in row.items():
@@ -122,9 +123,9 @@ def derived(program: Program, fixed: int = 0) -> Network:
         for a, es in found:
             row.setdefault(a, []).extend([e.strongly for e in es] if slot in strong else es)
         net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
-    for row, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
-        node = len(program.ops) + row
-        net.outputs[row] = node
+    for at, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
+        node = len(program.ops) + at
+        net.outputs[at] = node
         net.shapes[node] = program.shapes[slot]
         net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] else {}
     _eliminate(net)
@@ -241,21 +242,21 @@ def multiplied(net: Network) -> Network | None:
     if net.simple:
         return net
     with net.c.lock:
-        return _multiplied(net, net.__dict__)
+        return _multiplied(net)
 
 
-def _multiplied(net: Network, known: dict[str, Any]) -> Network | None:
-    if "_multiplied" not in known:
+def _multiplied(net: Network) -> Network | None:
+    if "multiplied" not in net.made:
         other = Network.__new__(Network)
-        other.__dict__.update({k: v for k, v in known.items() if not k.startswith("_")})
-        other.__dict__.pop("turned", None)
+        other.__dict__.update({k: v for k, v in net.__dict__.items() if k != "turned"})
+        other.made = {}
         other.blocks = {to: dict(row) for to, row in net.blocks.items()}
         if not net.kept:
             patience, net.c.patience = net.c.patience, 64
             _eliminate(other, force=True)
             net.c.patience = patience
-        known["_multiplied"] = other if other.simple else None
-    return known["_multiplied"]
+        net.made["multiplied"] = other if other.simple else None
+    return net.made["multiplied"]
 
 
 def _weight(c: Coefficients, es: Sequence[Entry]) -> int:

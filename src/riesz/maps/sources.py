@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from ..calculus.derive import transpose_linear, weighted_adjoint
 from ..opaque import Put, Take
 from ..ops import Combination
 from ..programs.program import Constant, Program, outputs
+from ..relations.core import freeze
 from ..spaces import Space
 from .network import Network, derived
 
@@ -135,8 +138,4 @@ def scaled(s: Source, k: float) -> Source:
 
 def held(leaves: Sequence[Any]) -> list[Any]:
     """Leaves that nobody can write to: arrays that can be changed are copied."""
-    import numpy as np
-
-    from ..relations.core import freeze
-
-    return [freeze(x) if isinstance(x, np.ndarray) else x for x in leaves]
+    return [freeze(cast(Any, x)) if isinstance(x, np.ndarray) else x for x in leaves]

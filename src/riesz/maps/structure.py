@@ -59,7 +59,7 @@ def batch_axes(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sh
             (i, j)
             for i, m in enumerate(e.out)
             for j, q in enumerate(e.inn)
-            if row[i] == column[j] > 1 and type(m) is type(q) is Affine and m == q and whole(m, row[i], c.sizes) and _alone(e, m)
+            if row[i] == column[j] > 1 and isinstance(m, Affine) and isinstance(q, Affine) and m == q and whole(m, row[i], c.sizes) and _alone(e, m)
         ]
         found = mine if found is None else [p for p in found if p in mine]
     return found or []
@@ -146,7 +146,8 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
 
 def _shifted(e: Entry) -> bool:
     """Whether both sides run along the same labels, axis by axis, one shifted against the other."""
-    return all([type(a) is type(b) is Affine and a.terms == b.terms and [s for _, s in a.terms] == [1] for a, b in zip(e.out, e.inn, strict=True)])
+    pairs = [(a, b) for a, b in zip(e.out, e.inn, strict=True) if isinstance(a, Affine) and isinstance(b, Affine)]
+    return len(pairs) == len(e.out) and all([a.terms == b.terms and [s for _, s in a.terms] == [1] for a, b in pairs])
 
 
 def _on_diagonals(c: Coefficients, entries: Sequence[Entry], found: list[int], count: int, full: int, shape: tuple[int, int]) -> Structure:

@@ -26,15 +26,23 @@ class Structured:
 
     domain: Space
     codomain: Space
-    shape: tuple[int, int]
     dtype: Any
     facts: frozenset[str]
-    source: Source
     T: Any
     _transpose: Any
     _solvers: dict[Any, Solver]
 
     if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, int]:
+            """Rows and columns."""
+            ...
+
+        @cached_property
+        def source(self) -> Source:
+            """The program it is an instance of."""
+            ...
 
         def matvec(self, x: Any) -> Any:
             """L on flat coordinates."""
@@ -87,13 +95,13 @@ class Structured:
         """
         from .planning import plan_of
 
-        return plan_of(self, columns)
+        return plan_of(cast(Any, self), columns)
 
     def cost(self, columns: int = 1) -> Cost:
         """`.flops`, the operations for some right-hand sides, and `.numbers`, the numbers kept, by the cheapest way of `L.plan(columns)`."""
         from .planning import cost_of
 
-        return cost_of(self, columns)
+        return cost_of(cast(Any, self), columns)
 
     def solver(self, method: str = "auto", **options: Any) -> Solver:
         """What solves with this map, factorised, to be used again; `solver.name` tells what was chosen by structure.
@@ -110,7 +118,7 @@ class Structured:
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
-            self._solvers[key] = solver_of(self, method, **options)
+            self._solvers[key] = solver_of(cast(Any, self), method, **options)
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
@@ -214,13 +222,13 @@ class Structured:
         """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs where that would be huge."""
         from .bridges import jax_function
 
-        return jax_function(self)
+        return jax_function(cast(Any, self))
 
     def as_lineax(self) -> Any:
         """A lineax operator on flat JAX arrays, with its transpose; tagged symmetric or positive semidefinite where that is known."""
         from .bridges import lineax_operator
 
-        return lineax_operator(self)
+        return lineax_operator(cast(Any, self))
 
     def spy(self, text: bool = False, ax: Any = None, markersize: float | None = None, title: str | None = None) -> Any:
         """A picture of where the numbers of the matrix are, on Matplotlib axes, or as text.
@@ -237,4 +245,4 @@ class Structured:
         """
         from ..show.spy import spy_axes, spy_text
 
-        return spy_text(self) if text else spy_axes(self, ax, markersize, title)
+        return spy_text(cast(Any, self)) if text else spy_axes(cast(Any, self), ax, markersize, title)

@@ -39,7 +39,7 @@ class Values:
     def run(self, wanted: Sequence[int]) -> list[Any]:
         """Some slots of the coefficients at this point."""
         key = ("run", tuple(wanted))
-        known: dict[Any, Program] = self.net.__dict__.setdefault("_programs", {})
+        known: dict[Any, Program] = self.net.made
         if key not in known:
             known[key] = self.net.c.program.prune(self.net.params, wanted)
         with np.errstate(all="ignore"):

@@ -72,20 +72,21 @@ def in_order(program: Program) -> Program:
     """A program with its products in the order of least work, once; the program itself where they are small."""
     known = program.__dict__
     if "_in_order" not in known:
-        found = ordered(program) if sum([type(op) is Contraction for op in program.ops]) > 1 and _large(program) else program
+        found = ordered(program) if sum([type(op) is Contraction for op in program.ops]) > 1 and large(program) else program
         known["_in_order"] = None if found is program else found
     return known["_in_order"] or program
 
 
-def _large(program: Program) -> bool:
-    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= WORTH for s in program.shapes])
+def large(program: Program, numbers: int = WORTH) -> bool:
+    """Whether some slot of a program has so many numbers."""
+    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= numbers for s in program.shapes])
 
 
 def fused(program: Program) -> Program:
     """The same function in fewer steps; the program itself where nothing large can be joined."""
     if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]):
         return program
-    if not _large(program):
+    if not large(program):
         return program
     uses = [0] * len(program.ops)
     for slot in (*[a for args in program.args for a in args], *program.outputs):

@@ -30,7 +30,7 @@ class Named(Writer):
         net = L.values.net
         self.net = net
         self.names = {id(x): name for name, x in L.names}
-        self.tables = [(name, x) for name, x in L.names if isinstance(x, np.ndarray) and x.dtype.kind in "iu"]
+        self.tables: list[tuple[str, Any]] = [(name, x) for name, x in L.names if np.asarray(x).dtype.kind in "iu"]
         wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
         program = net.c.program.prune(net.params, wanted)
         inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.source.point)]
@@ -48,9 +48,9 @@ class Named(Writer):
 
     def index(self, array: Any) -> str:
         """An index array, by the name it has outside."""
-        flat = np.asarray(array)
+        flat: Any = np.asarray(array)
         for name, x in self.tables:
-            if x.shape == flat.shape and np.array_equal(np.where(x < 0, x + flat.max(initial=0) + 1, x), flat):
+            if x.shape == flat.shape and bool((x == flat).all()):
                 return name
         return "index"
 
