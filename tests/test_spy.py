@@ -49,7 +49,7 @@ def binned(mask: Any, rows: list[spy.Part], columns: list[spy.Part]) -> Any:
 
 
 def room(rows: list[spy.Part], columns: list[spy.Part]) -> Any:
-    return np.outer(np.concatenate([p.capacity for p in rows]), np.concatenate([p.capacity for p in columns]))
+    return np.outer(np.concatenate([[], *[p.capacity for p in rows]]), np.concatenate([[], *[p.capacity for p in columns]]))
 
 
 def random_map(seed: int, inputs: int) -> rz.LinearMap:

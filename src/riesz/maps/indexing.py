@@ -86,7 +86,7 @@ def table(array: Any, labels: Labels) -> IndexMap:
     if array.ndim == 1 and array.size:
         start = int(array[0])
         step = int(array[1]) - start if array.size > 1 else 0
-        if int(array[-1]) == start + step * (array.size - 1) and bool((array == start + step * np.arange(array.size)).all()):
+        if int(array[-1]) == start + step * (array.size - 1) and np.array_equal(array, cast(Any, start + step * np.arange(array.size))):
             return Affine(start, ((labels[0], step),) if step else ())
     return Table(array, labels)
 
