@@ -23,6 +23,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python bench/relations.py
 	$(BIN)/python bench/components.py
 	$(BIN)/python bench/chains.py
+	$(BIN)/python bench/structure.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

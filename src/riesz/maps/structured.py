@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from .planning import Plan
     from .solvers import Solver
     from .sources import Source
+
+
+class Sparsity(NamedTuple):
+    """Stored positions, those among them that are 0 at this point, all positions; `derived`: whether the positions are those of every point."""
+
+    positions: int
+    surplus: int
+    size: int
+    derived: bool
+
+    def __repr__(self) -> str:
+        known = "" if self.derived else "; read off the numbers: at another point there may be others"
+        return f"{self.positions:,} positions of {self.size:,}, {self.surplus:,} of them 0 here{known}"
 
 
 class Structured:
@@ -169,6 +182,16 @@ class Structured:
         else:
             found = cast(Any, scipy_sparse).csr_array(self.to_dense())
         return found if format == "csr" else found.asformat(format)
+
+    def sparsity(self) -> Sparsity:
+        """How many positions `to_sparse` stores, and how many of them are 0 at this point all the same.
+
+        >>> import riesz as rz, numpy as np
+        >>> rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 0.0, 3.0])).sparsity()
+        4 positions of 6, 2 of them 0 here
+        """
+        matrix = self.to_sparse()
+        return Sparsity(matrix.nnz, int(matrix.nnz - np.count_nonzero(matrix.data)), self.shape[0] * self.shape[1], self.flat is not None)
 
     def diagonal(self) -> Any:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
