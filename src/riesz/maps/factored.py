@@ -503,10 +503,11 @@ def _inner(s: Term, b: int, t: Term, other: int, shape: Shape) -> Array:
         factors = [(a, ls) if label not in ls else _gathered(a, ls, label, to, sizes) for a, ls in factors]
         left, right = [[_put_in(x, label, to, sizes) for x in side] for side in (left, right)]
         del sizes[label]
-    scale, rest = network(factors, (b,), sizes)
+    short = {k: i for i, k in enumerate([b, *[k for k in sizes if k != b]])}  # einsum takes small numbers as labels
+    scale, rest = network([(a, tuple([short[k] for k in ls])) for a, ls in factors], (0,), {short[k]: n for k, n in sizes.items()})
     total = np.full(sizes[b], s.scale * t.scale * scale, np.result_type(*[a for a, _ in factors]) if factors else float)
     for a, ls in rest:
-        total = total * spread(a, ls, (b,))
+        total = total * spread(a, ls, (0,))
     return total
 
 

@@ -22,7 +22,7 @@ from .coefficients import Coefficients, Factor
 from .edges import edges
 from .entries import Apart, Entry, composed
 from .factored import Factored, Term
-from .indexing import IndexMap, Labels, Table, along, axis_map, distinct, labels_of, whole
+from .indexing import IndexMap, Labels, Table, along, axis_map, distinct, labels_of, size_of, whole
 from .merging import merged
 
 MOST = 256
@@ -212,12 +212,12 @@ class _Expansion:
         for e in self.found[a]:
             maps = dict(zip(labels, e.out, strict=True)) | new
             out = tuple([maps[k] for k in op.out])
-            lost = [k for m in e.out for k in labels_of(m) if k not in distinct(out)] if not _computed(e) else []
+            lost = [k for k in distinct(e.out) if k not in distinct(out)] if not _computed(e) else []
             often = [sum([k in f.labels for f in e.factors]) for k in lost]
             if len(e.factors) > 1 and 1 in often or (_computed(e) and not set(labels) <= set(op.out)):
                 return self._again(op, a)
-            times = [self.c.sizes[k] for k, n in zip(lost, often, strict=True) if not n]
-            made.append(Entry(out, (), e.factors, e.scale * float(np.prod(times, dtype=float))))
+            times = size_of([k for k, n in zip(lost, often, strict=True) if not n], self.c.sizes)
+            made.append(Entry(out, (), e.factors, e.scale * times))
         return made
 
     def _again(self, op: Contraction, a: int) -> list[Entry] | None:
@@ -257,7 +257,10 @@ class _Expansion:
         made: list[Entry] = []
         for m in composed(self.c, step, carried, box):
             change = dict(zip(labels, m.inn, strict=True))
-            made.append(Entry(m.out, (), (*[self.c.moved(f, change) for f in e.factors], *m.factors), e.scale * m.scale))
+            factors = (*[self.c.moved(f, change) for f in e.factors], *m.factors)
+            seen = {*distinct(m.out), *[k for f in factors for k in f.labels]}
+            times = size_of([k for k in distinct(m.inn) if k not in seen], self.c.sizes)
+            made.append(Entry(m.out, (), factors, e.scale * m.scale * times))
         return made
 
     def _put(self, op: Put, a: int, index: int, shape: tuple[int, ...]) -> list[Entry] | None:
