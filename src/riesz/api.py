@@ -223,11 +223,12 @@ def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any
     leaves = at.leaves if term else numbers_of(at.leaves)
     dtypes = [at.dtype] * len(at.domain.leaves) if term else [a.dtype for a in at.avals]
     values, found = planned(at.gradient(), at.program()).at(leaves, dtypes)
-    guard(at.program, at.leaves, [*values, *[a for G in found for t in G.terms for a, _ in t.factors]])
+    factors = [a for G in found for t in G.terms for a, _ in t.factors]
+    guard(at.program, at.leaves, [*values, *factors])
     shown = [G if G.shape else float(G.to_dense()) if G.dtype == float else G.to_dense()[()] for G in found]
     if term:
         return at.wrap(values), _chosen(build(at.domain.code, shown, lambda branch, parts: branch.make(parts)), argnums, count)
-    return at.wrap(owned(values, at.record.outputs, at.record.held, at.leaves)), at.presented(shown)
+    return at.wrap(owned(values, at.record.outputs, at.record.held, [*at.leaves, *factors])), at.presented(shown)
 
 
 def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) -> Any:

@@ -7,7 +7,7 @@ factors, and to plain arrays. The derivation depends on shapes only: it is made 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from ..vectors import dense
 from .coefficients import Coefficients, Factor
 from .edges import edges
 from .entries import Apart, Entry, composed
-from .factored import Factored, Term
+from .factored import Factored
 from .indexing import IndexMap, Labels, Table, along, axis_map, distinct, labels_of, size_of, whole
 from .merging import merged
+from .placed import Term
 
 MOST = 256
 """A sum of more terms than this is one array."""
@@ -47,18 +48,19 @@ class Plan:
         self.values = [there[s] for s in value.outputs]
         self.leaves = _expanded(c, gradient, place)
         self.shapes = [gradient.shapes[s] for s in gradient.outputs]
-        indices = {m.slot for es in self.leaves for e in es for m in e.out if type(m) is Computed}
+        indices = {m.slot for es in self.leaves for e in es for m in _computed(e)}
         self.wanted = sorted({*self.values, *indices, *[f.slot for es in self.leaves for e in es for f in e.factors]})
         self.program = c.program.prune(self.inputs, self.wanted)
         self.axes = _axes(c.program)
+        constants = [op.value for op in self.program.ops if type(op) is Constant]
+        self.constants = [x for x in constants if isinstance(x, np.ndarray) and x.flags.writeable]
 
     def at(self, point: Sequence[Any], dtypes: Sequence[Any]) -> tuple[list[Any], list[Factored]]:
-        """The value and the gradient at a point. What is an argument itself is copied: it may be changed in place."""
+        """The value and the gradient at a point. Factors that are arguments, or closed over, are copied: those may be changed in place."""
         with np.errstate(all="ignore"):
             found = [dense(x) for x in outputs(ready(self.program), NUMBERS, point)]
-        given = [x for x in point if isinstance(x, np.ndarray)]
-        shared = [isinstance(x, np.ndarray) and any([np.may_share_memory(x, y) for y in given]) for x in found]
-        slots = {s: x.copy() if again else x for s, x, again in zip(self.wanted, found, shared, strict=True)}
+        given = [*[x for x in point if np.ndim(x)], *self.constants]
+        slots = {s: x.copy() if np.ndim(x) and _shared(x, given) else x for s, x in zip(self.wanted, found, strict=True)}
         token = object()  # axes of two evaluations are never the same
         leaves = [
             Factored(shape, dtype, [self._term(e, slots, shape, token) for e in es])
@@ -70,7 +72,7 @@ class Plan:
         index: list[IndexMap] = []
         axes: dict[int, Any] = {}
         used = [(f.slot, f.labels) for f in e.factors]
-        for m, n in zip(e.out, shape, strict=True):
+        for m, n in zip(cast(Any, e.out), shape, strict=True):
             if type(m) is Computed:
                 used.append((m.slot, m.labels))
                 array = np.asarray(slots[m.slot])
@@ -86,6 +88,10 @@ class Plan:
         if strong and not all([bool(np.isfinite(a).all()) for a, _ in factors]):  # See Note [Strong] in ops.py
             term = term.evaluated(strong)
         return term
+
+
+def _shared(x: Any, others: Sequence[Any]) -> bool:
+    return any([np.may_share_memory(x, y) for y in others])
 
 
 @quiet
@@ -141,8 +147,9 @@ def _collected(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
     return [*merged(c, plain), *[e for e in entries if _computed(e)]]
 
 
-def _computed(e: Entry) -> bool:
-    return any([type(m) is Computed for m in e.out])
+def _computed(e: Entry) -> list[Computed]:
+    """The computed positions of an entry: its maps are not composed with others."""
+    return [m for m in cast("tuple[Any, ...]", e.out) if type(m) is Computed]
 
 
 class _Expansion:
@@ -167,18 +174,21 @@ class _Expansion:
         self.found[slot] = self.own(slot) if entries is None or len(entries) > MOST else entries
 
     def _entries(self, slot: int) -> list[Entry] | None:
-        op, args, shapes = self.program.ops[slot], self.program.args[slot], self.program.shapes
+        op, args, shapes = self.program.ops[slot], list(self.program.args[slot]), self.program.shapes
         if type(op) is float:
             return [e.scaled(op) for e in self.found[args[0]]]
-        match op.op if type(op) is Strongly else op:
+        op = op.op if type(op) is Strongly else op
+        match op:
             case Cast():
                 return self.found[args[0]]
-            case Contraction() as product if len(args) > 1:
-                return self._product(product, slot)
-            case Contraction() as total:
-                return self._summed(total, args[0])
-            case Put() as put:
-                return self._put(put, *args, shapes[slot])
+            case Contraction() if len(args) > 1:
+                return self._product(op, slot)
+            case Contraction():
+                made = self._summed(op, self.found[args[0]])
+                return self._summed(op, self.own(args[0])) if made is None else made
+            case Put():
+                made = None if self._larger(args[0]) else self._put(op, args, self.found[args[0]])
+                return self._put(op, args, self.own(args[0])) if made is None else made
             case Combination() if all([shapes[a] == shapes[slot] for a in args]):
                 return [e.scaled(k) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
             case Combination() | Reduction() | Reshape():
@@ -199,31 +209,28 @@ class _Expansion:
         if any([len(set(ls)) < len(ls) for ls in op.labels]):
             return None
         names = {k: self.c.fresh(n) for k, n in sizes.items()}
-        factors = [Factor(self.place[a], tuple([names[k] for k in ls]), i in op.strong) for i, (a, ls) in enumerate(zip(args, op.labels, strict=True))]
+        labels = [tuple([names[k] for k in ls]) for ls in op.labels]
+        factors = [Factor(self.place[a], ls, i in op.strong) for i, (a, ls) in enumerate(zip(args, labels, strict=True))]
         return [Entry(tuple([axis_map(names[k], sizes[k]) for k in op.out]), (), tuple(factors))]
 
-    def _summed(self, op: Contraction, a: int) -> list[Entry] | None:
-        """Axes summed, permuted and repeated: their maps dropped, permuted and repeated. A product of which one factor alone would be summed is an array."""
+    def _summed(self, op: Contraction, entries: Sequence[Entry]) -> list[Entry] | None:
+        """Axes summed, permuted and repeated: their maps dropped, permuted and repeated. None where one factor of a product would be summed alone."""
         (labels,) = op.labels
         if len(set(labels)) < len(labels):
             return None
         new: dict[int, IndexMap] = {k: axis_map(self.c.fresh(n), n) for k, n in op.extra}
         made: list[Entry] = []
-        for e in self.found[a]:
+        for e in entries:
             maps = dict(zip(labels, e.out, strict=True)) | new
             out = tuple([maps[k] for k in op.out])
-            lost = [k for k in distinct(e.out) if k not in distinct(out)] if not _computed(e) else []
+            if _computed(e) and not set(labels) <= set(op.out):
+                return None
+            lost = [] if _computed(e) else [k for k in distinct(e.out) if k not in distinct(out)]
             often = [sum([k in f.labels for f in e.factors]) for k in lost]
-            if len(e.factors) > 1 and 1 in often or (_computed(e) and not set(labels) <= set(op.out)):
-                return self._again(op, a)
+            if len(e.factors) > 1 and 1 in often:
+                return None
             times = size_of([k for k, n in zip(lost, often, strict=True) if not n], self.c.sizes)
             made.append(Entry(out, (), e.factors, e.scale * times))
-        return made
-
-    def _again(self, op: Contraction, a: int) -> list[Entry] | None:
-        before, self.found[a] = self.found[a], self.own(a)
-        made = self._summed(op, a)
-        self.found[a] = before
         return made
 
     def _moved(self, slot: int) -> list[Entry] | None:
@@ -263,20 +270,16 @@ class _Expansion:
             made.append(Entry(m.out, (), factors, e.scale * m.scale * times))
         return made
 
-    def _put(self, op: Put, a: int, index: int, shape: tuple[int, ...]) -> list[Entry] | None:
-        """Rows added at positions that are computed."""
-        known = self.own(a) if self._larger(a) or any([_computed(e) for e in self.found[a]]) else self.found[a]
-        return self._rows(op, a, index, known, shape) or self._rows(op, a, index, self.own(a), shape)
-
-    def _rows(self, op: Put, a: int, index: int, known: Sequence[Entry], shape: tuple[int, ...]) -> list[Entry] | None:
-        c, box = self.c, self.program.shapes[a]
+    def _put(self, op: Put, args: Sequence[int], entries: Sequence[Entry]) -> list[Entry] | None:
+        """Numbers added at positions that are computed; None where those are not along whole axes of the entries."""
+        c, box = self.c, self.program.shapes[args[0]]
+        axes = [*range(op.batch), *range(op.axis, op.axis + op.rank)]
         made: list[Entry] = []
-        for e in known:
-            axes = [*range(op.batch), *range(op.axis, op.axis + op.rank)]
-            if not all([box[i] == 1 or whole(e.out[i], box[i], c.sizes) for i in axes]):
+        for e in entries:
+            if _computed(e) or not all([box[i] == 1 or whole(e.out[i], box[i], c.sizes) for i in axes]):
                 return None
             labels = tuple([c.fresh(1) if box[i] == 1 else labels_of(e.out[i])[0] for i in axes])
-            at: Any = Computed(self.place[index], labels)
+            at: Any = Computed(self.place[args[1]], labels)
             made.append(Entry((*e.out[: op.axis], at, *e.out[op.axis + op.rank :]), (), e.factors, e.scale))
         return made
 
@@ -320,7 +323,8 @@ def _together(op: Any, slot: int, args: Sequence[int], shapes: Sequence[Any]) ->
             every = [(k, (s, i)) for s, ls in ((slot, op.out), *zip(args, op.labels, strict=True)) for i, k in enumerate(ls)]
             return [(at, first.setdefault(k, at)) for k, at in every]
         case Reduction():
-            return [pair for a in args for pair in _ends((a, len(shapes[a])), (slot, rank), op.axis, rank - op.axis - len(op.relations[0].target.box or ()))]
+            tail = rank - op.axis - len(op.relations[0].target.box or ())
+            return [pair for a in args for pair in _ends((a, len(shapes[a])), (slot, rank), op.axis, tail)]
         case Reshape():
             return _matching((args[0], shapes[args[0]]), (slot, shapes[slot]))
         case Take():
