@@ -6,6 +6,7 @@ factors, and to plain arrays. The derivation depends on shapes only: it is made 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -53,7 +54,7 @@ class Plan:
         self.program = c.program.prune(self.inputs, self.wanted)
         self.axes = _axes(c.program)
         constants = [op.value for op in self.program.ops if type(op) is Constant]
-        self.constants = [x for x in constants if isinstance(x, np.ndarray) and x.flags.writeable]
+        self.constants: list[Any] = [x for x in constants if isinstance(x, np.ndarray) and x.flags.writeable]
 
     def at(self, point: Sequence[Any], dtypes: Sequence[Any]) -> tuple[list[Any], list[Factored]]:
         """The value and the gradient at a point. Factors that are arguments, or closed over, are copied: those may be changed in place."""
@@ -165,7 +166,16 @@ class _Expansion:
         shape = self.program.shapes[slot]
         labels = tuple([self.c.fresh(n) for n in shape])
         out = tuple([axis_map(k, n) for k, n in zip(labels, shape, strict=True)])
-        return [Entry(out, (), (Factor(self.place[slot], labels),))]
+        scale, factor = self._factor(slot, labels)
+        return [Entry(out, (), (factor,), scale)]
+
+    def _factor(self, slot: int, labels: Labels, strong: bool = False) -> tuple[float, Factor]:
+        """A slot as a number and what it is a multiple of."""
+        at, scale = self.place[slot], 1.0
+        program = self.c.program
+        while type(program.ops[at]) is float:
+            at, scale = program.args[at][0], scale * program.ops[at]
+        return scale, Factor(at, labels, strong)
 
     def add(self, slot: int) -> None:
         """The entries of a slot, from those of its arguments."""
@@ -210,8 +220,9 @@ class _Expansion:
             return None
         names = {k: self.c.fresh(n) for k, n in sizes.items()}
         labels = [tuple([names[k] for k in ls]) for ls in op.labels]
-        factors = [Factor(self.place[a], ls, i in op.strong) for i, (a, ls) in enumerate(zip(args, labels, strict=True))]
-        return [Entry(tuple([axis_map(names[k], sizes[k]) for k in op.out]), (), tuple(factors))]
+        found = [self._factor(a, ls, i in op.strong) for i, (a, ls) in enumerate(zip(args, labels, strict=True))]
+        out = tuple([axis_map(names[k], sizes[k]) for k in op.out])
+        return [Entry(out, (), tuple([f for _, f in found]), math.prod([k for k, _ in found]))]
 
     def _summed(self, op: Contraction, entries: Sequence[Entry]) -> list[Entry] | None:
         """Axes summed, permuted and repeated: their maps dropped, permuted and repeated. None where one factor of a product would be summed alone."""
