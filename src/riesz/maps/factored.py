@@ -18,7 +18,7 @@ from ..errors import VectorError
 from ..layout import describe
 from ..relations.spans import Affine
 from .indexing import labels_of, size_of, whole
-from .placed import Array, Shape, Term, add_term, inner_by_example, matrix, rows_of, summed_labels
+from .placed import Array, Shape, Term, add_term, inner_by_example, matrix, rows_of, stacked, summed_labels
 
 
 class Factored(NDArrayOperatorsMixin):
@@ -184,11 +184,11 @@ class Factored(NDArrayOperatorsMixin):
             return np.array([self.norm()], self.dtype)
         if not self.terms and examples is not None:
             return np.zeros(examples, self.dtype)
-        chosen = self._examples(examples)
+        terms = stacked(self.terms, self._examples(examples))
         total: Any = 0.0
-        for i, (t, b) in enumerate(zip(self.terms, chosen, strict=True)):
-            for j in range(i, len(self.terms)):
-                total = total + (1.0 if i == j else 2.0) * inner_by_example(t, b, self.terms[j], chosen[j], self.shape)
+        for i, one in enumerate(terms):
+            for j, other in enumerate(terms[: i + 1]):
+                total = total + (1.0 if i == j else 2.0) * inner_by_example(*one, *other, self.shape)
         return np.sqrt(np.maximum(total, 0.0)).astype(self.dtype, copy=False)
 
     def reweighted(self, weights: Any) -> Factored:

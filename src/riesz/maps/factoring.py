@@ -27,8 +27,10 @@ from .indexing import IndexMap, Labels, Table, along, axis_map, distinct, labels
 from .merging import merged
 from .placed import Term
 
-MOST = 256
+MOST = 1024
 """A sum of more terms than this is one array."""
+FEW = 64
+"""Up to so many terms are compared with each other, to be added."""
 
 
 class Computed(NamedTuple):
@@ -145,7 +147,7 @@ def _expanded(c: Coefficients, program: Program, place: dict[int, int]) -> list[
 def _collected(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
     """Entries with equal index maps added, where positions are known."""
     plain = [e for e in entries if not _computed(e)]
-    return [*merged(c, plain), *[e for e in entries if _computed(e)]]
+    return list(entries) if len(plain) > FEW else [*merged(c, plain), *[e for e in entries if _computed(e)]]
 
 
 def _computed(e: Entry) -> list[Computed]:
@@ -200,7 +202,7 @@ class _Expansion:
                 made = None if self._larger(args[0]) else self._put(op, args, self.found[args[0]])
                 return self._put(op, args, self.own(args[0])) if made is None else made
             case Combination() if all([shapes[a] == shapes[slot] for a in args]):
-                return [e.scaled(k) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
+                return [e if k == 1.0 else e.scaled(k) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
             case Combination() | Reduction() | Reshape():
                 return self._moved(slot)
             case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -207,6 +207,27 @@ def summed_labels(t: Term) -> dict[int, int]:
     """The labels that numbers of one place are summed over, those of index tables included, with their lengths."""
     shown = {k for m in t.index if type(m) is not Table for k in labels_of(m)}
     return {k: n for k, n in t.sizes.items() if k not in shown}
+
+
+def stacked(terms: Sequence[Term], chosen: Sequence[int]) -> list[tuple[Term, int]]:
+    """Terms with one label chosen in each; those of one form (a matrix used again and again) as one term with a label more."""
+    groups: dict[Any, list[tuple[Term, int]]] = {}
+    for t, b in zip(terms, chosen, strict=True):
+        names = {k: i for i, k in enumerate(t.sizes)}
+        maps = tuple([(tuple([names[k] for k in m.labels]),) if type(m) is Table else renamed(m, names) for m in t.index])
+        key = (names[b], tuple(t.sizes.values()), maps, tuple([tuple([names[k] for k in ls]) for _, ls in t.factors]))
+        groups.setdefault(key if t.factors else id(t), []).append((t, b))
+    return [_as_one([t for t, _ in group], group[0][1]) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _as_one(terms: Sequence[Term], b: int) -> tuple[Term, int]:
+    first = terms[0]
+    new = 1 + max(first.sizes)
+    scales = np.array([t.scale for t in terms], first.factors[0][0].dtype)
+    factors = [(np.stack([t.factors[i][0] for t in terms]), (new, *ls)) for i, (_, ls) in enumerate(first.factors)]
+    index: list[Any] = [cast(Any, [t.index[i] for t in terms]) for i in range(len(first.index))]
+    index = [Table(np.stack([m.array for m in ms]), (new, *ms[0].labels)) if type(ms[0]) is Table else ms[0] for ms in index]
+    return Term(1.0, (*factors, (scales, (new,))), tuple(index), first.sizes | {new: len(terms)}, first.axes), b
 
 
 def inner_by_example(s: Term, b: int, t: Term, other: int, shape: Shape) -> Array:
