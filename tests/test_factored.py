@@ -332,6 +332,13 @@ def test_arithmetic_keeps_factors():
         (1 - G, 1 - g),
     ]:
         assert isinstance(found, np.ndarray) and close(found, expected)
+    K = G
+    K += G
+    K -= 0.5 * G
+    assert isinstance(K, rz.Factored) and close(K, 1.5 * g)
+    K += W
+    assert isinstance(K, np.ndarray) and close(K, 1.5 * g + W)
+    assert close(np.add(W, G, out=np.empty_like(W)), W + g)
     assert close(np.sum(G), g.sum()) and close(np.linalg.norm(G), G.norm())
     assert close(np.asarray(G, np.float32), g.astype(np.float32), 1e-6)
 

@@ -228,6 +228,8 @@ class Factored(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         """Sums, multiples and products with arrays from the factors; any other function of numbers from the array."""
+        if isinstance(named.get("out", (None,))[0], Factored):  # G += …: G becomes the sum
+            del named["out"]
         if method == "__call__" and len(args) <= 2:
             found = self._answer(ufunc, args, named)
             if found is not None:

@@ -52,10 +52,11 @@ class Term:
 
     def outer(self, shape: Shape) -> tuple[Array, Array] | None:
         """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is no such product."""
-        found = self.__dict__.get("_outer", ())
-        if found == ():
-            found = self.__dict__["_outer"] = next((p for p in [self._cut(shape, k) for k in range(1, len(shape))] if p is not None), None)
-        return found
+        known = self.__dict__
+        if "_outer" not in known:
+            cuts = (self._cut(shape, k) for k in range(1, len(shape)))
+            known["_outer"] = next((p for p in cuts if p is not None), None)
+        return known["_outer"]
 
     def _cut(self, shape: Shape, cut: int) -> tuple[Array, Array] | None:
         named = [(labels_of(m)[0] if n != 1 else None) if n == 1 or whole(m, n, self.sizes) else -1 for m, n in zip(self.index, shape, strict=True)]
@@ -134,7 +135,7 @@ def add_term(W: Array, t: Term, k: float) -> None:
 def _add_outer(W: Array, U: Array, V: Array, k: float) -> None:
     """W += k·UᵀV."""
     left, right = matrix(U), matrix(V)
-    if W.flags.c_contiguous and W.dtype == U.dtype == V.dtype and W.dtype.char in "fd" and W.flags.writeable and W.size:
+    if W.flags.carray and W.dtype == U.dtype == V.dtype and W.dtype.char in "fd" and W.size:
         from scipy.linalg import blas  # pyright: ignore[reportMissingTypeStubs]
 
         gemm: Any = blas.dgemm if W.dtype.char == "d" else blas.sgemm  # pyright: ignore
@@ -181,10 +182,9 @@ def rows_of(terms: Sequence[Term], shape: Shape, dtype: Any) -> tuple[Array, Arr
         mine = labels_of(t.index[0])
         at = inverse.reshape(-1)[start : start + p.size]
         start += p.size
-        rest = [labels_of(m)[0] if n != 1 else None for m, n in zip(t.index[1:], shape[1:], strict=True)] if _plain(t, shape) else [-1]
-        if -1 not in rest:
-            block = t.coefficient((*mine, *[k for k in rest if k is not None]))
-            total += add_rows(at, len(rows), np.asarray(block, dtype).reshape(p.size, -1)).reshape(small)
+        if _plain(t, shape):
+            block = np.asarray(t.coefficient((*mine, *distinct(t.index[1:]))), dtype)
+            total += add_rows(at, len(rows), block.reshape(p.size, math.prod(shape[1:]))).reshape(small)
         else:
             index = (Table(at.reshape(p.shape), mine), *t.index[1:])
             labels = distinct(index)
@@ -194,10 +194,9 @@ def rows_of(terms: Sequence[Term], shape: Shape, dtype: Any) -> tuple[Array, Arr
 
 def _plain(t: Term, shape: Shape) -> bool:
     """Whether all axes but the first have a label of their own that runs through them."""
-    mine = labels_of(t.index[0])
-    rest = [labels_of(m) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
-    fits = all([n == 1 or whole(m, n, t.sizes) for m, n in zip(t.index[1:], shape[1:], strict=True)])
-    return fits and len(set(rest)) == len(rest) and not any([ls[0] in mine for ls in rest])
+    rest = [(m, n) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
+    labels = [*labels_of(t.index[0]), *[k for m, _ in rest for k in labels_of(m)]]
+    return all([whole(m, n, t.sizes) for m, n in rest]) and len(set(labels)) == len(labels)
 
 
 # -- inner products, example by example ----------------------------------------------------------------------
