@@ -23,6 +23,7 @@ from .errors import (
     TraceError,
     VectorError,
 )
+from .maps.factored import Factored
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
@@ -116,6 +117,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DomainError",
     "ExpressionError",
+    "Factored",
     "IndexSetError",
     "LinearMap",
     "LinearityError",

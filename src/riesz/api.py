@@ -16,7 +16,9 @@ from .calculus.guard import guard
 from .calculus.interpret import interpret
 from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
+from .layout import build
 from .maps.derivation import Derivation
+from .maps.factoring import planned
 from .maps.linear_map import LinearMap, as_element
 from .maps.sources import held
 from .programs.program import Constant, Program
@@ -180,7 +182,9 @@ def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: 
     return y, L.H
 
 
-def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
+def value_and_grad(
+    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None, factored: bool = False
+) -> Callable[..., Any]:
     """A function that gives f(x) and ∇f(x) = f'(x)*(1); see `grad`. With `has_aux`, f gives (value, aux), and so does the first component.
 
     >>> import riesz as rz
@@ -193,6 +197,8 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
         if at.codomain is not R:
             raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
+        if factored:
+            return _factored(at, argnums, len(args))
         if at.home is not None:
             assert isinstance(at, Point)
             found = at.write(at.gradient(), at.avals)
@@ -207,6 +213,22 @@ def value_and_grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_
         return at.wrap(_owned(at, values, tape)), at.presented(owned(raised, at.avals, tape.held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
+
+
+def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any]:
+    """The value and the gradient, whose arrays are `Factored`; numbers stay numbers."""
+    if at.home is not None:
+        raise SpaceError(f"factored=True inside a function that is being traced: the gradient of {at.name} is an array there; leave it out")
+    term = isinstance(at, TermPoint)
+    leaves = at.leaves if term else numbers_of(at.leaves)
+    dtypes = [at.dtype] * len(at.domain.leaves) if term else [a.dtype for a in at.avals]
+    values, found = planned(at.gradient(), at.program()).at(leaves, dtypes)
+    factors = [a for G in found for t in G.terms for a, _ in t.factors]
+    guard(at.program, at.leaves, [*values, *factors])
+    shown = [G if G.shape else float(G.to_dense()) if G.dtype == float else G.to_dense()[()] for G in found]
+    if term:
+        return at.wrap(values), _chosen(build(at.domain.code, shown, lambda branch, parts: branch.make(parts)), argnums, count)
+    return at.wrap(owned(values, at.record.outputs, at.record.held, [*at.leaves, *factors])), at.presented(shown)
 
 
 def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) -> Any:
@@ -224,11 +246,14 @@ def _chosen(gradient: Any, argnums: int | tuple[int, ...] | None, count: int) ->
         raise SpaceError(f"argnums={argnums!r}, but there are {count} arguments") from None
 
 
-def grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None) -> Callable[..., Any]:
+def grad(
+    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None, factored: bool = False
+) -> Callable[..., Any]:
     """∇f, the gradient of a function into ℝ: the Riesz representative of f'(x) in the inner product of f's domain.
 
     With several arguments, the gradient in the first (or those in `argnums`); with one, the gradient in all of it.
     `space` gives the domain another inner product. With `has_aux`, f gives (value, aux) and ∇f (gradient, aux).
+    With `factored`, its arrays are not multiplied out: Σ u ⊗ v for matrices, a few rows for gathers (see `Factored`).
 
     >>> import numpy as np, riesz as rz
     >>> rz.grad(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
@@ -238,7 +263,7 @@ def grad(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool 
     >>> rz.grad(f)((2.0, 5.0))[0]
     5.5
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux, space=space)
+    both = value_and_grad(f, argnums, has_aux=has_aux, space=space, factored=factored)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
