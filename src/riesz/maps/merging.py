@@ -69,7 +69,7 @@ def _once(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
             f = _frame(c, e)
             groups.setdefault(f.key, []).append(f)
         entries = [e for g in groups.values() for e in (_added(c, g) if len(g) > 1 else [g[0].entry])]
-    return [e for e in entries if e.scale != 0.0]
+    return [e for e in entries if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
 
 
 def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:

@@ -273,7 +273,8 @@ def _product(net: Network, height: int, width: int) -> Structure:
 def _plain(row: dict[int, list[Entry]]) -> bool:
     """Whether a row of blocks is one identity."""
     every = [e for es in row.values() for e in es]
-    return len(every) == 1 and not every[0].factors and every[0].scale == 1.0 and every[0].out == every[0].inn
+    listed = any([type(m) is Table for e in every for m in (*e.out, *e.inn)])
+    return len(every) == 1 and not listed and not every[0].factors and every[0].scale == 1.0 and every[0].out == every[0].inn
 
 
 def _title(op: Any) -> str:
