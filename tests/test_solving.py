@@ -117,6 +117,12 @@ def test_singular_maps_are_refused(name):
         L.solve(L.codomain.unflatten(rng.normal(size=L.shape[0])))
 
 
+def test_a_singular_base_plus_low_rank_may_be_regular():
+    at = np.linspace(0, 2, 30)
+    L = rz.jacobian(lambda x: x**2 + np.sum(x))(at)
+    assert np.allclose(L.solve(L(at)), at)
+
+
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40), (7, 1), (1, 7)])
 def test_maps_that_are_not_square_are_solved_in_the_least_squares_sense(shape):
     M, b = rng.normal(size=shape), rng.normal(size=shape[0])

@@ -262,7 +262,10 @@ def _low_rank(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     rank = sum([u.shape[1] for u in U])
     if not base or not U or 4 * rank > n:
         return None
-    inner = _any(v, base, row, column)
+    try:
+        inner = _between(v, base, row, column)
+    except SolveError:  # a singular base says nothing about the sum
+        return None
     return None if inner is None else LowRankPlus(inner, np.concatenate(U, axis=1), np.concatenate(V, axis=1))
 
 
