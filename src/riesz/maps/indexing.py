@@ -190,6 +190,18 @@ def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fr
     return change
 
 
+def injective(maps: Sequence[IndexMap], labels: Labels) -> bool:
+    """Whether different values of the labels always give different positions: each label can be read off one axis, once others are known."""
+    known: set[int] = set()
+    every = [set(labels_of(m)) for m in maps if type(m) is Affine]
+    while True:
+        more = [left for m in every if len(left := m - known) == 1]
+        if not more:
+            return known == set(labels)
+        for left in more:
+            known |= left
+
+
 def size_of(labels: Iterable[int], sizes: Sizes) -> int:
     """How many positions some labels have together."""
     return math.prod([sizes[k] for k in labels])

@@ -412,6 +412,8 @@ def _selection(space: Space, which: Any, what: str) -> LinearMap:
     given = np.arange(n)[which] if isinstance(which, slice) else np.asarray(which)
     if given.dtype == bool and given.shape == (n,):
         given = np.flatnonzero(given)
+    elif given.shape == (0,):  # an empty list has no type
+        given = given.astype(np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and not (-n <= given.min() and given.max() < n)):
         raise SpaceError(f"{what} of a matrix are a slice, a mask of {n} truth values or positions from 0 to {n - 1}; got {which!r}")
     at = np.where(given < 0, given + n, given).astype(np.intp)

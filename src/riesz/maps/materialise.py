@@ -11,7 +11,7 @@ import numpy as np
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
 from .filling import Filling, filling
-from .indexing import IndexMap, Labels, distinct, flat_positions, labels_of, size_of, values
+from .indexing import IndexMap, Labels, distinct, flat_positions, injective, size_of, values
 from .structure import batch_axes
 from .values import Values
 
@@ -129,7 +129,7 @@ def add(v: Values, e: Entry, total: Any, maps: Sequence[IndexMap]) -> None:
     sizes, outer = v.net.c.sizes, e.outer
     if not total.size or any([not sizes[k] for k in outer]):
         return
-    if all([type(m) is Affine for m in maps]) and injective(e):
+    if all([type(m) is Affine for m in maps]) and injective(maps, outer):
         start = total[(*[slice(m.offset, m.offset + 1) for m in cast("Sequence[Affine]", maps)], ...)]
         steps = [sum([s * step for m, step in zip(maps, total.strides, strict=True) for j, s in cast(Affine, m).terms if j == k]) for k in outer]
         view = np.lib.stride_tricks.as_strided(start, [sizes[k] for k in outer], steps)
@@ -188,18 +188,6 @@ def _entry_blocks(v: Values, e: Entry, row: Shape, column: Shape) -> Blocks | No
     down = np.broadcast_to(flat_positions(e.out, row, (*both, *left), c.sizes), [c.sizes[x] for x in (*both, *left)]).reshape(n, m)
     across = np.broadcast_to(flat_positions(e.inn, column, (*both, *right), c.sizes), [c.sizes[x] for x in (*both, *right)]).reshape(n, k)
     return Blocks(v.spread(e, (*both, *left, *right)).reshape(n, m, k), down, across)
-
-
-def injective(e: Entry) -> bool:
-    """Whether different labels always give different positions: each label can be read off one axis, once others are known."""
-    known: set[int] = set()
-    maps = [set(labels_of(m)) for m in (*e.out, *e.inn) if type(m) is Affine]
-    while True:
-        more = [left for m in maps if len(left := m - known) == 1]
-        if not more:
-            return known == set(e.outer)
-        for left in more:
-            known |= left
 
 
 def diagonal(v: Values, leaves: list[Place], size: int) -> Any:

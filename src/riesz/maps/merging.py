@@ -70,7 +70,7 @@ def _once(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
             f = _frame(c, e)
             groups.setdefault(f.key, []).append(f)
         entries = [e for g in groups.values() for e in (_added(c, g) if len(g) > 1 else [g[0].entry])]
-    return [e for e in entries if e.scale != 0.0]
+    return [e for e in entries if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
 
 
 def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
@@ -209,14 +209,14 @@ def _matches(mine: Labels, yours: Labels, names: dict[int, int]) -> bool:
 
 def _regrouped(c: Coefficients, e: Entry) -> Entry:
     """R·D·Rᵀ with one index array on both sides is block-diagonal: the coefficients are summed over what the array sends to one place."""
-    if len(e.factors) != 1:
+    if len(e.factors) > 1:
         return e
     for i, m in enumerate(e.out):
         if type(m) is not Table or len(m.labels) != 1:
             continue
         t = m.labels[0]
         others = [j for j, q in enumerate(e.inn) if type(q) is Table and q.array is m.array and q.labels == m.labels]
-        f = e.factors[0]
+        f = e.factors[0] if e.factors else Factor(c.program.const(np.ones(c.sizes[t])), (t,))
         if len(others) != 1 or t not in f.labels or f.strong or sum([t in labels_of(q) for q in (*e.out, *e.inn)]) != 2:
             continue
         n = int(m.array.max()) + 1
@@ -229,5 +229,5 @@ def _regrouped(c: Coefficients, e: Entry) -> Entry:
         labels = tuple([k if q == t else q for q in f.labels])
         out = tuple([along(k) if j == i else q for j, q in enumerate(e.out)])
         inn = tuple([along(k) if j == others[0] else q for j, q in enumerate(e.inn)])
-        return Entry(out, inn, (Factor(slot, labels),), e.scale)
+        return Entry(out, inn, (c.factor(slot, labels),), e.scale)
     return e

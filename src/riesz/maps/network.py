@@ -127,7 +127,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
         node = len(program.ops) + at
         net.outputs[at] = node
         net.shapes[node] = program.shapes[slot]
-        net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] else {}
+        net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] and 0 not in program.shapes[slot] else {}
     _eliminate(net)
     return net
 

@@ -310,12 +310,12 @@ class Banded(Solver):
 
     def _cholesky(self, kind: str, a: Any) -> bool:
         factor, substitute = linalg.get_lapack_funcs(("pbtrf", "pbtrs"), (a,))
-        c, info = factor(a[: self.upper + 1])
+        c, info = factor(a[self.upper :], lower=1)  # OpenBLAS waits for its threads in every small step of the upper form
         if info:
             return False
         self.name = f"{kind}, positive definite: band Cholesky, O(n)"
         self.flops = self.shape[0] * (self.upper**2 + 5.0 * self.upper + 2.0)
-        self._run = lambda b, transposed: substitute(c, b)[0]
+        self._run = lambda b, transposed: substitute(c, b, lower=1)[0]
         return True
 
     def _lu(self, kind: str, a: Any) -> None:

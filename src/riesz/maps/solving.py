@@ -184,13 +184,16 @@ def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -
         factors = tuple([f for f in e.factors if f.labels and set(f.labels) <= g])
         scalars = tuple([f for f in e.factors if not f.labels]) if k == 0 else ()
         part = Entry(tuple([e.out[i] for i in mine]), tuple([e.inn[j] for j in yours]), (*factors, *scalars), e.scale if k == 0 else 1.0)
-        one = _any(v, [part], tuple([row[i] for i in mine]), tuple([column[j] for j in yours]))
+        tall, wide = tuple([row[i] for i in mine]), tuple([column[j] for j in yours])
+        one = _any(v, [part], tall, wide) if math.prod(tall) == math.prod(wide) else None
         if one is None:
             return None
         solvers.append(one)
         down += mine
         across += yours
     rest = [i for i in range(len(row)) if i not in down], [j for j in range(len(column)) if j not in across]
+    if any([row[i] != 1 for i in rest[0]]):  # all in one line of an axis
+        return None
     return Axes(Kronecker(*solvers), row, [*down, *rest[0]], column, [*across, *rest[1]])
 
 
@@ -259,7 +262,10 @@ def _low_rank(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     rank = sum([u.shape[1] for u in U])
     if not base or not U or 4 * rank > n:
         return None
-    inner = _any(v, base, row, column)
+    try:
+        inner = _between(v, base, row, column)
+    except SolveError:  # a singular base says nothing about the sum
+        return None
     return None if inner is None else LowRankPlus(inner, np.concatenate(U, axis=1), np.concatenate(V, axis=1))
 
 

@@ -14,7 +14,7 @@ from ..relations import Triangular
 from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
-from .indexing import Labels, Table, distinct, flat_map, labels_of, size_of, whole
+from .indexing import Labels, Table, distinct, flat_map, injective, labels_of, size_of, whole
 from .network import Network, multiplied
 
 if TYPE_CHECKING:
@@ -115,20 +115,21 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     if axes and any([f.left or f.right for f in every]):
         return _in_blocks(c, entries, axes, (row, column), count, full)
     if any([f.listed for f in every]):
-        return _listed(every, count, (height, width), full)
+        return _listed(entries, count, (height, width), full)
     if all([not f.left and not f.right for f in every]):
-        if len(entries) == 1 and every[0].constant and not every[0].listed and count == height == width:
-            k = entries[0].scale
+        e = entries[0]
+        if len(entries) == 1 and not e.factors and count == height == width and all([injective(side, e.outer) for side in (e.out, e.inn)]):
+            k = e.scale
             return Structure("permutation", "permutation" if k == 1.0 else f"{k:.4g} times a permutation", count, full)
         if len(row) == len(column) and all([_shifted(e) for e in entries]):
-            return Structure("sparse", f"stencil of {len(entries)} points, {count:,} of {height * width:,} numbers", count, full)
-        return Structure("sparse", f"sparse, {count:,} of {height * width:,} numbers", count, full)
+            return _sparse(f"stencil of {len(entries)} points", count, (height, width), full)
+        return _sparse("sparse", count, (height, width), full)
     flat = [(f, e) for f, e in zip(every, entries, strict=True) if not (f.left or f.right)]
     rest = [(f, e) for f, e in zip(every, entries, strict=True) if f.left or f.right]
     if any([f.both and f.left for f, _ in rest]) or any([f.both and f.right for f, _ in rest]):
         if len(entries) == 1 and len(parts(entries[0])) > 1:
             return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
-        return Structure("sparse", f"sparse in blocks, {count:,} of {height * width:,} numbers", count, full)
+        return _sparse("sparse in blocks", count, (height, width), full)
     if len(entries) == 1 and len(parts(entries[0])) > 1:
         return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
     rank = sum([f.rank for f, _ in rest])
@@ -153,7 +154,7 @@ def _shifted(e: Entry) -> bool:
 def _on_diagonals(c: Coefficients, entries: Sequence[Entry], found: list[int], count: int, full: int, shape: tuple[int, int]) -> Structure:
     if found == [0]:
         whole_range = sum([sparse_size(c, e) for e in entries]) == full == max(shape)
-        if whole_range and len(entries) == 1 and not entries[0].factors:
+        if whole_range and len(entries) == 1 and not entries[0].factors and injective(entries[0].out, entries[0].outer):
             k = entries[0].scale
             return Structure("identity", "identity" if k == 1.0 else f"{k:.4g} times the identity", count, full)
         return Structure("diagonal", "diagonal", count, min(full, count))
@@ -219,10 +220,18 @@ def parts(e: Entry) -> list[set[int]]:
     return sorted(groups, key=lambda g: min([out.index(k) for k in g if k in out]))
 
 
-def _listed(every: Sequence[Facts], count: int, shape: tuple[int, int], full: int) -> Structure:
-    if len(every) == 1 and every[0].constant:
-        return Structure("sparse", f"gather or scatter, {count:,} ones", count, full)
-    return Structure("sparse", f"sparse, {count:,} of {shape[0] * shape[1]:,} numbers", count, min(full, count))
+def _listed(entries: Sequence[Entry], count: int, shape: tuple[int, int], full: int) -> Structure:
+    e = entries[0]
+    sides = [any([type(m) is Table for m in side]) for side in (e.out, e.inn)]
+    if len(entries) == 1 and not e.factors and not all(sides):
+        times = "" if e.scale == 1.0 else f"{e.scale:.4g} times a "
+        return Structure("sparse", f"{times}{'scatter' if sides[0] else 'gather'} of {count:,} numbers", count, min(full, count))
+    return _sparse("sparse", count, shape, min(full, count))
+
+
+def _sparse(words: str, count: int, shape: tuple[int, int], rank: int) -> Structure:
+    every = shape[0] * shape[1]
+    return Structure("dense", "dense", every, rank) if count == every else Structure("sparse", f"{words}, {count:,} of {every:,} numbers", count, rank)
 
 
 def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Structure:
@@ -254,10 +263,19 @@ def _product(net: Network, height: int, width: int) -> Structure:
     through = f", with {', '.join(titles)}" if titles else ""
     between = {*net.hubs, *net.kept}
     words = f"a product left unmultiplied, {len(between)} step{'s' if len(between) > 1 else ''} between{through}"
+    if len(between) == len(titles) == 1 and all([_plain(net.blocks[o]) for o in net.outputs]):  # nothing but that step
+        words = titles[0]
     rank = min(height, width)
     if len(between) == 1 and not any([a in net.inputs for o in net.outputs for a in net.blocks[o]]):  # all goes through one array
         rank = min(rank, *[math.prod(net.shapes[s]) for s in between])
     return Structure("product", words, height * width, rank)
+
+
+def _plain(row: dict[int, list[Entry]]) -> bool:
+    """Whether a row of blocks is one identity."""
+    every = [e for es in row.values() for e in es]
+    listed = any([type(m) is Table for e in every for m in (*e.out, *e.inn)])
+    return len(every) == 1 and not listed and not every[0].factors and every[0].scale == 1.0 and every[0].out == every[0].inn
 
 
 def _title(op: Any) -> str:

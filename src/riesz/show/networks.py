@@ -13,6 +13,7 @@ from ..maps.indexing import IndexMap, Table, distinct, whole
 from ..maps.linear_map import LinearMap
 from ..ops import Contraction, Reduction
 from ..programs.program import INPUT, Constant
+from ..relations import Function, Gather
 from ..relations.spans import Affine
 from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
 from .patterns import two
@@ -71,6 +72,11 @@ class Named(Writer):
     def reduction(self, relation: Any) -> str:
         """red_R."""
         return self._reduction(relation)
+
+    def _reduction(self, r: Any) -> str:
+        if isinstance(r, (Function, Gather)) and (name := self.index(r.index)) != "index":
+            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{name}]"
+        return super()._reduction(r)
 
     def _matrices(self, slot: int) -> Text | None:
         """A product of two named matrices, side by side."""
@@ -167,7 +173,7 @@ def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
         return "I", ATOM
     if len(shown) == 1 and not sides[0][0]:  # a row
         return n.within(shown[0], ATOM) + n["ᵀ"], ATOM
-    return shown[0] if len(shown) == 1 else (n.parens(n.infix(shown, "⊗", PRODUCT)[0]), ATOM)
+    return shown[0] if len(shown) == 1 else n.infix(shown, "⊗", PRODUCT)
 
 
 def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[int]) -> Text | None:
