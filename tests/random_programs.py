@@ -210,8 +210,8 @@ OPAQUE = ("fourier", "sort", "loop", "cond")
 """Steps that have no entries, or whose positions depend on the point."""
 
 
-def random_function(seed: int, inputs: int = 1, depth: int = 8, without: tuple[str, ...] = ()) -> tuple[Any, list[Any]]:
-    """A function of some arrays, and arguments for it; the same for the same seed."""
+def random_function(seed: int, inputs: int = 1, depth: int = 8, without: tuple[str, ...] = (), single: bool = False) -> tuple[Any, list[Any]]:
+    """A function of some arrays, and arguments for it; the same for the same seed. `single`: it gives one array."""
     shapes = [_shape(np.random.default_rng((seed, i))) for i in range(inputs)]
     args: list[Any] = [np.random.default_rng((seed, 100 + i)).normal(size=s) if s else float(np.sin(seed + i)) for i, s in enumerate(shapes)]
     names = [name for name in STEPS if name not in without]
@@ -221,6 +221,8 @@ def random_function(seed: int, inputs: int = 1, depth: int = 8, without: tuple[s
         pool = list(xs)
         for _ in range(rng.integers(1, depth + 1)):
             pool.append(_step(rng, pool, names))
+        if single:
+            return pool[-1]
         results = pool[-1], pool[-1 - int(rng.integers(min(3, len(pool))))]
         return [results[0], results[0], results, {"last": results[0], "other": results[1]}][seed % 4]
 

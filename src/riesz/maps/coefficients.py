@@ -219,6 +219,8 @@ class Coefficients:
         if all([whole(m, n, self.sizes) for m, n in zip(maps, shape, strict=True)]):
             names = tuple([labels_of(m)[0] for m in maps])
             return Factor(f.slot, names, f.strong) if len(labels) == len(names) else self.product([f._replace(labels=names)], labels)
+        if 0 in shape:  # nothing is read
+            return Factor(self.program.zeros(tuple([self.sizes[k] for k in labels])), labels, f.strong)
         if sum([len(labels_of(m)) for m in maps]) == len(labels):
             slot = f.slot
             for axis in range(len(maps) - 1, -1, -1):
