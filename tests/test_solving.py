@@ -101,7 +101,7 @@ SINGULAR: dict[str, tuple[Any, Any]] = {
     "a zero in a block": (lambda x: x[::-1] * np.arange(50.0), x),
     "differences": (lambda u: u - np.roll(u, 1), x),
     "rank 1": (lambda x: np.sum(np.sin(x)) * np.arange(50.0), x),
-    "factors that are not square": (lambda X: (np.ones((3, 2)) @ X @ np.ones((3, 2))), rng.normal(size=(2, 3))),
+    "factors that are not square": (lambda X: np.ones((3, 2)) @ X @ np.ones((3, 2)), rng.normal(size=(2, 3))),
     "a singular factor": (lambda X: A @ X @ np.ones((30, 30)), X),
     "all in one row": (lambda x: np.concatenate([x[:1] * 0, np.sum(x) * np.ones(49)]), x),
     "never read": (lambda x: x[np.minimum(np.arange(50), 48)], x),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ..relations.groups import counted
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
 from .filling import Filling, filling
@@ -55,26 +56,26 @@ def pattern(v: Values, rows: list[Place], columns: list[Place]) -> Pattern:
     c = net.c
     height = rows[-1].start + math.prod(rows[-1].shape) if rows else 0
     width = columns[-1].start + math.prod(columns[-1].shape) if columns else 0
-    keys: list[Any] = []
+    downs: list[Any] = []
+    acrosses: list[Any] = []
     for e, row, column in placed(v, rows, columns):
         outer = e.outer
         box = [c.sizes[k] for k in outer]
-        down = row.start + flat_positions(e.out, row.shape, outer, c.sizes)
-        across = column.start + flat_positions(e.inn, column.shape, outer, c.sizes)
-        keys.append(np.broadcast_to(down * width + across, box).reshape(-1))
-    flat = np.concatenate(keys) if keys else np.zeros(0, np.intp)
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    new = np.ones(len(ordered), bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    unique = ordered[new]
-    kind = np.int32 if max(len(unique), width, height) < 2**31 else np.int64
-    indices = (unique % max(width, 1)).astype(kind)
+        downs.append(np.broadcast_to(row.start + flat_positions(e.out, row.shape, outer, c.sizes), box).reshape(-1))
+        acrosses.append(np.broadcast_to(column.start + flat_positions(e.inn, column.shape, outer, c.sizes), box).reshape(-1))
+    down, across = [np.concatenate([np.zeros(0, np.intp), *parts]) for parts in (downs, acrosses)]
+    order = counted(across, width)
+    order = order[counted(down[order], height)]  # by rows, within a row by columns
+    ordered = down[order], across[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
+    kind = np.int32 if max(len(order), width, height) < 2**31 else np.int64
+    indices = ordered[1][new].astype(kind)
     indptr = np.zeros(height + 1, kind)
-    np.cumsum(np.bincount(unique // max(width, 1), minlength=height), out=indptr[1:])
-    slots = np.empty(len(flat), kind)
+    np.cumsum(np.bincount(ordered[0][new], minlength=height), out=indptr[1:])
+    slots = np.empty(len(order), kind)
     slots[order] = np.cumsum(new) - 1
-    found = Pattern(indptr, indices, order.astype(kind) if len(unique) == len(ordered) else None, slots, len(unique))
+    found = Pattern(indptr, indices, order.astype(kind, copy=False) if len(indices) == len(order) else None, slots, len(indices))
     known[key] = found
     return found
 
