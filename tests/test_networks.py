@@ -57,7 +57,6 @@ def derivative(seed: int, kind: str, inputs: int | None = None) -> tuple[Any, li
     return (rz.jacobian(f, every) if kind == "jacobian" else rz.hessian(number(f), every)), args
 
 
-
 # -- random programs -----------------------------------------------------------------------------------------------
 
 
@@ -145,6 +144,32 @@ def test_sums_products_and_parts_of_maps(seed):
     close(L.submatrix(rows, columns).to_dense(), A[rows][:, columns])
     close(L.submatrix(slice(None, None, -2)).to_sparse().toarray(), A[::-2])
     close(L.submatrix([-1] if A.shape[0] else []).to_dense(), A[-1:])
+
+
+LIMITS = [
+    ("riesz.maps.filling.LONG", 2),
+    ("riesz.maps.coefficients.SEEN", 0),
+    ("riesz.maps.entries.SPLIT", 0),
+    ("riesz.maps.network.LONG", 2),
+    ("riesz.maps.network.MANY", 1),
+    ("riesz.maps.merging.MANY", 0),
+]
+
+
+@pytest.mark.parametrize(("limit", "value"), LIMITS)
+def test_limits_decide_the_form_and_not_the_map(limit, value, monkeypatch):
+    """The ways that are meant for large maps, or kept for hard ones, on small ones."""
+    monkeypatch.setattr(limit, value)
+    for seed in range(4000, 4012):
+        for kind in ("jacobian", "hessian"):
+            D, args = derivative(seed, kind)
+            for point in (args, elsewhere(args, seed)):
+                L = D(*point)
+                dense = applied(L)
+                if finite(dense):
+                    close(L.to_dense(), dense)
+                    close(L.to_sparse().toarray(), dense)
+                    close(applied(L.simplify()), dense)
 
 
 def flat(y: Any) -> Any:
@@ -361,7 +386,7 @@ def test_bundle_adjustment_has_28_nonzeros_an_observation(observations):
     D = rz.jacobian(projected(cameras, points), (0, 1, 2))
     for again in range(3):
         fresh = np.random.default_rng(again)
-        point = fresh.normal(size=(4, 11)) * 0.3, fresh.normal(size=(12, 3)) + [0, 0, 5], fresh.uniform(0.5, 1, observations)
+        point = fresh.normal(size=(4, 11)) * 0.3, fresh.normal(size=(12, 3)) + np.array([0, 0, 5]), fresh.uniform(0.5, 1, observations)
         L = D(*point)
         found = L.to_sparse()
         assert found.nnz == 28 * observations
@@ -403,11 +428,11 @@ def test_a_thousand_layers_have_a_normal_form():
     close(L.to_dense(), applied(L))
 
 
-I, J = np.random.default_rng(3).integers(0, 30, (2, 90))
+TO, FROM = np.random.default_rng(3).integers(0, 30, (2, 90))
 SHARED = [
     lambda y: np.sin(y) + np.tanh(y),
     lambda y: 0.5 * np.sin(y) + 0.1 * np.sum(y) + 0.2 * y[::-1],
-    lambda y: 0.5 * np.sin(y) + 0.1 * np.bincount(I, weights=np.tanh(y[J]), minlength=30),
+    lambda y: 0.5 * np.sin(y) + 0.1 * np.bincount(TO, weights=np.tanh(y[FROM]), minlength=30),
 ]
 
 
