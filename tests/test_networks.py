@@ -510,6 +510,15 @@ def test_a_matrix_between_two_others_prints_as_a_kronecker_product():
     assert L.simplify().latex() == "A \\otimes B^{T}"
 
 
+def test_positions_print_as_slices_and_with_letters_where_a_label_is_met_twice():
+    X = rng.normal(size=(4, 6))
+    assert str(rz.jacobian(lambda X: np.diagonal(X, 1))(X).simplify()) == "π[i, i+1]"
+    assert str(rz.jacobian(lambda X: X[1:, ::2])(X).simplify()) == "π[1:, :5:2]"
+    assert str(rz.jacobian(lambda X: X[::-1, 3])(X).simplify()) == "π[::-1, 3]"
+    assert str(rz.jacobian(lambda X: X.T)(X).simplify()) == "[i, j ← j, i] 1"
+    assert str(rz.jacobian(lambda x: np.tile(x, 3))(X[0]).simplify()) == "[6i+j ← j] 1"
+
+
 def test_gathers_and_graph_energies_print_their_index_arrays():
     i, j = rng.integers(0, 12, (2, 20))
     x = rng.normal(size=12)
