@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import OPAQUE, random_function
+from random_programs import OPAQUE, examples, random_function
 
 import riesz as rz
 from riesz.maps.indexing import labels_of
@@ -128,7 +128,7 @@ def elsewhere(args: Any, seed: int) -> list[Any]:
 
 
 @given(seeds)
-@settings(max_examples=120)
+@examples(1.2)
 def test_structure_is_never_wrong(seed):
     count = 1 + seed % 2
     f, args = random_function(seed, count, without=OPAQUE if seed % 3 else ())
