@@ -9,8 +9,15 @@ import math
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 
 import riesz as rz
+
+
+def examples(share: float) -> Any:
+    """How many random programs a test tries: a share of what the profile in conftest.py allows."""
+    return settings(max_examples=max(1, round(share * settings.default.max_examples)))
+
 
 LARGE = 120
 """Arrays do not grow beyond about so many numbers."""

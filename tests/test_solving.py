@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import OPAQUE, random_function
+from random_programs import OPAQUE, examples, random_function
 
 import riesz as rz
 
@@ -32,7 +32,7 @@ A, B = around(20, 4.0), around(30, 5.0)
 S, T = A + A.T, B + B.T
 C = around(4, 3.0)
 U, V = rng.normal(size=(400, 5)), rng.normal(size=(5, 400)) / 50
-I, J = np.random.default_rng(1).integers(0, 3000, (2, 6000))
+TO, FROM = np.random.default_rng(1).integers(0, 3000, (2, 6000))
 
 
 def laplacian(u: Any) -> Any:
@@ -57,7 +57,7 @@ CHOICES: dict[str, tuple[Any, Any, str]] = {
     "symmetric Kronecker sum": (lambda X: S @ X + X @ T, X, "Kronecker sum of 20 × 20 + 30 × 30: eigenvectors"),
     "Laplacian": (laplacian, rng.normal(size=(12, 15)), "Kronecker sum of 12 × 12 + 15 × 15: eigenvectors"),
     "Laplacian with a coefficient": (lambda u: laplacian(u) + np.sin(u) + u, rng.normal(size=(12, 40)), "banded, 40 below and 40 above"),
-    "sparse": (lambda u: 9 * u + np.bincount(I, weights=np.sin(u[J]), minlength=3000), rng.normal(size=3000), "sparse, "),
+    "sparse": (lambda u: 9 * u + np.bincount(TO, weights=np.sin(u[FROM]), minlength=3000), rng.normal(size=3000), "sparse, "),
     "dense": (lambda x: around_x @ np.tanh(x) + 9 * x, x, "dense: LU"),
     "Krylov": (lambda x: 2 * x + np.cumsum(x) / 3000, rng.normal(size=3000), "GMRES"),
 }
@@ -105,7 +105,7 @@ SINGULAR: dict[str, tuple[Any, Any]] = {
     "a singular factor": (lambda X: A @ X @ np.ones((30, 30)), X),
     "all in one row": (lambda x: np.concatenate([x[:1] * 0, np.sum(x) * np.ones(49)]), x),
     "never read": (lambda x: x[np.minimum(np.arange(50), 48)], x),
-    "edges only": (lambda u: np.bincount(I, weights=np.sin(u[J]) - np.sin(u[I]), minlength=3000), rng.normal(size=3000)),
+    "edges only": (lambda u: np.bincount(TO, weights=np.sin(u[FROM]) - np.sin(u[TO]), minlength=3000), rng.normal(size=3000)),
 }
 
 
@@ -142,7 +142,7 @@ def test_methods_can_be_asked_for(method):
 
 
 @given(seeds)
-@settings(max_examples=60)
+@examples(0.6)
 def test_whatever_the_structure_what_is_solved_is_solved(seed):
     """L*L + D is well-conditioned; L itself is solved or refused, for a reason."""
     f, (at,) = random_function(seed, 1, without=OPAQUE if seed % 2 else ())

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import OPAQUE, random_function
+from random_programs import OPAQUE, examples, random_function
 
 import riesz as rz
 from riesz.maps.indexing import labels_of
@@ -128,7 +128,7 @@ def elsewhere(args: Any, seed: int) -> list[Any]:
 
 
 @given(seeds)
-@settings(max_examples=120)
+@examples(1.2)
 def test_structure_is_never_wrong(seed):
     count = 1 + seed % 2
     f, args = random_function(seed, count, without=OPAQUE if seed % 3 else ())
@@ -194,7 +194,7 @@ def energy(P: Any) -> Any:
 
 
 x, X, P = rng.normal(size=16), rng.normal(size=(10, 16)), rng.normal(size=(12, 3))
-I, J = rng.integers(0, 200, (2, 300))
+TO, FROM = rng.integers(0, 200, (2, 300))
 A, B = rng.normal(size=(5, 5)), rng.normal(size=(6, 6))
 softmax = lambda x: np.exp(x) / np.sum(np.exp(x))  # noqa: E731
 
@@ -211,8 +211,8 @@ NAMED: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {  # function, po
     "5-point Laplacian": (laplacian, (rng.normal(size=(9, 9)),), "sparse", "stencil of 5 points, 245 of 3,969 numbers", 5),
     "reversal": (lambda x: x[::-1], (x,), "permutation", "permutation", 1),
     "transposition": (lambda X: X.T, (X,), "permutation", "permutation", 1),
-    "gather": (lambda u: u[I], (rng.normal(size=200),), "sparse", "gather of 300 numbers", 1),
-    "segment sums": (lambda u: np.bincount(J, weights=u, minlength=200), (rng.normal(size=300),), "sparse", "scatter of 300 numbers", 1),
+    "gather": (lambda u: u[TO], (rng.normal(size=200),), "sparse", "gather of 300 numbers", 1),
+    "segment sums": (lambda u: np.bincount(FROM, weights=u, minlength=200), (rng.normal(size=300),), "sparse", "scatter of 300 numbers", 1),
     "cumsum": (np.cumsum, (x,), "product", "running sums", 1),
     "I + UV": (lambda x: x + X[:3].T @ (X[3:6] @ x), (x,), "identity + low rank", "identity + rank 3", 2),
     "A X B": (lambda Y: A @ Y @ B, (rng.normal(size=(5, 6)),), "Kronecker", "Kronecker product of 2", 1),
@@ -231,7 +231,7 @@ NAMED: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {  # function, po
 HESSIANS: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {
     "sum of squares": (lambda x: np.sum(x**2), (x,), "identity", "2 times the identity", 1),
     "total variation": (lambda u: np.sum(np.sqrt(1e-3 + (u[1:] - u[:-1]) ** 2)), (x,), "banded", "tridiagonal", 3),
-    "graph energy": (lambda u: np.sum(np.sqrt(1 + (u[I] - u[J]) ** 2)), (rng.normal(size=200),), "sparse", "sparse, 800 of 40,000 numbers", 3),
+    "graph energy": (lambda u: np.sum(np.sqrt(1 + (u[TO] - u[FROM]) ** 2)), (rng.normal(size=200),), "sparse", "sparse, 800 of 40,000 numbers", 3),
     "logistic": (lambda w: np.sum(np.logaddexp(0, X.T @ w)), (rng.normal(size=10),), "dense", "dense, a product of 3 factors", 1),
     "chain of springs": (lambda u: np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2), (x,), "banded", "5 diagonals, 2 below and 2 above the main one", 5),
 }

@@ -53,6 +53,7 @@ class Network:
         self.kept: dict[int, Kept] = {}
         self.hubs: list[int] = []
         self.params: list[int] = []
+        self.strong: set[int] = set()  # nodes whose zeros are strong (Note [Strong] in ops.py)
         self.made: dict[Any, Any] = {}  # what was made of it: patterns, programs, …
 
     @property
@@ -70,7 +71,7 @@ class Network:
         """The transpose of a network without hubs: the same entries with their sides exchanged."""
         other = Network.__new__(Network)
         other.c, other.shapes, other.inputs, other.outputs = self.c, self.shapes, self.outputs, self.inputs
-        other.kept, other.hubs, other.params, other.made = {}, [], self.params, {}
+        other.kept, other.hubs, other.params, other.strong, other.made = {}, [], self.params, set(), {}
         other.blocks = {}
         for to, row in self.blocks.items():
             for a, es in row.items():
@@ -108,7 +109,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             place[slot] = c.program.scale(op, place[args[0]]) if type(op) is float else c.step(op, [place[a] for a in args])
     net.params = [place[s] for s in program.inputs[:fixed]]
     live = _live(program, moving)
-    strong = {program.args[i][k] for i, op in enumerate(program.ops) if type(op) is Contraction for k in op.strong}
+    net.strong = {program.args[i][k] for i, op in enumerate(program.ops) if type(op) is Contraction for k in op.strong}
     for slot, op in enumerate(program.ops):
         if not moving[slot] or not live[slot]:
             continue
@@ -121,7 +122,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
             continue
         row: dict[int, list[Entry]] = {}
         for a, es in found:
-            row.setdefault(a, []).extend([e.strongly for e in es] if slot in strong else es)
+            row.setdefault(a, []).extend([e.strongly for e in es] if slot in net.strong else es)
         net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
     for at, slot in enumerate(program.outputs):  # outputs are nodes of their own: a step may be an output twice, or an input
         node = len(program.ops) + at

@@ -44,7 +44,7 @@ def _rebuilt(v: Values) -> Program:
             place[node] = program.step(kept.op, [place[a] if moves else factor(a) for moves, a in kept.args])
             continue
         rows = [(e, a) for a, es in net.blocks.get(node, {}).items() for e in es]
-        slots = [applied(net.c, e, program, place[a], (net.shapes[a], net.shapes[node]), factor) for e, a in rows]
+        slots = [applied(net.c, e, program, place[a], (net.shapes[a], net.shapes[node]), factor, a in net.strong) for e, a in rows]
         if not slots:
             place[node] = program.zeros(net.shapes[node])
         else:
@@ -53,8 +53,8 @@ def _rebuilt(v: Values) -> Program:
     return program
 
 
-def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[Shape, Shape], factor: Any) -> int:
-    """An entry as steps of a program: gather, contract, scatter. `factor` gives the slot of a factor."""
+def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[Shape, Shape], factor: Any, strongly: bool = False) -> int:
+    """An entry as steps of a program: gather, contract, scatter. `factor` gives the slot of a factor; `strongly`: the vector has strong zeros."""
     source, target = shapes
     x, labels = _read(c, e, program, x, source)
     out = distinct(e.out)
@@ -63,7 +63,7 @@ def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[S
     factors = [Factor(factor(f.slot), f.labels, f.strong) for f in e.factors]
     have = {*labels, *[k for f in factors for k in f.labels]}
     extra = {k: c.sizes[k] for k in wanted if k not in have}
-    strong = tuple([i for i, f in enumerate(factors) if f.strong])
+    strong = tuple([i for i, f in enumerate(factors) if f.strong] + ([len(factors)] if strongly and factors else []))
     op: Op = contraction((*[f.labels for f in factors], labels), wanted, extra, strong)
     y = program.scale(e.scale, program.step(op, [*[f.slot for f in factors], x]))
     return y if direct else program.step(Reduction((_reading(c, e.out, target, out).converse,), 0), (y,))

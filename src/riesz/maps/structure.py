@@ -115,7 +115,7 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     if axes and any([f.left or f.right for f in every]):
         return _in_blocks(c, entries, axes, (row, column), count, full)
     if any([f.listed for f in every]):
-        return _listed(entries, count, (height, width), full)
+        return _listed(entries, every[0], count, (height, width), full)
     if all([not f.left and not f.right for f in every]):
         e = entries[0]
         if len(entries) == 1 and not e.factors and count == height == width and all([injective(side, e.outer) for side in (e.out, e.inn)]):
@@ -220,10 +220,10 @@ def parts(e: Entry) -> list[set[int]]:
     return sorted(groups, key=lambda g: min([out.index(k) for k in g if k in out]))
 
 
-def _listed(entries: Sequence[Entry], count: int, shape: tuple[int, int], full: int) -> Structure:
+def _listed(entries: Sequence[Entry], f: Facts, count: int, shape: tuple[int, int], full: int) -> Structure:
     e = entries[0]
     sides = [any([type(m) is Table for m in side]) for side in (e.out, e.inn)]
-    if len(entries) == 1 and not e.factors and not all(sides):
+    if len(entries) == 1 and f.constant and not f.left and not f.right and not all(sides):
         times = "" if e.scale == 1.0 else f"{e.scale:.4g} times a "
         return Structure("sparse", f"{times}{'scatter' if sides[0] else 'gather'} of {count:,} numbers", count, min(full, count))
     return _sparse("sparse", count, shape, min(full, count))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..maps.coefficients import Coefficients, Factor
 from ..maps.entries import Entry
-from ..maps.indexing import IndexMap, Table, distinct, whole
+from ..maps.indexing import IndexMap, Table, distinct, labels_of, whole
 from ..maps.linear_map import LinearMap
 from ..ops import Contraction, Reduction
 from ..programs.program import INPUT, Constant
@@ -101,7 +101,8 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     factors = [f for f in e.factors if f.labels]
     core = _core(w, e, factors)
     parts: list[Text] = []
-    placed, read = _position(w, c, e.out, row), _position(w, c, e.inn, column)
+    letters = _letters(n, e)
+    placed, read = _position(w, c, e.out, row, letters), _position(w, c, e.inn, column, letters)
     if placed:
         parts.append((n["ι"] + placed, ATOM))
     if core is not None and core[0] != "I":
@@ -116,19 +117,16 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     return (n["−"] + n.within(text, COMPOSE), SUM) if e.scale < 0 else (text[0], PRODUCT if len(body) > 1 else text[1])
 
 
-def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> str:
-    """Which part of an array it is about: [1:], [i]; nothing where it is all of it."""
-    if all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(distinct(maps)) == sum(
-        [n != 1 for n in box]
-    ):
+def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape, letters: dict[int, str]) -> str:
+    """Which part of an array it is about: [1:], [i]; nothing where it is all of it. Labels that are met twice are written as letters."""
+    met = [k for m in maps for k in labels_of(m)]
+    if all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(met) == len(set(met)):
         return ""
     shown: list[str] = []
     for m, n in zip(maps, box, strict=True):
         if type(m) is Table:
             shown.append(w.index(m.array))
-        elif type(m) is Affine and not m.terms:
-            shown.append(str(m.offset))
-        elif type(m) is Affine and len(m.terms) == 1:
+        elif type(m) is Affine and len(m.terms) == 1 and met.count(m.terms[0][0]) == 1:
             ((k, s),) = m.terms
             stop = m.offset + s * (c.sizes[k] - 1) + (1 if s > 0 else -1)
             end = "" if (s > 0 and stop >= n) or stop < 0 else str(stop)
@@ -136,12 +134,20 @@ def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape) -
             shown.append(f"{start}:{end}" + (f":{s}" if s != 1 else ""))
         else:
             assert type(m) is Affine
-            shown.append("+".join([*[f"{'' if s == 1 else s}{_letter(k)}" for k, s in m.terms], *([str(m.offset)] if m.offset else [])]))
+            shown.append(_affine(w.n, m, letters))
     return "[" + ", ".join(shown) + "]"
 
 
-def _letter(k: int) -> str:
-    return "ijklmnpqrst"[k % 11]
+def _affine(n: Notation, m: Affine, letters: dict[int, str]) -> str:
+    """2i+j+1."""
+    terms = sorted([(letters[k], s) for k, s in m.terms])
+    parts = [("-" if s < 0 else "+") + ("" if abs(s) == 1 else str(abs(s))) + k for k, s in terms]
+    parts += [f"{m.offset:+d}"] if m.offset or not parts else []
+    return "".join(parts).removeprefix("+").replace("-", n["−"])
+
+
+def _letters(n: Notation, e: Entry) -> dict[int, str]:
+    return {k: "ijklmnpqrstuvw"[i] if i < 14 else n.sub("i", i) for i, k in enumerate(e.labels)}
 
 
 def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
@@ -234,9 +240,7 @@ def _chain(w: Named, factors: list[Factor], at: int, end: int | None) -> list[Te
 def _sum(w: Named, e: Entry, factors: list[Factor]) -> Text:
     """In index notation: [i, j ← k] Σ A[i, l] · B[l, k]."""
     n = w.n
-    letters: dict[int, str] = {}
-    for k in e.labels:
-        letters.setdefault(k, "ijklmnpqrstuvw"[len(letters)] if len(letters) < 14 else n.sub("i", len(letters)))
+    letters = _letters(n, e)
 
     def side(maps: Sequence[IndexMap]) -> str:
         parts: list[str] = []
@@ -245,8 +249,7 @@ def _sum(w: Named, e: Entry, factors: list[Factor]) -> Text:
                 parts.append(w.index(m.array) + "[" + ", ".join([letters[k] for k in m.labels]) + "]")
             else:
                 assert type(m) is Affine
-                terms = [("" if s == 1 else str(s)) + letters[k] for k, s in m.terms] + ([str(m.offset)] if m.offset or not m.terms else [])
-                parts.append("+".join(terms))
+                parts.append(_affine(n, m, letters))
         return ", ".join(parts)
 
     product = [f"{w.factor(f.slot)[0]}[{', '.join([letters[k] for k in f.labels])}]" for f in factors] or ["1"]
