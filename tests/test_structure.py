@@ -208,7 +208,7 @@ NAMED: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {  # function, po
     "layer norm": (normalised, (X,), "block-diagonal", "block-diagonal: 10 blocks of 16×16, each diagonal + rank 2", 4),
     "convolution": (lambda x: np.convolve(x, [1.0, 2.0, 3.0], "same"), (x,), "banded", "tridiagonal", 3),
     "differences": (lambda x: x[1:] - x[:-1], (x,), "banded", "2 diagonals, 0 below and 1 above the main one", 2),
-    "5-point Laplacian": (laplacian, (rng.normal(size=(9, 9)),), "sparse", "stencil of 5 points, 245 of 3,969 numbers", 5),
+    "5-point Laplacian": (laplacian, (rng.normal(size=(9, 9)),), "sparse", "stencil of 5 points, at most 245 of 3,969 numbers", 5),
     "reversal": (lambda x: x[::-1], (x,), "permutation", "permutation", 1),
     "transposition": (lambda X: X.T, (X,), "permutation", "permutation", 1),
     "gather": (lambda u: u[TO], (rng.normal(size=200),), "sparse", "gather of 300 numbers", 1),
@@ -231,7 +231,7 @@ NAMED: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {  # function, po
 HESSIANS: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {
     "sum of squares": (lambda x: np.sum(x**2), (x,), "identity", "2 times the identity", 1),
     "total variation": (lambda u: np.sum(np.sqrt(1e-3 + (u[1:] - u[:-1]) ** 2)), (x,), "banded", "tridiagonal", 3),
-    "graph energy": (lambda u: np.sum(np.sqrt(1 + (u[TO] - u[FROM]) ** 2)), (rng.normal(size=200),), "sparse", "sparse, 800 of 40,000 numbers", 3),
+    "graph energy": (lambda u: np.sum(np.sqrt(1 + (u[TO] - u[FROM]) ** 2)), (rng.normal(size=200),), "sparse", "sparse, at most 800 of 40,000 numbers", 3),
     "logistic": (lambda w: np.sum(np.logaddexp(0, X.T @ w)), (rng.normal(size=10),), "dense", "dense, a product of 3 factors", 1),
     "chain of springs": (lambda u: np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2), (x,), "banded", "5 diagonals, 2 below and 2 above the main one", 5),
 }
