@@ -311,7 +311,8 @@ def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> boo
     computed = max([c.size(h.slot) for h in (f, g) if not c.given(h.slot)], default=0)
     if work > 1024 * large:
         return False
-    return (result <= 4 * computed and work <= 64 * large) or (result <= small and work <= 64 * large) or 8 * result <= small
+    copied = any([c.given(h.slot) and result >= c.size(h.slot) > computed for h in (f, g)])  # diag(s)·X, where X is there anyway
+    return (result <= 4 * computed and work <= 64 * large and not copied) or (result <= small and work <= 64 * large) or 8 * result <= small
 
 
 def evaluated(c: Coefficients, e: Entry) -> Entry:
