@@ -231,7 +231,13 @@ NAMED: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {  # function, po
 HESSIANS: dict[str, tuple[Any, tuple[Any, ...], str, str, int]] = {
     "sum of squares": (lambda x: np.sum(x**2), (x,), "identity", "2 times the identity", 1),
     "total variation": (lambda u: np.sum(np.sqrt(1e-3 + (u[1:] - u[:-1]) ** 2)), (x,), "banded", "tridiagonal", 3),
-    "graph energy": (lambda u: np.sum(np.sqrt(1 + (u[TO] - u[FROM]) ** 2)), (rng.normal(size=200),), "sparse", "sparse, at most 800 of 40,000 numbers", 3),
+    "graph energy": (
+        lambda u: np.sum(np.sqrt(1 + (u[TO] - u[FROM]) ** 2)),
+        (rng.normal(size=200),),
+        "sparse",
+        "sparse, at most 800 of 40,000 numbers",
+        3,
+    ),
     "logistic": (lambda w: np.sum(np.logaddexp(0, X.T @ w)), (rng.normal(size=10),), "dense", "dense, a product of 3 factors", 1),
     "chain of springs": (lambda u: np.sum((u[2:] - 2 * u[1:-1] + u[:-2]) ** 2), (x,), "banded", "5 diagonals, 2 below and 2 above the main one", 5),
 }

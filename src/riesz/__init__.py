@@ -23,7 +23,6 @@ from .errors import (
     TraceError,
     VectorError,
 )
-from .maps.factored import Factored
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .sets import Set, seg
@@ -87,10 +86,12 @@ from .terms.primitives import (
 if TYPE_CHECKING:
     from .checking import check
     from .least_squares import gauss_newton, levenberg_marquardt
+    from .maps.factored import Factored
     from .show.explain import explain
     from .simplify.laws import laws
 
 _LATER = {
+    "Factored": "maps.factored",
     "check": "checking",
     "explain": "show.explain",
     "gauss_newton": "least_squares",

@@ -18,7 +18,6 @@ from .calculus.trees import leaves_of
 from .errors import SpaceError, VectorError
 from .layout import build
 from .maps.derivation import Derivation
-from .maps.factoring import planned
 from .maps.linear_map import LinearMap, as_element
 from .maps.sources import held
 from .programs.program import Constant, Program
@@ -222,6 +221,8 @@ def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any
     term = isinstance(at, TermPoint)
     leaves = at.leaves if term else numbers_of(at.leaves)
     dtypes = [at.dtype] * len(at.domain.leaves) if term else [a.dtype for a in at.avals]
+    from .maps.factoring import planned
+
     values, found = planned(at.gradient(), at.program()).at(leaves, dtypes)
     factors = [a for G in found for t in G.terms for a, _ in t.factors]
     guard(at.program, at.leaves, [*values, *factors])

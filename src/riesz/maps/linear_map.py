@@ -22,8 +22,6 @@ from ..sets import Seg
 from ..spaces import DirectSum, Space, real_space
 from ..terms.core import Arrow, Term, require_linear
 from ..vectors import Formal, dense
-from .materialise import places
-from .rebuilt import rebuilt
 from .sources import Source, added, after, scaled
 from .sources import adjoint as weighted_source
 from .sources import turned as turned_source
@@ -276,6 +274,8 @@ class LinearMap(Structured):
             return self
 
         def written() -> Program:
+            from .rebuilt import rebuilt
+
             short = linear_program(rebuilt(self.values))
             return short if len(short) <= len(self.program) else self.program
 
@@ -420,6 +420,8 @@ def _selection(space: Space, which: Any, what: str) -> LinearMap:
     program = Program()
     pieces: list[int] = []
     relations: list[Any] = []
+    from .materialise import places
+
     for place in places(space.leaves):
         size = math.prod(place.shape)
         slot = program.input(place.shape)

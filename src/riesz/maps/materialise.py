@@ -11,7 +11,6 @@ import numpy as np
 from ..relations.groups import counted
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
-from .filling import Filling, filling
 from .indexing import IndexMap, Labels, distinct, flat_positions, injective, size_of, values
 from .structure import batch_axes
 from .values import Values
@@ -93,6 +92,8 @@ def placed(v: Values, rows: list[Place], columns: list[Place]) -> list[tuple[Ent
 def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
     """The matrix as CSR, with its exact pattern."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
+
+    from .filling import Filling, filling
 
     p = pattern(v, rows, columns)
     found = placed(v, rows, columns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ..ops import Combination
 from ..programs.program import Constant, Program, outputs
 from ..relations.core import freeze
 from ..spaces import Space
-from .network import Network, derived
+
+if TYPE_CHECKING:
+    from .network import Network
 
 
 class Source(NamedTuple):
@@ -36,6 +38,8 @@ class Source(NamedTuple):
     @property
     def network(self) -> Network:
         """The normal form, derived once for all points."""
+        from .network import derived
+
         known = self.known
         if "network" not in known:
             known["network"] = derived(self.program, len(self.point))

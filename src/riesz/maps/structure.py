@@ -231,9 +231,9 @@ def _listed(entries: Sequence[Entry], f: Facts, count: int, shape: tuple[int, in
 
 def _sparse(words: str, count: int, shape: tuple[int, int], rank: int) -> Structure:
     every = shape[0] * shape[1]
-    return (
-        Structure("dense", "dense", every, rank) if count == every else Structure("sparse", f"{words}, at most {count:,} of {every:,} numbers", count, rank)
-    )
+    if count == every:
+        return Structure("dense", "dense", every, rank)
+    return Structure("sparse", f"{words}, at most {count:,} of {every:,} numbers", count, rank)
 
 
 def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Structure:

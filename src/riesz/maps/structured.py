@@ -9,16 +9,15 @@ import numpy as np
 
 from ..errors import SpaceError
 from ..spaces import Space
-from .materialise import Blocks, blocks_of, diagonal, full, places, sparse
-from .network import multiplied
-from .structure import Structure, structure
-from .values import Values
 
 if TYPE_CHECKING:
     from ..programs.cost import Cost
+    from .materialise import Blocks
     from .planning import Plan
     from .solvers import Solver
     from .sources import Source
+    from .structure import Structure
+    from .values import Values
 
 
 class Sparsity(NamedTuple):
@@ -72,6 +71,8 @@ class Structured:
     @cached_property
     def values(self) -> Values:
         """The normal form of this map, with its numbers."""
+        from .values import Values
+
         other = self._transpose
         if other is not None and "values" in other.__dict__ and other.values.net.simple:
             return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
@@ -80,6 +81,9 @@ class Structured:
     @cached_property
     def flat(self) -> Values | None:
         """The values of the network without hubs, for matrices; None where there is none."""
+        from .network import multiplied
+        from .values import Values
+
         v = self.values
         net = multiplied(v.net)
         return v if net is v.net else None if net is None else Values(net, v.point, self.dtype)
@@ -92,6 +96,8 @@ class Structured:
         >>> rz.jacobian(lambda x: x - np.mean(x))(np.ones(5)).structure
         identity + rank 1
         """
+        from .structure import structure
+
         return structure(self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves])
 
     def plan(self, columns: int = 1) -> Plan:
@@ -158,6 +164,8 @@ class Structured:
         array([[1., 0.],
                [0., 1.]])
         """
+        from .materialise import full, places
+
         v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
@@ -175,6 +183,8 @@ class Structured:
                [0., 3., 2.]])
         """
         import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        from .materialise import places, sparse
 
         v = self.flat
         if v is not None:
@@ -197,6 +207,8 @@ class Structured:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
         if self.shape[0] != self.shape[1]:
             raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
+        from .materialise import diagonal, places
+
         v = self.flat
         if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
@@ -212,6 +224,8 @@ class Structured:
         """
         v = self.flat
         if v is not None and len(self.domain.leaves) == len(self.codomain.leaves) == 1:
+            from .materialise import blocks_of
+
             found = blocks_of(v, v.net.block(0, 0), self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
             if found is not None:
                 return found

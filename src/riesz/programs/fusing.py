@@ -77,9 +77,10 @@ def in_order(program: Program) -> Program:
     return known["_in_order"] or program
 
 
-def large(program: Program, numbers: int = WORTH) -> bool:
-    """Whether some slot of a program has so many numbers."""
-    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= numbers for s in program.shapes])
+def large(program: Program, numbers: int | None = None) -> bool:
+    """Whether some slot of a program has so many numbers; `WORTH`, if nothing is said."""
+    least = WORTH if numbers is None else numbers
+    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= least for s in program.shapes])
 
 
 def fused(program: Program) -> Program:
