@@ -161,3 +161,21 @@ def test_whatever_the_structure_what_is_solved_is_solved(seed):
             continue
         if condition < 1e8:
             assert np.abs(dense @ found - b).max(initial=0) <= 1e-6 * (1 + np.abs(b).max(initial=0))
+
+
+def test_one_axis_for_all_is_a_kronecker_product():
+    at = rng.normal(size=(300, 40))
+    L = rz.jacobian(lambda u: 3.0 * u - np.diff(np.pad(u, ((1, 1), (0, 0))), 2, axis=0))(at)
+    assert L.solver().name.startswith("Kronecker product") and "gttrf" in L.solver().name
+    assert np.allclose(L.solve(L(at)), at)
+    with pytest.raises(rz.SolveError):  # a matrix whose 0 is a multiple eigenvalue: far from exact, however it is computed
+        rz.jacobian(lambda u: np.gradient(u, axis=1))(rng.normal(size=(5, 6))).solve(np.ones((5, 6)))
+
+
+def test_a_kronecker_sum_of_defective_matrices_is_refused():
+    from riesz.maps.composite_solvers import KroneckerSum
+
+    T = np.triu(rng.normal(size=(8, 8)), 1)
+    Q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    with pytest.raises(rz.SolveError, match="singular"):
+        KroneckerSum(Q @ T @ Q.T, np.triu(np.ones((3, 3)), 1))

@@ -198,11 +198,12 @@ def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -
 
 
 def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
-    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others."""
-    if row != column or len(row) < 2 or len(entries) < 2 or max(row) > SMALL:
+    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I ⊗ A ⊗ I."""
+    if row != column or len(row) < 2 or len(entries) < 2:
         return None
     c = v.net.c
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}
+    same: list[Entry] = []
     for e in entries:
         still = {i for i, j in batch_axes(c, [e], row, column) if i == j}
         labels = {labels_of(e.out[i])[0] for i in still}
@@ -211,12 +212,22 @@ def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shap
         moving = [i for i in per if i not in still]
         if len(moving) > 1:
             return None
-        at = moving[0] if moving else next(iter(per))
-        per[at].append(Entry((e.out[at],), (e.inn[at],), e.factors, e.scale))
-    if len(per) < 2:
+        if moving:
+            per[moving[0]].append(Entry((e.out[moving[0]],), (e.inn[moving[0]],), e.factors, e.scale))
+        else:
+            same.append(e)
+    moved = [i for i, es in per.items() if es]
+    if len(per) < 2 or not moved:
         return None
-    from .composite_solvers import KroneckerSum
+    per[moved[0]] += [Entry((e.out[moved[0]],), (e.inn[moved[0]],), e.factors, e.scale) for e in same]
+    from .composite_solvers import Kronecker, KroneckerSum
+    from .solvers import Diagonal
 
+    if len(moved) == 1:  # I ⊗ A ⊗ I
+        one = _any(v, per[moved[0]], (row[moved[0]],), (row[moved[0]],))
+        return None if one is None else Kronecker(*[one if i == moved[0] else Diagonal(np.ones(n, v.dtype)) for i, n in enumerate(row)])
+    if max(row) > SMALL:
+        return None
     matrices = [_dense_part(v, es, (row[i],), (row[i],)) for i, es in per.items()]
     plain = all([np.array_equal(a, a.T) for a in matrices])
     return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
