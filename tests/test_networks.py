@@ -57,7 +57,6 @@ def derivative(seed: int, kind: str, inputs: int | None = None) -> tuple[Any, li
     return (rz.jacobian(f, every) if kind == "jacobian" else rz.hessian(number(f), every)), args
 
 
-
 # -- random programs -----------------------------------------------------------------------------------------------
 
 

@@ -101,7 +101,7 @@ SINGULAR: dict[str, tuple[Any, Any]] = {
     "a zero in a block": (lambda x: x[::-1] * np.arange(50.0), x),
     "differences": (lambda u: u - np.roll(u, 1), x),
     "rank 1": (lambda x: np.sum(np.sin(x)) * np.arange(50.0), x),
-    "factors that are not square": (lambda X: (np.ones((3, 2)) @ X @ np.ones((3, 2))), rng.normal(size=(2, 3))),
+    "factors that are not square": (lambda X: np.ones((3, 2)) @ X @ np.ones((3, 2)), rng.normal(size=(2, 3))),
     "a singular factor": (lambda X: A @ X @ np.ones((30, 30)), X),
     "all in one row": (lambda x: np.concatenate([x[:1] * 0, np.sum(x) * np.ones(49)]), x),
     "never read": (lambda x: x[np.minimum(np.arange(50), 48)], x),
@@ -179,3 +179,42 @@ def test_a_kronecker_sum_of_defective_matrices_is_refused():
     Q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     with pytest.raises(rz.SolveError, match="singular"):
         KroneckerSum(Q @ T @ Q.T, np.triu(np.ones((3, 3)), 1))
+
+
+def test_tall_and_wide_sparse_maps_are_solved_by_their_normal_equations():
+    n = 3000
+    at = 0.3 * rng.normal(size=n)
+    L = rz.jacobian(lambda p: np.concatenate([10.0 * (p[1:] - p[:-1] ** 2), 1.0 - p]))(at)
+    b = rng.normal(size=L.shape[0])
+    assert "least squares" in L.solver().name and "gttrf" in L.solver().name
+    assert np.abs(L.T.matvec(L.matvec(L.solve(b)) - b)).max() < 1e-9
+    assert np.allclose(L.solve(L(at)), at, atol=1e-10)
+    wide = L.T  # the shortest solution is in the range of its transpose
+    found = wide.solve(at)
+    assert "shortest" in wide.solver().name and np.allclose(wide(found), at)
+    assert np.abs(found - L(L.solve(found))).max() < 1e-9
+    t = np.linspace(0, 1, 30)
+    blocks = rz.jacobian(lambda p: p[:, :1] * np.exp(-p[:, 1:] * t))(1.0 + rng.random(size=(400, 2)))
+    b = rng.normal(size=(400, 30))
+    each = np.stack([np.linalg.lstsq(m, r)[0] for m, r in zip(blocks.blocks().values, b, strict=True)])
+    assert np.allclose(blocks.solve(b), each) and "block-diagonal" in blocks.solver().name
+
+
+def test_least_squares_of_lower_rank_iterates():
+    L = rz.jacobian(lambda p: np.concatenate([p[1:] - p[:-1], p[2:] - p[:-2]]))(rng.normal(size=3000))
+    b = L(rng.normal(size=3000))
+    assert "LSMR" in L.solver().name and np.allclose(L(L.solve(b, tolerance=1e-12)), b, atol=1e-5)
+
+
+def test_what_elimination_would_fill_is_iterated():
+    """The Laplacian of a random graph has no small separators; that of a grid has, whatever the order of its nodes."""
+    n = 30_000
+    i, j = rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n)
+    H = rz.hessian(lambda u: np.sum(np.log(np.cosh(u[i] - u[j]))) + 0.5 * np.sum(u**2))(rng.normal(size=n))
+    b = rng.normal(size=n)
+    assert "MINRES" in H.solver().name and np.abs(H(H.solve(b)) - b).max() < 1e-8
+    order = rng.permutation(40_000).reshape(200, 200)
+    grid = rz.hessian(lambda u: np.sum(np.diff(u[order], axis=0) ** 2) + np.sum(np.diff(u[order], axis=1) ** 2) + np.sum(u**4 + u**2))
+    G = grid(rng.normal(size=40_000))
+    b = rng.normal(size=40_000)
+    assert "SuperLU" in G.solver().name and np.abs(G(G.solve(b)) - b).max() < 1e-9

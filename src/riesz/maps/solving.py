@@ -36,6 +36,8 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         raise SpaceError(f"method={method!r}: expected one of {', '.join(METHODS)}")
     if options and method in ("dense", "sparse"):
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong to iterations")
+    from .sparse_solvers import fills
+
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):
         return _dense(L)
@@ -44,13 +46,13 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if method != "auto":
         return _krylov(L, None if method == "iterative" else method, **options)
     if m != n:
-        return _dense(L) if max(m, n) <= SMALL else _krylov(L, "lsmr", **options)
+        return _dense(L) if max(m, n) <= SMALL else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
     v = L.flat
     if v is not None:
         found = _structured(L, v)
         if found is not None:
             return found
-        if v.positions() <= n * n // 8 and v.positions() <= 64 * n:
+        if v.positions() <= n * n // 8 and v.positions() <= 64 * n and not fills(L.to_sparse()):
             return _sparse(L)
     return _dense(L) if n <= SMALL else _krylov(L, None, **options)
 
@@ -68,6 +70,23 @@ def _sparse(L: LinearMap) -> Solver:
         raise SpaceError(f"a sparse factorisation needs as many rows as columns; this map has shape {L.shape}: method='lsmr', or L.gram()")
     symmetric = True if "symmetric" in L.facts else None
     return choose_sparse(L.to_sparse(), symmetric, [leaf.size for leaf in L.domain.leaves])
+
+
+def _sparse_least_squares(L: LinearMap) -> Solver | None:
+    """Normal equations where they are sparse and not singular."""
+    from .sparse_solvers import SparseLeastSquares
+
+    v, few = L.flat, min(L.shape)
+    if v is None or v.positions() > 64 * max(L.shape):
+        return None
+    matrix = L.to_sparse()
+    lines = np.diff(matrix.indptr) if L.shape[0] >= L.shape[1] else np.bincount(matrix.indices, minlength=L.shape[1])
+    if (lines.astype(float) ** 2).sum() > 64 * (few + v.positions()):
+        return None
+    try:
+        return SparseLeastSquares(matrix)
+    except SolveError:  # of lower rank, or nearly: iterations take what there is
+        return None
 
 
 def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:

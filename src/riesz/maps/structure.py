@@ -231,7 +231,9 @@ def _listed(entries: Sequence[Entry], count: int, shape: tuple[int, int], full: 
 
 def _sparse(words: str, count: int, shape: tuple[int, int], rank: int) -> Structure:
     every = shape[0] * shape[1]
-    return Structure("dense", "dense", every, rank) if count == every else Structure("sparse", f"{words}, {count:,} of {every:,} numbers", count, rank)
+    return (
+        Structure("dense", "dense", every, rank) if count == every else Structure("sparse", f"{words}, {count:,} of {every:,} numbers", count, rank)
+    )
 
 
 def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Structure:
