@@ -110,7 +110,7 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
 
 
 def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
-    """The matrix of a network with hubs as CSR, step by step: the product of sparse matrices. None where a step has no entries or the steps are dense."""
+    """The matrix of a network with hubs as CSR: the product of the sparse matrices of its steps. None where some have no entries or are dense."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     net, csr = v.net, cast(Any, scipy_sparse).csr_array

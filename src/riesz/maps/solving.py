@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
+OPTIONS = ("tolerance", "max_iterations", "preconditioner")
 SMALL = 2048
 """Up to so many unknowns a matrix without better structure is factorised as it is."""
 
@@ -34,6 +35,8 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     """A factorised solver for a map, or one that iterates."""
     if method not in METHODS:
         raise SpaceError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+    if unknown := [k for k in options if k not in OPTIONS]:
+        raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong to iterations")
     from .sparse_solvers import fills

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..maps.coefficients import Coefficients, Factor
 from ..maps.entries import Entry
-from ..maps.indexing import IndexMap, Table, distinct, whole
+from ..maps.indexing import IndexMap, Table, distinct, labels_of, whole
 from ..maps.linear_map import LinearMap
 from ..ops import Contraction, Reduction
 from ..programs.program import INPUT, Constant
@@ -31,6 +31,7 @@ class Named(Writer):
         net = L.values.net
         self.net = net
         self.names = {id(x): name for name, x in L.names}
+        self.unnamed = 0
         self.tables: list[tuple[str, Any]] = [(name, x) for name, x in L.names if np.asarray(x).dtype.kind in "iu"]
         wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
         program = net.c.program.prune(net.params, wanted)
@@ -53,7 +54,9 @@ class Named(Writer):
         for name, x in self.tables:
             if x.shape == flat.shape and bool((x == flat).all()):
                 return name
-        return "index"
+        self.tables.append(("index" if not self.unnamed else self.n.sub("index", self.unnamed), flat))
+        self.unnamed += 1
+        return self.tables[-1][0]
 
     def factor(self, slot: int) -> Text:
         """A factor: by its name, by a short expression, or by a letter that is explained below."""
@@ -74,8 +77,9 @@ class Named(Writer):
         return self._reduction(relation)
 
     def _reduction(self, r: Any) -> str:
-        if isinstance(r, (Function, Gather)) and (name := self.index(r.index)) != "index":
-            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{name}]"
+        known = [name for name, x in self.tables if isinstance(r, (Function, Gather)) and np.array_equal(x, r.index)]
+        if known:
+            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{known[0]}]"
         return super()._reduction(r)
 
     def _matrices(self, slot: int) -> Text | None:
@@ -101,7 +105,7 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     factors = [f for f in e.factors if f.labels]
     core = _core(w, e, factors)
     parts: list[Text] = []
-    placed, read = _position(w, c, e.out, row), _position(w, c, e.inn, column)
+    placed, read = _position(w, c, e.out, row, e.outer), _position(w, c, e.inn, column, e.outer)
     if placed:
         parts.append((n["ι"] + placed, ATOM))
     if core is not None and core[0] != "I":
@@ -116,19 +120,20 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     return (n["−"] + n.within(text, COMPOSE), SUM) if e.scale < 0 else (text[0], PRODUCT if len(body) > 1 else text[1])
 
 
-def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> str:
+def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape, labels: Sequence[int]) -> str:
     """Which part of an array it is about: [1:], [i]; nothing where it is all of it."""
     if all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(distinct(maps)) == sum(
         [n != 1 for n in box]
     ):
         return ""
     shown: list[str] = []
+    twice = sum([len(labels_of(m)) for m in maps]) > len(distinct(maps))  # one label on two axes, a diagonal: letters say it
     for m, n in zip(maps, box, strict=True):
         if type(m) is Table:
             shown.append(w.index(m.array))
         elif type(m) is Affine and not m.terms:
             shown.append(str(m.offset))
-        elif type(m) is Affine and len(m.terms) == 1:
+        elif type(m) is Affine and len(m.terms) == 1 and not twice:
             ((k, s),) = m.terms
             stop = m.offset + s * (c.sizes[k] - 1) + (1 if s > 0 else -1)
             end = "" if (s > 0 and stop >= n) or stop < 0 else str(stop)
@@ -136,12 +141,12 @@ def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape) -
             shown.append(f"{start}:{end}" + (f":{s}" if s != 1 else ""))
         else:
             assert type(m) is Affine
-            shown.append("+".join([*[f"{'' if s == 1 else s}{_letter(k)}" for k, s in m.terms], *([str(m.offset)] if m.offset else [])]))
+            shown.append(
+                "+".join(
+                    [*[f"{'' if s == 1 else s}{'ijklmnpqrst'[labels.index(k) % 11]}" for k, s in m.terms], *([str(m.offset)] if m.offset else [])]
+                )
+            )
     return "[" + ", ".join(shown) + "]"
-
-
-def _letter(k: int) -> str:
-    return "ijklmnpqrst"[k % 11]
 
 
 def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
@@ -201,7 +206,7 @@ def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[i
     if len(factors) == 1 and factors[0].labels == (*rows, *[k for k in columns if k not in rows]) and not set(rows) & set(columns):
         return w.factor(factors[0].slot)
     both = [k for k in rows if k in columns]
-    if both and len(factors) == 1 and set(factors[0].labels) == {*rows, *columns}:
+    if both and rows[: len(both)] == columns[: len(both)] == both and len(factors) == 1 and set(factors[0].labels) == {*rows, *columns}:
         return n.name("blocks") + n.parens(w.factor(factors[0].slot)[0]), ATOM
     return None
 
