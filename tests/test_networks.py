@@ -527,3 +527,25 @@ def test_gathers_and_graph_energies_print_their_index_arrays():
     assert lines(H)[0] == "diag(a) − ι[i] · diag(y₃) · π[j] − ι[j] · diag(y₃) · π[i]"
     assert "y₀ = π[i] u − π[j] u" in lines(H)[1]
     assert "\\iota[i]" in H.simplify().latex()
+
+
+def test_too_many_entries_to_multiply_out_still_give_a_sparse_matrix():
+    """A 5 × 5 convolution has 25 diagonals, its normal equations 81: more than are kept apart, and far from a full matrix."""
+    K = rng.normal(size=(5, 5))
+
+    def blurred(u):
+        p = np.pad(u, 2)
+        return sum(K[a, b] * p[a : a + u.shape[0], b : b + u.shape[1]] for a in range(5) for b in range(5))
+
+    def energy(u):
+        return np.sum(np.cos(blurred(u)))
+
+    H = rz.hessian(energy)(rng.normal(size=(40, 45)))
+    assert H.flat is None
+    probes = rng.normal(size=(1800, 3))
+    S = H.to_sparse()
+    assert S.nnz <= 81 * 1800 and np.allclose(S @ probes, H.matmat(probes))
+    assert np.allclose(H.diagonal(), S.diagonal()) and np.allclose(H.column_norms() ** 2, (S * S).sum(axis=0))
+    big = rz.hessian(energy)(rng.normal(size=(250, 250)))  # its matrix would be 31 GB
+    assert big.to_sparse().nnz < 81 * 62500 and big.diagonal().shape == big.row_norms().shape == (62500,)
+    assert rz.jacobian(blurred)(rng.normal(size=(250, 250))).column_norms().shape == (62500,)

@@ -161,3 +161,60 @@ def test_whatever_the_structure_what_is_solved_is_solved(seed):
             continue
         if condition < 1e8:
             assert np.abs(dense @ found - b).max(initial=0) <= 1e-6 * (1 + np.abs(b).max(initial=0))
+
+
+def test_one_axis_for_all_is_a_kronecker_product():
+    at = rng.normal(size=(300, 40))
+    L = rz.jacobian(lambda u: 3.0 * u - np.diff(np.pad(u, ((1, 1), (0, 0))), 2, axis=0))(at)
+    assert L.solver().name.startswith("Kronecker product") and "gttrf" in L.solver().name
+    assert np.allclose(L.solve(L(at)), at)
+    with pytest.raises(rz.SolveError):  # a matrix whose 0 is a multiple eigenvalue: far from exact, however it is computed
+        rz.jacobian(lambda u: np.gradient(u, axis=1))(rng.normal(size=(5, 6))).solve(np.ones((5, 6)))
+
+
+def test_a_kronecker_sum_of_defective_matrices_is_refused():
+    from riesz.maps.composite_solvers import KroneckerSum
+
+    T = np.triu(rng.normal(size=(8, 8)), 1)
+    Q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    with pytest.raises(rz.SolveError, match="singular"):
+        KroneckerSum(Q @ T @ Q.T, np.triu(np.ones((3, 3)), 1))
+
+
+def test_tall_and_wide_sparse_maps_are_solved_by_their_normal_equations():
+    n = 3000
+    at = 0.3 * rng.normal(size=n)
+    L = rz.jacobian(lambda p: np.concatenate([10.0 * (p[1:] - p[:-1] ** 2), 1.0 - p]))(at)
+    b = rng.normal(size=L.shape[0])
+    assert "least squares" in L.solver().name and "gttrf" in L.solver().name
+    assert np.abs(L.T.matvec(L.matvec(L.solve(b)) - b)).max() < 1e-9
+    assert np.allclose(L.solve(L(at)), at, atol=1e-10)
+    wide = L.T  # the shortest solution is in the range of its transpose
+    found = wide.solve(at)
+    assert "shortest" in wide.solver().name and np.allclose(wide(found), at)
+    assert np.abs(found - L(L.solve(found))).max() < 1e-9
+    t = np.linspace(0, 1, 30)
+    blocks = rz.jacobian(lambda p: p[:, :1] * np.exp(-p[:, 1:] * t))(1.0 + rng.random(size=(400, 2)))
+    b = rng.normal(size=(400, 30))
+    each = np.stack([np.linalg.lstsq(m, r)[0] for m, r in zip(blocks.blocks().values, b, strict=True)])
+    assert np.allclose(blocks.solve(b), each) and "block-diagonal" in blocks.solver().name
+
+
+def test_least_squares_of_lower_rank_iterates():
+    L = rz.jacobian(lambda p: np.concatenate([p[1:] - p[:-1], p[2:] - p[:-2]]))(rng.normal(size=3000))
+    b = L(rng.normal(size=3000))
+    assert "LSMR" in L.solver().name and np.allclose(L(L.solve(b, tolerance=1e-12)), b, atol=1e-5)
+
+
+def test_what_elimination_would_fill_is_iterated():
+    """The Laplacian of a random graph has no small separators; that of a grid has, whatever the order of its nodes."""
+    n = 30_000
+    i, j = rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n)
+    H = rz.hessian(lambda u: np.sum(np.log(np.cosh(u[i] - u[j]))) + 0.5 * np.sum(u**2))(rng.normal(size=n))
+    b = rng.normal(size=n)
+    assert "MINRES" in H.solver().name and np.abs(H(H.solve(b)) - b).max() < 1e-8
+    order = rng.permutation(40_000).reshape(200, 200)
+    grid = rz.hessian(lambda u: np.sum(np.diff(u[order], axis=0) ** 2) + np.sum(np.diff(u[order], axis=1) ** 2) + np.sum(u**4 + u**2))
+    G = grid(rng.normal(size=40_000))
+    b = rng.normal(size=40_000)
+    assert "SuperLU" in G.solver().name and np.abs(G(G.solve(b)) - b).max() < 1e-9

@@ -282,3 +282,22 @@ def test_a_step_around_which_something_goes_does_not_bound_the_rank():
     assert L.structure.rank == 40
     check(L)
     check(rz.jacobian(lambda x: x + W2 @ np.cumsum(W1 @ x))(rng.normal(size=40)))
+
+
+def test_different_things_print_differently():
+    at = rng.normal(size=13)
+    edges = rz.jacobian(lambda u: np.pad(u, 1, mode="edge")[2:] + np.pad(u, 1, mode="edge")[:-2])(at)
+    assert str(edges.simplify()) == "π[index] + π[index₁]"
+    diagonal = rz.jacobian(np.diag)(rng.normal(size=(4, 4)))
+    assert str(diagonal.simplify()) == "π[i, i]"
+    kernel = rz.jacobian(lambda p: np.exp(-np.sum((p[:, None] - p[None]) ** 2, -1)))(rng.normal(size=(7, 2)))
+    first = str(kernel.simplify()).splitlines()[0]
+    assert first == "−2 · blocks(A) + 2 · ([i, j ← j, k] A[i, j, k])"
+
+
+def test_numbers_of_columns_and_options_are_checked():
+    L = rz.jacobian(np.sin)(rng.normal(size=4))
+    with pytest.raises(rz.SpaceError, match="columns=-1"):
+        L.cost(columns=-1)
+    with pytest.raises(rz.SpaceError, match="takes no tol"):
+        L.solve(np.ones(4), tol=1e-3)

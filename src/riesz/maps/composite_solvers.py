@@ -147,6 +147,8 @@ class KroneckerSum(Solver):
             where = np.unravel_index(int(np.argmin(sizes)), sizes.shape)
             zero = " + ".join([f"{w[i]:.3g}" for w, i in zip(values, where, strict=True)])
             raise SolveError(f"{self.name}: singular, the eigenvalues {zero} of the summands add up to 0")
+        if not self.symmetric:  # eigenvalues of matrices far from normal say little
+            self._inspect(sum([float(np.abs(a).sum(axis=0).max()) for a in self.matrices]), rcond)
 
     def _rotate(self, x: Any, back: bool) -> Any:
         for axis, q in enumerate(self.bases):

@@ -111,6 +111,34 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
     return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
 
 
+def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
+    """The matrix of a network with hubs as CSR: the product of the sparse matrices of its steps. None where some have no entries or are dense."""
+    import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
+
+    net, csr = v.net, cast(Any, scipy_sparse).csr_array
+    if net.kept or 8 * v.positions() > shape[0] * shape[1]:
+        return None
+    found: dict[int, Any] = {}
+    for slot, column in zip(net.inputs, columns, strict=True):
+        found[slot] = cast(Any, scipy_sparse).eye_array(math.prod(column.shape), shape[1], k=column.start, format="csr", dtype=v.dtype)
+    for to in net.order:
+        total = csr((math.prod(net.shapes[to]), shape[1]), dtype=v.dtype)
+        for a, es in net.blocks[to].items():
+            triples = [_triples(v, e, net.shapes[to], net.shapes[a]) for e in es]
+            down, across, data = [np.concatenate(parts) for parts in zip(*triples, strict=True)]
+            total = total + csr((data, (down, across)), shape=(total.shape[0], found[a].shape[0])) @ found[a]
+        found[to] = total
+    return cast(Any, scipy_sparse).vstack([found[o] for o in net.outputs], format="csr")
+
+
+def _triples(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any, Any]:
+    """The numbers of an entry with their flat rows and columns."""
+    sizes, outer = v.net.c.sizes, e.outer
+    box = [sizes[k] for k in outer]
+    down, across = [np.broadcast_to(flat_positions(m, shape, outer, sizes), box).reshape(-1) for m, shape in ((e.out, row), (e.inn, column))]
+    return down, across, v.spread(e).reshape(-1)
+
+
 def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
     """The matrix as an array."""
     total = np.zeros(shape, v.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import SpaceError
 from ..paths import path
 from ..programs.cost import Cost, cost
 from ..programs.fusing import ready
@@ -64,6 +65,8 @@ def _short(n: int) -> str:
 
 def plan_of(L: LinearMap, columns: int) -> Plan:
     """The ways of applying a map: step by step, in normal form, or as a matrix."""
+    if columns < 0:
+        raise SpaceError(f"columns={columns}: the number of right-hand sides is 0 or more")
     m, n = L.shape
     v = L.values
     derived = cost(ready(L.program))

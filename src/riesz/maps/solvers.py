@@ -84,7 +84,7 @@ class Solver:
         if not self.rcond > (float(np.finfo(self.dtype).eps) if threshold is None else threshold):
             raise SolveError(
                 f"{self.name}: singular to working precision (reciprocal condition number {self.rcond:.1e}), "
-                f"unknown {where} is not determined; for a least-squares solution use the pseudoinverse or add a small multiple of the identity"
+                f"unknown {where} is not determined; for a least-squares solution use method='lsmr' or add a small multiple of the identity"
             )
 
     def __repr__(self) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
+OPTIONS = ("tolerance", "max_iterations", "preconditioner")
 SMALL = 2048
 """Up to so many unknowns a matrix without better structure is factorised as it is."""
 
@@ -34,8 +35,12 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     """A factorised solver for a map, or one that iterates."""
     if method not in METHODS:
         raise SpaceError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+    if unknown := [k for k in options if k not in OPTIONS]:
+        raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong to iterations")
+    from .sparse_solvers import fills
+
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):
         return _dense(L)
@@ -44,13 +49,13 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if method != "auto":
         return _krylov(L, None if method == "iterative" else method, **options)
     if m != n:
-        return _dense(L) if max(m, n) <= SMALL else _krylov(L, "lsmr", **options)
+        return _dense(L) if max(m, n) <= SMALL else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
     v = L.flat
     if v is not None:
         found = _structured(L, v)
         if found is not None:
             return found
-        if v.positions() <= n * n // 8 and v.positions() <= 64 * n:
+        if v.positions() <= n * n // 8 and v.positions() <= 64 * n and not fills(L.to_sparse()):
             return _sparse(L)
     return _dense(L) if n <= SMALL else _krylov(L, None, **options)
 
@@ -68,6 +73,23 @@ def _sparse(L: LinearMap) -> Solver:
         raise SpaceError(f"a sparse factorisation needs as many rows as columns; this map has shape {L.shape}: method='lsmr', or L.gram()")
     symmetric = True if "symmetric" in L.facts else None
     return choose_sparse(L.to_sparse(), symmetric, [leaf.size for leaf in L.domain.leaves])
+
+
+def _sparse_least_squares(L: LinearMap) -> Solver | None:
+    """Normal equations where they are sparse and not singular."""
+    from .sparse_solvers import SparseLeastSquares
+
+    v, few = L.flat, min(L.shape)
+    if v is None or v.positions() > 64 * max(L.shape):
+        return None
+    matrix = L.to_sparse()
+    lines = np.diff(matrix.indptr) if L.shape[0] >= L.shape[1] else np.bincount(matrix.indices, minlength=L.shape[1])
+    if (lines.astype(float) ** 2).sum() > 64 * (few + v.positions()):
+        return None
+    try:
+        return SparseLeastSquares(matrix)
+    except SolveError:  # of lower rank, or nearly: iterations take what there is
+        return None
 
 
 def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:
@@ -198,11 +220,12 @@ def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -
 
 
 def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
-    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others."""
-    if row != column or len(row) < 2 or len(entries) < 2 or max(row) > SMALL:
+    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I ⊗ A ⊗ I."""
+    if row != column or len(row) < 2 or len(entries) < 2:
         return None
     c = v.net.c
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}
+    same: list[Entry] = []
     for e in entries:
         still = {i for i, j in batch_axes(c, [e], row, column) if i == j}
         labels = {labels_of(e.out[i])[0] for i in still}
@@ -211,12 +234,22 @@ def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shap
         moving = [i for i in per if i not in still]
         if len(moving) > 1:
             return None
-        at = moving[0] if moving else next(iter(per))
-        per[at].append(Entry((e.out[at],), (e.inn[at],), e.factors, e.scale))
-    if len(per) < 2:
+        if moving:
+            per[moving[0]].append(Entry((e.out[moving[0]],), (e.inn[moving[0]],), e.factors, e.scale))
+        else:
+            same.append(e)
+    moved = [i for i, es in per.items() if es]
+    if len(per) < 2 or not moved:
         return None
-    from .composite_solvers import KroneckerSum
+    per[moved[0]] += [Entry((e.out[moved[0]],), (e.inn[moved[0]],), e.factors, e.scale) for e in same]
+    from .composite_solvers import Kronecker, KroneckerSum
+    from .solvers import Diagonal
 
+    if len(moved) == 1:  # I ⊗ A ⊗ I
+        one = _any(v, per[moved[0]], (row[moved[0]],), (row[moved[0]],))
+        return None if one is None else Kronecker(*[one if i == moved[0] else Diagonal(np.ones(n, v.dtype)) for i, n in enumerate(row)])
+    if max(row) > SMALL:
+        return None
     matrices = [_dense_part(v, es, (row[i],), (row[i],)) for i, es in per.items()]
     plain = all([np.array_equal(a, a.T) for a in matrices])
     return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None

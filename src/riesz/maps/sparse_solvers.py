@@ -188,6 +188,35 @@ class Arrow(Solver):
         return self.matrix @ x
 
 
+class SparseLeastSquares(Solver):
+    """A sparse matrix of full rank that is not square: AᵀA, or AAᵀ where it is wide, is factorised, and the solution corrected with A itself."""
+
+    refinements = 2
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = sparse.csr_array(matrix)
+        m, n = self.matrix.shape
+        super().__init__((m, n), self.matrix.dtype)
+        self.tall = m >= n
+        turned = self.matrix.T.tocsr()
+        normal = turned @ self.matrix if self.tall else self.matrix @ turned
+        if fills(normal):
+            raise SolveError(f"the normal equations of a sparse {m} × {n} matrix fill up")
+        self.inner = choose_sparse(normal, True)
+        self.rcond = float(np.sqrt(self.inner.rcond))
+        if self.rcond < float(np.finfo(self.dtype).eps) ** 0.35:
+            raise SolveError(f"{self.inner.name}: reciprocal condition number {self.inner.rcond:.1e}, too small for normal equations")
+        self.name = f"{'least squares, AᵀA' if self.tall else 'shortest solution, AAᵀ'}: {self.inner.name}; corrected"
+        self.flops = self.inner.flops + 4.0 * self.matrix.nnz
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        A: Any = self.matrix.T if transposed else self.matrix
+        return A.T @ self.inner.solve(b) if self.tall == transposed else self.inner.solve(A.T @ b)
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        return (self.matrix.T if transposed else self.matrix) @ x
+
+
 def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
     """The connected parts of a matrix as blocks (N, m, m), smaller ones padded by 1, and where each unknown is among them; None if too large."""
     n = a.shape[0]
@@ -219,6 +248,27 @@ def _bands(a: Any, place: Any = None) -> tuple[int, int]:
 def _narrow(a: Any, lower: int, upper: int) -> bool:
     """Whether a band is filled well enough that LAPACK's band solver is the better choice."""
     return (2 * lower + upper + 1) * a.shape[0] <= 8 * (a.nnz + a.shape[0]) and lower + upper <= 256
+
+
+def fills(matrix: Any) -> bool:
+    """Whether elimination would fill a large matrix: even in the Cuthill–McKee order its entries lie far from the diagonal, as those of a random
+    graph do (measured: 0.12 to 0.3 of the size; grids of two to four dimensions 0.003 to 0.04). A few full rows and columns do no harm."""
+    a = sparse.csr_array(matrix)
+    if a.shape[0] <= 20_000 or not _far(a):
+        return False
+    degree = np.diff(a.indptr) + np.bincount(a.indices, minlength=a.shape[0])
+    some = np.flatnonzero(degree <= 16 * degree.mean())
+    a = a[some][:, some]
+    place = np.empty(len(some), np.intp)
+    place[csgraph.reverse_cuthill_mckee(a, symmetric_mode=False)] = np.arange(len(some))
+    return _far(a, place)
+
+
+def _far(a: Any, place: Any = None) -> bool:
+    """Whether the entries are away from the diagonal by more than a tenth of the size, on average."""
+    rows = _rows(a)
+    away = rows - a.indices if place is None else place[rows] - place[a.indices]
+    return bool(np.abs(away).sum(dtype=float) > 0.1 * a.shape[0] * a.nnz)
 
 
 def banded(a: Any, lower: int, upper: int, place: Any = None) -> Banded:

@@ -162,7 +162,7 @@ def _on_diagonals(c: Coefficients, entries: Sequence[Entry], found: list[int], c
     if set(found) <= {-1, 0, 1} and shape[0] == shape[1] and 0 in found:
         return Structure("banded", "tridiagonal" if len(found) == 3 else "bidiagonal", count, full)
     if len(found) == 1:
-        return Structure("banded", f"one diagonal, at {low:+d}", count, full)
+        return Structure("banded", f"one diagonal, at {low:+,d}", count, full)
     words = f"{len(found)} diagonals, {_ends(low, high)}"
     return Structure("banded", words, count, full)
 
@@ -170,10 +170,10 @@ def _on_diagonals(c: Coefficients, entries: Sequence[Entry], found: list[int], c
 def _ends(low: int, high: int) -> str:
     below, above = max(-low, 0), max(high, 0)
     if low > 0:
-        return f"{low} to {high} above the main one"
+        return f"{low:,} to {high:,} above the main one"
     if high < 0:
-        return f"{-high} to {-low} below the main one"
-    return f"{below} below and {above} above the main one"
+        return f"{-high:,} to {-low:,} below the main one"
+    return f"{below:,} below and {above:,} above the main one"
 
 
 def _in_blocks(

@@ -184,13 +184,14 @@ class Structured:
         """
         import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
-        from .materialise import places, sparse
+        from .materialise import places, product, sparse
 
         v = self.flat
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
-            found = cast(Any, scipy_sparse).csr_array(self.to_dense())
+            found = product(self.values, places(self.domain.leaves), self.shape)
+            found = cast(Any, scipy_sparse).csr_array(self.to_dense()) if found is None else found
         return found if format == "csr" else found.asformat(format)
 
     def sparsity(self) -> Sparsity:
@@ -212,7 +213,7 @@ class Structured:
         v = self.flat
         if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
-        return self.to_sparse().diagonal() if v is not None else np.diagonal(self.to_dense()).copy()
+        return self.to_sparse().diagonal()
 
     def blocks(self) -> Blocks:
         """The small dense matrices a block-diagonal or block-sparse map between two arrays is made of.
@@ -233,9 +234,13 @@ class Structured:
 
     def column_norms(self) -> Any:
         """The Euclidean norm of each column of the matrix."""
+        from .materialise import places, product
+
         v = self.flat
-        if v is not None and v.positions() < 8 * sum(self.shape):
-            return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
+        few = v is not None and v.positions() < 32 * sum(self.shape)
+        matrix = self.to_sparse() if few else product(self.values, places(self.domain.leaves), self.shape) if v is None else None
+        if matrix is not None:
+            return np.sqrt(np.asarray(matrix.power(2).sum(axis=0)).reshape(-1))
         return np.sqrt(np.maximum((self.T @ self).diagonal(), 0))
 
     def row_norms(self) -> Any:

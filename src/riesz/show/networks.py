@@ -31,6 +31,7 @@ class Named(Writer):
         net = L.values.net
         self.net = net
         self.names = {id(x): name for name, x in L.names}
+        self.unnamed = 0
         self.tables: list[tuple[str, Any]] = [(name, x) for name, x in L.names if np.asarray(x).dtype.kind in "iu"]
         wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
         program = net.c.program.prune(net.params, wanted)
@@ -53,7 +54,9 @@ class Named(Writer):
         for name, x in self.tables:
             if x.shape == flat.shape and bool((x == flat).all()):
                 return name
-        return "index"
+        self.tables.append(("index" if not self.unnamed else self.n.sub("index", self.unnamed), flat))
+        self.unnamed += 1
+        return self.tables[-1][0]
 
     def factor(self, slot: int) -> Text:
         """A factor: by its name, by a short expression, or by a letter that is explained below."""
@@ -74,8 +77,9 @@ class Named(Writer):
         return self._reduction(relation)
 
     def _reduction(self, r: Any) -> str:
-        if isinstance(r, (Function, Gather)) and (name := self.index(r.index)) != "index":
-            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{name}]"
+        known = [name for name, x in self.tables if isinstance(r, (Function, Gather)) and np.array_equal(x, r.index)]
+        if known:
+            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{known[0]}]"
         return super()._reduction(r)
 
     def _matrices(self, slot: int) -> Text | None:
@@ -207,7 +211,7 @@ def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[i
     if len(factors) == 1 and factors[0].labels == (*rows, *[k for k in columns if k not in rows]) and not set(rows) & set(columns):
         return w.factor(factors[0].slot)
     both = [k for k in rows if k in columns]
-    if both and len(factors) == 1 and set(factors[0].labels) == {*rows, *columns}:
+    if both and rows[: len(both)] == columns[: len(both)] == both and len(factors) == 1 and set(factors[0].labels) == {*rows, *columns}:
         return n.name("blocks") + n.parens(w.factor(factors[0].slot)[0]), ATOM
     return None
 

@@ -470,7 +470,8 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
         given = {k: v for k, v in named.items() if v is not None or k == "axis"}
         return (_folded if method == "reduce" else _accumulated)(UFUNCS[ufunc], *args[:2], **given)
     if method == "at":
-        raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array instead: np.where(mask, new, x) or np.concatenate")
+        sums = "; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation" if ufunc is np.add else ""
+        raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array: np.where(mask, new, x) or np.concatenate{sums}")
     raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing")
 
 
