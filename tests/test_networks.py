@@ -148,6 +148,7 @@ def test_sums_products_and_parts_of_maps(seed):
 
 LIMITS = [
     ("riesz.maps.filling.LONG", 2),
+    ("riesz.maps.patterns.LONG", 2),
     ("riesz.maps.coefficients.SEEN", 0),
     ("riesz.maps.entries.SPLIT", 0),
     ("riesz.maps.network.LONG", 2),

@@ -8,21 +8,14 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..relations.groups import counted
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
 from .indexing import IndexMap, Labels, distinct, flat_positions, injective, size_of, values
+from .patterns import Pattern, Place, made
 from .structure import batch_axes
 from .values import Values
 
 Shape = tuple[int, ...]
-
-
-class Place(NamedTuple):
-    """A leaf of a space in flat coordinates: where it begins, its shape."""
-
-    start: int
-    shape: Shape
 
 
 def places(leaves: Sequence[Any]) -> list[Place]:
@@ -35,48 +28,15 @@ def places(leaves: Sequence[Any]) -> list[Place]:
     return found
 
 
-class Pattern(NamedTuple):
-    """The positions of a sparse matrix, made once for all points: CSR index arrays, and for each number of the entries its place in the data."""
-
-    indptr: Any
-    indices: Any
-    order: Any  # data = numbers[order], or, where entries overlap (None), sums by slot
-    slots: Any  # the place of each number in the data
-    size: int
-
-
 def pattern(v: Values, rows: list[Place], columns: list[Place]) -> Pattern:
-    """The exact pattern of a map without hubs: every position some entry reaches."""
-    net = v.net
-    known = net.made
+    """The exact pattern of a map without hubs, made once for all points."""
+    known = v.net.made
     key = ("pattern", tuple([p.shape for p in rows]), tuple([p.shape for p in columns]))
-    if key in known:
-        return known[key]
-    c = net.c
-    height = rows[-1].start + math.prod(rows[-1].shape) if rows else 0
-    width = columns[-1].start + math.prod(columns[-1].shape) if columns else 0
-    downs: list[Any] = []
-    acrosses: list[Any] = []
-    for e, row, column in placed(v, rows, columns):
-        outer = e.outer
-        box = [c.sizes[k] for k in outer]
-        downs.append(np.broadcast_to(row.start + flat_positions(e.out, row.shape, outer, c.sizes), box).reshape(-1))
-        acrosses.append(np.broadcast_to(column.start + flat_positions(e.inn, column.shape, outer, c.sizes), box).reshape(-1))
-    down, across = [np.concatenate([np.zeros(0, np.intp), *parts]) for parts in (downs, acrosses)]
-    order = counted(across, width)
-    order = order[counted(down[order], height)]  # by rows, within a row by columns
-    ordered = down[order], across[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
-    kind = np.int32 if max(len(order), width, height) < 2**31 else np.int64
-    indices = ordered[1][new].astype(kind)
-    indptr = np.zeros(height + 1, kind)
-    np.cumsum(np.bincount(ordered[0][new], minlength=height), out=indptr[1:])
-    slots = np.empty(len(order), kind)
-    slots[order] = np.cumsum(new) - 1
-    found = Pattern(indptr, indices, order.astype(kind, copy=False) if len(indices) == len(order) else None, slots, len(indices))
-    known[key] = found
-    return found
+    if key not in known:
+        height = rows[-1].start + math.prod(rows[-1].shape) if rows else 0
+        width = columns[-1].start + math.prod(columns[-1].shape) if columns else 0
+        known[key] = made(v.net.c, placed(v, rows, columns), height, width)
+    return known[key]
 
 
 def placed(v: Values, rows: list[Place], columns: list[Place]) -> list[tuple[Entry, Place, Place]]:
