@@ -550,3 +550,16 @@ def test_too_many_entries_to_multiply_out_still_give_a_sparse_matrix():
     big = rz.hessian(energy)(rng.normal(size=(250, 250)))  # its matrix would be 31 GB
     assert big.to_sparse().nnz < 81 * 62500 and big.diagonal().shape == big.row_norms().shape == (62500,)
     assert rz.jacobian(blurred)(rng.normal(size=(250, 250))).column_norms().shape == (62500,)
+
+
+def test_a_map_at_every_index():
+    L = rz.jacobian(lambda x: np.tanh(ROWS @ x) * x[0])(rng.normal(size=4))
+    for X, n in ((rz.seg(5), 5), (rz.seg(2) * rz.seg(3), 6), (rz.seg(1), 1)):
+        M = L**X
+        assert np.allclose(M.to_dense(), np.kron(np.eye(n), L.to_dense()))
+        assert np.allclose(M.matmat(np.eye(M.shape[1])), M.to_dense()) and np.allclose(M.T.to_dense(), M.to_dense().T)
+    with pytest.raises(rz.SpaceError, match="index set"):
+        L**2
+
+
+ROWS = np.arange(12.0).reshape(3, 4) / 12

@@ -6,6 +6,7 @@ Maps are composed, added and transposed as programs; computations they share are
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..calculus.derive import transpose_linear, weighted_adjoint
+from ..calculus.mapped import mapped
 from ..opaque import Put, Take
-from ..ops import Combination
+from ..ops import Combination, Reshape
 from ..programs.program import Constant, Program, outputs
 from ..relations.core import freeze
 from ..spaces import Space
@@ -138,6 +140,22 @@ def scaled(s: Source, k: float) -> Source:
     slots = [both.input(s.program.shapes[i]) for i in s.program.inputs]
     both.outputs = [both.scale(k, slot) for slot in outputs(s.program, both, slots)]
     return Source(both, s.point, s.names)
+
+
+def over(s: Source, lead: tuple[int, ...]) -> Source:
+    """The map at every index of a box: the program under leading axes."""
+    known = s.known
+    if ("over", lead) not in known:
+        whole, n, fixed = Program(), math.prod(lead), len(s.point)
+        shapes = [s.program.shapes[i] for i in s.program.inputs]
+        point = [whole.input(shape) for shape in shapes[:fixed]]
+        given = [whole.input((*lead, *shape)) for shape in shapes[fixed:]]
+        flat = [whole.step(Reshape((n, *shape)), (x,)) if len(lead) != 1 else x for x, shape in zip(given, shapes[fixed:], strict=True)]
+        found = mapped(s.program, whole, [*point, *flat], [False] * fixed + [True] * len(flat), n)
+        ends = [(*lead, *s.program.shapes[o]) for o in s.program.outputs]
+        whole.outputs = [whole.step(Reshape(shape), (y,)) if len(lead) != 1 else y for y, shape in zip(found, ends, strict=True)]
+        known["over", lead] = whole
+    return Source(known["over", lead], s.point, s.names)
 
 
 def held(leaves: Sequence[Any]) -> list[Any]:

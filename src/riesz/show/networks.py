@@ -183,7 +183,7 @@ def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
         return "I", ATOM
     if len(shown) == 1 and not sides[0][0]:  # a row
         return n.within(shown[0], ATOM) + n["ᵀ"], ATOM
-    return shown[0] if len(shown) == 1 else n.infix(shown, "⊗", PRODUCT)
+    return shown[0] if len(shown) == 1 else (n.infix(shown, "⊗", POWER)[0], PRODUCT)
 
 
 def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[int]) -> Text | None:
