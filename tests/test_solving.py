@@ -218,3 +218,13 @@ def test_what_elimination_would_fill_is_iterated():
     G = grid(rng.normal(size=40_000))
     b = rng.normal(size=40_000)
     assert "SuperLU" in G.solver().name and np.abs(G(G.solve(b)) - b).max() < 1e-9
+
+
+def test_iterations_that_lead_nowhere_end():
+    """A cyclic shift is the worst map for GMRES: nothing is gained before as many steps as unknowns."""
+    from riesz.maps.krylov import Krylov
+
+    solver = Krylov(lambda v: np.roll(v, 1), lambda v: np.roll(v, -1), 5000)
+    with pytest.raises(rz.SolveError, match="not there after"):
+        solver.solve(np.eye(5000)[0])
+    assert solver.iterations <= 1000
