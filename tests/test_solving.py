@@ -218,3 +218,34 @@ def test_what_elimination_would_fill_is_iterated():
     G = grid(rng.normal(size=40_000))
     b = rng.normal(size=40_000)
     assert "SuperLU" in G.solver().name and np.abs(G(G.solve(b)) - b).max() < 1e-9
+
+
+def test_iterations_that_lead_nowhere_end():
+    """A cyclic shift is the worst map for GMRES: nothing is gained before as many steps as unknowns."""
+    from riesz.maps.krylov import Krylov
+
+    solver = Krylov(lambda v: np.roll(v, 1), lambda v: np.roll(v, -1), 5000)
+    with pytest.raises(rz.SolveError, match="not there after"):
+        solver.solve(np.eye(5000)[0])
+    assert solver.iterations <= 1000
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda u: np.cumsum(np.sinh(u)),
+        lambda u: np.tanh(np.cumsum(u) / 40) * 3.0,
+        lambda u: np.cumsum(np.cumsum(u)),
+        lambda u: np.cumsum(np.cumsum(u.reshape(5, 10) ** 3 + u.reshape(5, 10), axis=0), axis=1),
+    ],
+)
+def test_running_sums_are_undone_step_by_step(f):
+    L = rz.jacobian(f)(x)
+    assert "running sums: differences" in L.solver().name
+    for M in (L, L.T):
+        b = M(M.domain.unflatten(x))
+        assert np.allclose(M.domain.flatten(M.solve(b)), x) and np.allclose(M.solver().apply(x), M.matvec(x))
+    assert np.allclose(L.solver().solve(x, transposed=True), np.linalg.solve(applied(L).T, x))
+    n = 10**6
+    big = rz.jacobian(lambda u: np.cumsum(np.exp(u)))(np.zeros(n))
+    assert np.allclose(big.solve(np.arange(1.0, n + 1)), 1.0)

@@ -301,3 +301,12 @@ def test_numbers_of_columns_and_options_are_checked():
         L.cost(columns=-1)
     with pytest.raises(rz.SpaceError, match="takes no tol"):
         L.solve(np.ones(4), tol=1e-3)
+
+
+def test_names_outside_are_not_used_for_something_else():
+    X, y = rng.normal(size=(300, 20)), rng.normal(size=300)
+    H = rz.hessian(lambda w: np.sum(np.maximum(0.0, 1.0 - y * (X @ w)) ** 2))(np.ones(20))
+    text = str(H.simplify())
+    assert "y ∗ (X ⋆ w)" in text and "y = " not in text
+    many = rz.jacobian(lambda y, z, w, s, t: np.sin(y * z) * np.exp(np.sin(y * z)) + w * s * t, argnums=(0, 1, 2, 3, 4))
+    assert "y′₀ = " in str(many(*rng.normal(size=(5, 3))).simplify())

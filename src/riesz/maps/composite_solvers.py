@@ -219,3 +219,48 @@ class Apart(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return np.concatenate([s.apply(y, transposed=transposed) for s, y in zip(self.members, np.split(x, self.cuts), strict=True)])
+
+
+class RunningSums(Solver):
+    """Running sums along the middle one of three axes, forwards or backwards: differences undo them."""
+
+    def __init__(self, box: tuple[int, int, int], backwards: bool, dtype: Any) -> None:
+        n = math.prod(box)
+        super().__init__((n, n), dtype)
+        self.box, self.backwards = box, backwards
+        self.name = "running sums: differences"
+        self.flops = float(n)
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        cube = b.reshape(*self.box, b.shape[1])
+        found = cube.copy()
+        if self.backwards != transposed:
+            found[:, :-1] -= cube[:, 1:]
+        else:
+            found[:, 1:] -= cube[:, :-1]
+        return found.reshape(b.shape)
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        step = -1 if self.backwards != transposed else 1
+        return np.cumsum(x.reshape(*self.box, x.shape[1])[:, ::step], axis=1)[:, ::step].reshape(x.shape)
+
+
+class Steps(Solver):
+    """A product of square matrices, the one applied first named first."""
+
+    def __init__(self, members: list[Solver]) -> None:
+        super().__init__(members[0].shape, np.result_type(*[s.dtype for s in members]))
+        self.members = members
+        self.name = "step by step: " + "; ".join([s.name for s in members])
+        self.flops = sum([s.flops for s in members])
+        self.rcond = math.prod([s.rcond for s in members])
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        for s in self.members if transposed else self.members[::-1]:
+            b = s.solve(b, transposed=transposed)
+        return b
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        for s in self.members[::-1] if transposed else self.members:
+            x = s.apply(x, transposed=transposed)
+        return x

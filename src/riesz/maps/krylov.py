@@ -93,7 +93,8 @@ class Krylov(Solver):
             options["atol"] = 0.0
         if self.method == "gmres":
             restart = min(len(b), 50)
-            options |= {"restart": restart, "maxiter": -(-self.max_iterations // restart), "callback_type": "pr_norm"}
+            cycles = min(-(-self.max_iterations // restart), 20)  # then it is looked whether that has led anywhere
+            options |= {"restart": restart, "maxiter": cycles, "callback_type": "pr_norm"}
         x, last = np.zeros_like(b), np.inf
         self.residual = 1.0
         while self.residual > self.tolerance and self.residual < 0.5 * last and self.iterations < self.max_iterations:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SolveError, SpaceError
+from ..ops import Reduction
+from ..relations import Triangular
 from ..relations.spans import Affine
 from .entries import Entry
 from .indexing import distinct, flat_map, labels_of, size_of
@@ -57,7 +59,8 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
             return found
         if v.positions() <= n * n // 8 and v.positions() <= 64 * n and not fills(L.to_sparse()):
             return _sparse(L)
-    return _dense(L) if n <= SMALL else _krylov(L, None, **options)
+    found = _steps(L.values) if v is None else None
+    return found or (_dense(L) if n <= SMALL else _krylov(L, None, **options))
 
 
 def _dense(L: LinearMap) -> Solver:
@@ -123,6 +126,32 @@ def _structured(L: LinearMap, v: Values) -> Solver | None:
     from .composite_solvers import Apart
 
     return Apart([s for s in found if s is not None])
+
+
+def _steps(v: Values) -> Solver | None:
+    """A chain of square steps between one array and another, each with a solver of its own."""
+    from .composite_solvers import RunningSums, Steps
+
+    net = v.net
+    if len(net.inputs) != 1 or len(net.outputs) != 1 or len({math.prod(net.shapes[s]) for s in (*net.inputs, *net.order)}) > 1:
+        return None
+    chain = [net.inputs[0], *net.order]
+    sources = [[a for moves, a in net.kept[s].args if moves] if s in net.kept else list(net.blocks[s]) for s in net.order]
+    if sources != [[s] for s in chain[:-1]]:
+        return None
+    members: list[Solver] = []
+    for at, node in zip(chain, net.order, strict=False):
+        if node not in net.kept:
+            one = _between(v, net.blocks[node][at], net.shapes[node], net.shapes[at])
+        elif isinstance(op := net.kept[node].op, Reduction) and isinstance(r := op.relations[0], Triangular) and not r.strict:
+            shape = net.shapes[at]
+            one = RunningSums((math.prod(shape[: op.axis]), shape[op.axis], math.prod(shape[op.axis + 1 :])), not r.lower, v.dtype)
+        else:
+            return None
+        if one is None:
+            return None
+        members.append(one)
+    return Steps(members)
 
 
 def _between(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:

@@ -237,11 +237,11 @@ class Structured:
         from .materialise import places, product
 
         v = self.flat
-        few = v is not None and v.positions() < 32 * sum(self.shape)
-        matrix = self.to_sparse() if few else product(self.values, places(self.domain.leaves), self.shape) if v is None else None
-        if matrix is not None:
-            return np.sqrt(np.asarray(matrix.power(2).sum(axis=0)).reshape(-1))
-        return np.sqrt(np.maximum((self.T @ self).diagonal(), 0))
+        if v is None or v.positions() >= 32 * sum(self.shape):
+            gram = self.T @ self
+            if gram.flat is not None:
+                return np.sqrt(np.maximum(gram.diagonal(), 0))
+        return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
 
     def row_norms(self) -> Any:
         """The Euclidean norm of each row of the matrix."""

@@ -37,7 +37,7 @@ class Named(Writer):
         program = net.c.program.prune(net.params, wanted)
         inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.source.point)]
         self.taken = {text for text, _ in inputs} | set(self.names.values())
-        super().__init__(n, program, bytearray(len(program.ops)), inputs)
+        super().__init__(n, program, bytearray(len(program.ops)), inputs, self.names.values())
         self.taken.update([name for name, _ in self.constants])
         self.spare = [c for c in self.spare if c not in self.taken]
         self.big = [c for c in "ABCDEFGHKLMNPQRSTUVW" if c not in self.taken]

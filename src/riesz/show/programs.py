@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,15 +32,16 @@ INFIX = {"greater": ">", "greater_equal": "≥", "less": "<", "less_equal": "≤
 class Writer:
     """Gives each slot of a program a text; `lets` collects (name, text) in order."""
 
-    def __init__(self, n: Notation, program: Program, flags: Any, inputs: list[Text]) -> None:
+    def __init__(self, n: Notation, program: Program, flags: Any, inputs: list[Text], others: Iterable[str] = ()) -> None:
+        """`others`: names that are taken."""
         self.n = n
         self.program = program
         self.flags = flags
         self.lets: list[tuple[str, str]] = []
         self.constants: list[tuple[str, tuple[int, ...]]] = []
         self.text: list[Text] = [IDENTITY] * len(program.ops)
-        taken = {text for text, _ in inputs}
-        self.letters = [next(c for c in letters if c not in taken) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
+        taken = {text for text, _ in inputs} | set(others)
+        self.letters = [next((c for c in letters if c not in taken), f"{letters[0]}′") for letters in ("yzwst", "dehkl")]  # of values, of linear maps
         self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
         self.counts = dict.fromkeys(self.letters, 0)
         self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
