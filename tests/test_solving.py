@@ -249,3 +249,12 @@ def test_running_sums_are_undone_step_by_step(f):
     n = 10**6
     big = rz.jacobian(lambda u: np.cumsum(np.exp(u)))(np.zeros(n))
     assert np.allclose(big.solve(np.arange(1.0, n + 1)), 1.0)
+
+
+def test_several_right_hand_sides():
+    L = rz.jacobian(lambda x: np.exp(x) + np.sum(x))(np.linspace(0.0, 1.0, 7))
+    B = np.random.default_rng(0).normal(size=(7, 3))
+    assert np.allclose(L.to_dense() @ L.solve(B), B)
+    tall = rz.jacobian(lambda x: np.stack([x, 2 * x], axis=1).reshape(-1))(np.ones(4))
+    C = np.random.default_rng(1).normal(size=(8, 2))
+    assert np.allclose(tall.solve(C), np.linalg.lstsq(tall.to_dense(), C)[0])

@@ -46,6 +46,7 @@ class Coefficients:
         self._number: list[float | None] = []
         self._firsts: dict[Any, tuple[Any, Any]] = {}
         self._folded: dict[Any, int] = {}
+        self.origins: dict[int, tuple[Any, tuple[int, ...], Any]] = {}  # what folded constants were made of, for print
         self.lock = RLock()  # maps at different points share this
         self.patience = 4  # how many times longer than what it is made of a list of positions may be
 
@@ -150,7 +151,9 @@ class Coefficients:
                 key = (op, tuple(args))
                 if key not in self._folded:
                     with np.errstate(all="ignore"):
-                        self._folded[key] = self.program.const(op.run(*[k.value for k in known]))
+                        value = op.run(*[k.value for k in known])
+                    self._folded[key] = self.program.const(value)
+                    self.origins[id(value)] = (op, tuple(args), value)
                 return self._folded[key]
         return self.program.step(op, args)
 

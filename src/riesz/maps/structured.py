@@ -141,8 +141,10 @@ class Structured:
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
-        """The x with L x = b; for a map that is not square, or singular ones with method="lsmr", in the least-squares sense. What does the work is
-        chosen by structure (`L.solver().name`); `verbose` prints it.
+        """The x with L x = b, or, of a map into ℝⁿ, with L X = B column by column.
+
+        For a map that is not square, or a singular one with method="lsmr", in the least-squares sense. What does the work is chosen by structure
+        (`L.solver().name`); `verbose` prints it.
 
         >>> import riesz as rz, numpy as np
         >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -152,8 +154,10 @@ class Structured:
         chosen = self.solver(method, **options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
-        right = self.codomain.flatten(b)
-        return self.domain.unflatten(chosen.solve(np.asarray(right)))
+        columns = isinstance(b, np.ndarray) and b.ndim == 2 and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
+        if columns:  # several right-hand sides of a map into ℝⁿ
+            return chosen.solve(np.asarray(b))
+        return self.domain.unflatten(chosen.solve(np.asarray(self.codomain.flatten(b))))
 
     def to_dense(self) -> Any:
         """The matrix, shape (dim W, dim V): components flattened row-major, in order.
@@ -234,7 +238,6 @@ class Structured:
 
     def column_norms(self) -> Any:
         """The Euclidean norm of each column of the matrix."""
-        from .materialise import places, product
 
         v = self.flat
         if v is None or v.positions() >= 32 * sum(self.shape):

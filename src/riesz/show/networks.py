@@ -46,7 +46,7 @@ class Named(Writer):
 
     def _constant(self, value: Any) -> Text:
         known = self.names.get(id(value))
-        return super()._constant(value) if known is None else (known, ATOM)
+        return (known, ATOM) if known is not None else self._made(value) or super()._constant(value)
 
     def index(self, array: Any) -> str:
         """An index array, by the name it has outside."""
@@ -91,11 +91,22 @@ class Named(Writer):
             or any([self.program.ops[a] is not INPUT and type(self.program.ops[a]) is not Constant for a in args])
         ):
             return None
-        pattern = two(op.labels[0], op.labels[1], op.out)
-        if pattern is None or pattern.symbol != "⋆" or any([len(self.text[a][0]) > 2 for a in args]):
+        return self._beside(op, [self.text[a][0] for a in args])
+
+    def _beside(self, op: Any, names: list[str]) -> Text | None:
+        """VᵀV, for a product of two matrices with short names."""
+        pattern = two(op.labels[0], op.labels[1], op.out) if type(op) is Contraction and len(names) == 2 else None
+        if pattern is None or pattern.symbol != "⋆" or any([len(name) > 2 for name in names]):
             return None
-        shown = [self.text[a][0] + (self.n["ᵀ"] if t else "") for a, t in zip(args, pattern.turned, strict=True)]
+        shown = [name + (self.n["ᵀ"] if t else "") for name, t in zip(names, pattern.turned, strict=True)]
         return "".join(shown[::-1] if pattern.first else shown), POWER
+
+    def _made(self, value: Any) -> Text | None:
+        """A constant that was computed of two that have names."""
+        op, args, _ = self.net.c.origins.get(id(value), (None, (), None))
+        values = [getattr(self.net.c.program.ops[a], "value", None) for a in args]
+        names = [self.names.get(id(x)) for x in values]
+        return self._beside(op, [name for name in names if name is not None]) if names and None not in names else None
 
 
 def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
