@@ -156,7 +156,7 @@ class Structured:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
         columns = isinstance(b, np.ndarray) and b.ndim == 2 and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
         if columns:  # several right-hand sides of a map into ℝⁿ
-            return chosen.solve(np.asarray(b))
+            return chosen.solve(cast(Any, b))
         return self.domain.unflatten(chosen.solve(np.asarray(self.codomain.flatten(b))))
 
     def to_dense(self) -> Any:
