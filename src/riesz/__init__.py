@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
+from .backends.compiled import compile
 from .calculus.guard import check_domain
 from .errors import (
     DomainError,
@@ -147,6 +148,7 @@ __all__ = [
     "check",
     "check_domain",
     "checkpoint",
+    "compile",
     "cond",
     "const",
     "contract",

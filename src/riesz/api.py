@@ -272,8 +272,9 @@ def grad(
     return _titled(gradient, "grad", f)
 
 
-def _titled(g: Callable[..., Any], what: str, f: Any) -> Callable[..., Any]:
-    """A function with a name that says what it is of."""
+def _titled(g: Any, what: str, f: Any, maps: bool = False) -> Callable[..., Any]:
+    """A function with a name that says what it is of, and whether it gives LinearMaps."""
+    g.gives_maps = maps
     g.__name__ = g.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
     return g
 
@@ -355,7 +356,7 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
         y, L = _linearized(here)
         return (L, y[1]) if has_aux else L
 
-    return _titled(at, "jacobian", f)
+    return _titled(at, "jacobian", f, True)
 
 
 def _term_jacobian(f: Arrow, args: tuple[Any, ...], argnums: Any, space: Space | None) -> Any:
@@ -406,7 +407,7 @@ def hessian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bo
         L = _second(here)
         return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
-    return _titled(at, "hessian", f)
+    return _titled(at, "hessian", f, True)
 
 
 def _second(at: TermPoint | Point) -> Any:

@@ -75,6 +75,11 @@ class Components:
         self._types: dict[Any, list[Any]] = {}
 
     @property
+    def source(self) -> str:
+        """The NumPy code of one tile, as it is for 64-bit floats."""
+        return Tiles(self._job(None, self._places).task(None)).source
+
+    @property
     def size(self) -> int:
         """How many scalar operations there are at each position, loads included."""
         return self._job(None, self._places).size

@@ -227,6 +227,10 @@ class Function:
                 self._records.popitem(last=False)
         return record
 
+    def keeps(self, given: Given) -> bool:
+        """Whether there is a trace for arguments of this kind: functions that draw random numbers are traced at each call."""
+        return given.key in self._records
+
     @property
     def traces(self) -> int:
         """How many traces are kept."""
@@ -238,10 +242,10 @@ class Function:
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
         """The trace at spaces instead of values."""
-        return (lambda given: (self.record(given), given))(self.given(tuple([_stand_in(s) for s in spaces]), {}))
+        return (lambda given: (self.record(given), given))(self.given(tuple([stand_in(s) for s in spaces]), {}))
 
 
-def _stand_in(space: Space) -> Any:
+def stand_in(space: Space) -> Any:
     """A value of a space without memory."""
     from ..layout import build
 
