@@ -61,7 +61,9 @@ class Arrays:
         for slot, op in enumerate(program.ops):
             if op is not INPUT:
                 self._slot = slot
-                self._values[slot] = self._constant(op.value) if type(op) is Constant else self._step(op, [self._values[a] for a in program.args[slot]])
+                self._values[slot] = (
+                    self._constant(op.value) if type(op) is Constant else self._step(op, [self._values[a] for a in program.args[slot]])
+                )
                 self._free(slot)
 
     @property
@@ -112,8 +114,7 @@ class Arrays:
             self.lines.append(f"del {', '.join(names)}")
 
     def _large(self, slot: int) -> bool:
-        shape = self._program.shapes[slot]
-        return type(shape) is tuple and all([type(n) is int for n in shape]) and math.prod(shape) >= BIG
+        return numbers(self._program.shapes[slot]) >= BIG
 
     def _view(self, text: str, v: Value) -> Value:
         """A value that shares memory with an argument, which then stays as it is."""
@@ -260,7 +261,11 @@ class Arrays:
         if any([x.kind is None for x in xs]) or all([x.kind is float for x in xs[1:]]):
             return self._call(op, xs)
         spread = self._spread(xs)
-        return self._call(op, xs) if spread is None else self._set(f"{self._np('where')}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
+        return (
+            self._call(op, xs)
+            if spread is None
+            else self._set(f"{self._np('where')}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
+        )
 
     def _discrete(self, op: Discrete, xs: list[Value]) -> Value:
         spread = self._spread(xs)
@@ -351,6 +356,11 @@ class Arrays:
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
             case _:
                 return self._call(op, [x])
+
+
+def numbers(shape: Any) -> int:
+    """How many numbers an array has; 0 for steps with several results."""
+    return 0 if shape and type(shape[0]) is tuple else math.prod(shape)
 
 
 def _literal(k: float) -> str:

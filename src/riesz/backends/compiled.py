@@ -26,18 +26,22 @@ from ..programs.components import Components, components
 from ..programs.cost import Cost, cost
 from ..programs.fusing import ready
 from ..programs.program import Program
+from ..programs.scalars import Scalars
 from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Aval, Function, Given, Record, Static, as_function, evaluated, home_of, own, stand_in
 from ..syntax.points import argument_names
 from ..syntax.trees import ONE_LEAF, unflatten
-from .array_code import Arrays, Value
+from ..terms.primitives import RULES
+from .array_code import Arrays, Value, numbers
 from .scalar_code import NAMES, RAISED, Lines
-from .unrolled import FLOAT, Unrolled, kinds, unrolled
+from .unrolled import FLOAT, kinds, unrolled
 
 BACKENDS = ("auto", "python", "numpy", "steps")
 UNROLLED = 200
 """Up to so many operations arrays are taken apart into numbers."""
+WORTH = 12
+"""So many operations on floats take about the time of one on arrays."""
 LONGEST = 20_000
 """Programs with more steps are run step by step: source takes some 30 µs to compile for each."""
 TILED = 1 << 22
@@ -103,7 +107,7 @@ class Compiled:
 
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
-        code = written(record, self._asked, _argument_names(self.function, given))
+        code = written(record, self._asked, names_of(self.function, given))
         self._codes[given.key] = code
         if len(self._codes) > KEPT:
             self._codes.popitem(last=False)
@@ -174,7 +178,7 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     return g
 
 
-def _argument_names(function: Function, given: Given) -> list[str]:
+def names_of(function: Function, given: Given) -> list[str]:
     """A name for each array leaf."""
     known = argument_names(function.function, len(given.owners))
     found: list[str] = []
@@ -185,7 +189,7 @@ def _argument_names(function: Function, given: Given) -> list[str]:
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_TAKEN = {*NAMES, "args", "float", "number", "dense"}
+_TAKEN = {*NAMES, *RULES, "args", "float", "number", "dense"}
 
 
 @quiet
@@ -201,8 +205,8 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     single = all([s == () for s in program.shapes])
     if asked in ("auto", "python"):
         found = _scalar_code(record, program, given, names, LONGEST if single else UNROLLED if asked == "auto" else 10 * UNROLLED)
-        if found is not None:
-            return found
+        if found is not None and (single or asked == "python" or found[0] <= WORTH * steps):
+            return found[1]
         if asked == "python":
             raise VectorError(
                 f"{record.name} has no code on single numbers: it has more than {10 * UNROLLED:,} operations on the components of its arrays, "
@@ -214,54 +218,70 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
 # -- numbers one by one -----------------------------------------------------------------------------------
 
 
-def _scalar_code(record: Record, program: Program, given: list[Any], names: list[str], most: int) -> Code | None:
+def _scalar_code(record: Record, program: Program, given: list[Any], names: list[str], most: int) -> tuple[int, Code] | None:
+    """How many operations on floats there are, and the code."""
     if any([a.dtype != FLOAT for a in record.outputs]):
         return None
     parts = unrolled(program, kinds(program, given), most)
     if parts is None:
         return None
-    lines, run = scalar_function(record, program, parts, names)
-    what = "All values are numbers" if all([s == () for s in program.shapes]) else "Its arrays are small enough to be taken apart"
-    return Code(record, "python", run, lines, f"{what}: {parts.graph.count} operations on Python floats.")
-
-
-def scalar_function(record: Record, program: Program, parts: Unrolled, names: list[str]) -> tuple[str, Any]:
-    """Source and function for a program on single numbers."""
-    number_of = {slot: k for k, slot in enumerate(program.inputs)}
     outs = [parts.small(s) for s in program.outputs]
-    avals = record.avals
-    code = Lines(
-        parts.graph,
-        [int(x) for nodes in outs for x in np.ravel(nodes)],
-        lambda op: names[number_of[op.slot]] if not program.shapes[op.slot] else f"{names[number_of[op.slot]]}_{op.at}",
+    number_of = {slot: k for k, slot in enumerate(program.inputs)}
+    source, run = scalar_function(
+        record.name, record.avals, names, parts.graph, outs, lambda texts, space: _result(record, texts, space), number_of.__getitem__
     )
-    lines = list[str]()
-    for k, (slot, aval) in enumerate(zip(program.inputs, avals, strict=True)):
-        read = sorted([op.at for op in code.loads if op.slot == slot])
-        if not aval.shape:
-            lines.extend([f"{names[k]} = float({names[k]})"] if read and not aval.weak else [])
-        elif 2 * len(read) < math.prod(aval.shape):
-            lines.extend([f"{names[k]}_{i} = {names[k]}.item({i})" for i in read])
-        elif read:
-            flat = "" if len(aval.shape) == 1 else ".ravel()"
-            lines.append(f"{', '.join([f'{names[k]}_{i}' for i in range(math.prod(aval.shape))])}, = {names[k]}{flat}.tolist()")
+    what = "All values are numbers" if all([s == () for s in program.shapes]) else "Its arrays are small enough to be taken apart"
+    count = parts.graph.count
+    return count, Code(record, "python", run, source, f"{what}: {count} operations on Python floats.")
+
+
+def scalar_function(
+    title: str,
+    avals: Sequence[Aval],
+    names: list[str],
+    graph: Scalars,
+    outs: Sequence[Any],
+    present: Callable[[list[str], dict[str, Any]], str],
+    number_of: Callable[[int], int] = int,
+) -> tuple[str, Any]:
+    """Source and function for expressions of single numbers: `outs` are arrays of nodes; `number_of` numbers the arguments that leaves are read from."""
+    code = Lines(
+        graph,
+        [int(x) for nodes in outs for x in np.ravel(nodes)],
+        lambda op: f"{names[number_of(op.slot)]}_{op.at}" if avals[number_of(op.slot)].shape else names[number_of(op.slot)],
+    )
+    read: list[list[int]] = [[] for _ in avals]
+    for op in code.loads:
+        read[number_of(op.slot)].append(op.at)
+    lines = [line for n, a, at in zip(names, avals, read, strict=True) if at for line in _read(n, a, at)]
     lines.extend(code.lines)
     texts: list[str] = []
-    for j, (nodes, aval) in enumerate(zip(outs, record.outputs, strict=True)):
-        if not aval.shape:
-            texts.append(code.text(int(nodes)))
-            continue
+    for j, nodes in enumerate(outs):
+        shape = np.shape(nodes)
         flat = [code.text(int(x)) for x in np.ravel(nodes)]
+        if not shape:
+            texts.append(flat[0])
+            continue
         if len(flat) <= 8:
-            lines.append(f"r{j} = empty({aval.shape})")
-            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {text}" for at, text in zip(np.ndindex(*aval.shape), flat, strict=True)])
+            lines.append(f"r{j} = empty({shape})")
+            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {text}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
         else:
-            lines.append(f"r{j} = array([{', '.join(flat)}]){'' if len(aval.shape) == 1 else f'.reshape({aval.shape})'}")
+            lines.append(f"r{j} = array([{', '.join(flat)}]){'' if len(shape) == 1 else f'.reshape({shape})'}")
         texts.append(f"r{j}")
     space = code.names | {"empty": np.empty, "array": np.array, "RAISED": RAISED}
-    body = [*lines, f"return {_result(record, texts, space)}"]
+    body = [*lines, f"return {present(texts, space)}"]
     guarded = ["try:", *[f"    {line}" for line in body], "except RAISED:", "    return OTHER"]
-    return _function(record.name, avals, names, guarded, space)
+    return _function(title, avals, names, guarded, space)
+
+
+def _read(name: str, aval: Aval, at: list[int]) -> list[str]:
+    """The components of an argument as variables."""
+    if not aval.shape:
+        return [] if aval.weak else [f"{name} = float({name})"]
+    if 2 * len(at) < math.prod(aval.shape):
+        return [f"{name}_{i} = {name}.item({i})" for i in sorted(at)]
+    flat = "" if len(aval.shape) == 1 else ".ravel()"
+    return [f"{', '.join([f'{name}_{i}' for i in range(math.prod(aval.shape))])}, = {name}{flat}.tolist()"]
 
 
 # -- arrays -----------------------------------------------------------------------------------------------
@@ -293,9 +313,9 @@ def _long(program: Program) -> Components | None:
     """The program on tiles of a long axis, where it is large and has several steps to keep in the cache."""
     known = program.__dict__
     if "_tiled" not in known:
-        large = max([math.prod(s) for s in program.shapes if type(s) is tuple and all([type(n) is int for n in s])], default=0)
+        large = max([numbers(s) for s in program.shapes], default=0)
         worth = len(program) >= 4 and large * len(program) >= TILED and all([program.shapes[s] for s in program.outputs])
-        found = components(program) if worth and program.outputs else None
+        found = components(program, exact=True) if worth and program.outputs else None
         known["_tiled"] = found if found is not None and found.size >= 6 else None
     return known["_tiled"]
 
@@ -303,11 +323,14 @@ def _long(program: Program) -> Components | None:
 def _tiled_code(record: Record, program: Program, names: list[str]) -> Code:
     parts = _long(program)
     assert parts is not None
-    backend = "numpy"
+
+    def tiles(*xs: Any) -> list[Any]:
+        return parts.run(xs, backend="numpy")
+
     space: dict[str, Any] = {f"aval_{j}": a for j, a in enumerate(record.outputs)}
-    space.update(tiles=lambda xs: parts.run(xs, backend=backend), own=own)
+    space.update(tiles=tiles, own=own)
     texts = [f"own(found[{j}], aval_{j})" for j in range(len(record.outputs))]
-    lines = [f"found = tiles([{', '.join(names)}])", f"return {_result(record, texts, space)}"]
+    lines = [f"found = tiles({', '.join(names)})", f"return {_result(record, texts, space)}"]
     source, run = _function(record.name, record.avals, names, lines, space)
     why = f"{parts.size} operations at each of {parts.length:,} positions of a long axis: run on tiles that stay in the cache."
     return Code(record, "numpy", run, f"{source}\n# on tiles:\n{parts.source}", why)
@@ -350,11 +373,12 @@ def _function(title: str, avals: Sequence[Aval], names: list[str], body: list[st
     for n, a in zip(names, avals, strict=True):
         kind = "float" if a.weak else f"type_{a.dtype.name}"
         space[f"type_{a.dtype.name}"], space[f"dtype_{a.dtype.name}"] = a.dtype.type, np.dtype(a.dtype.name)
-        wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {n}.shape != {a.shape}" if a.shape else f"type({n}) is not {kind}"
+        wrong = (
+            f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {n}.shape != {a.shape}" if a.shape else f"type({n}) is not {kind}"
+        )
         lines.extend([f"if {wrong}:", "    return OTHER"])
     source = "\n".join([f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]])
     file = f"<riesz {name} {id(space)}>"
     exec(builtins.compile(source, file, "exec"), space)
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     return source, space[name]
-

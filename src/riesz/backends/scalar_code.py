@@ -127,10 +127,12 @@ class Lines:
         if op.name == "convert":
             return f"float({given[0]})"
         rule = RULES.get(op.name)
-        if rule is not None and rule.array is op.function:
+        if rule is not None and op.function in (rule.array, rule.scalar):
             if op.name == "step":
                 return f"(0.0 if {given[0]} <= 0.0 else 1.0 if {given[0]} > 0.0 else {given[0]})"
-            if rule.scalar is not None and op.function not in FORMS:
+            if rule.array in FORMS:
+                return FORMS[rule.array].format(*given)
+            if rule.scalar is not None:
                 self.names[op.name] = rule.scalar
                 return f"{op.name}({', '.join([*given, *[repr(p) for p in op.more]])})"
         if op.function in FORMS and not op.more and not op.named:

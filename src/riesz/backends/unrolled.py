@@ -1,7 +1,4 @@
-"""A small program as expressions of single numbers: every component of every slot is a node of `Scalars`, equal ones once.
-
-Zeros are structure only where something is added to them: a product with inf stays nan, as in NumPy.
-"""
+"""A small program as expressions of single numbers: every component of every slot is a node of `Scalars`, equal ones once."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from ..opaque import Discrete, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Shape
 from ..programs.along import Rows, kind_of
 from ..programs.program import INPUT, Constant, Program
-from ..programs.scalars import ZERO, Scalars, TooMany
+from ..programs.scalars import ZERO, TooMany
 from ..vectors import weak
 
 FLOAT = np.dtype(float)
@@ -23,24 +20,11 @@ KNOWN = (float, Combination, Contraction, Elementwise, Reduction, Reshape, Selec
 """The steps that have a form on single numbers."""
 
 
-class Exact(Scalars):
-    """Expressions in which 0·x is computed, except where the 0 is strong."""
-
-    def product(self, factors: Sequence[int]) -> int:
-        return super().product([self.fixed(0.0) if x == ZERO else x for x in factors])
-
-    def selected_product(self, factors: Sequence[int], strong: Sequence[int]) -> int:
-        if any([factors[i] == ZERO for i in strong]):
-            return ZERO
-        return super().selected_product([self.fixed(0.0) if x == ZERO else x for x in factors], strong)
-
-
 class Unrolled(Rows):
     """The nodes of all slots: arrays of node numbers in the shapes of the slots."""
 
     def __init__(self, program: Program, most: int) -> None:
-        super().__init__(program, {}, (), 1, most)
-        self.graph = Exact(most)
+        super().__init__(program, {}, (), 1, most, exact=True)
         for slot, op in enumerate(program.ops):
             if op is not INPUT and type(op) is not Constant:
                 self._small[slot] = self._unrolled(slot)
@@ -66,9 +50,9 @@ class Unrolled(Rows):
         return total.reshape(shape)
 
     def _constants(self, value: Any, shape: Shape) -> Any:
+        """Numbers as nodes; all of them Python floats, so that arithmetic of numbers is carried out at once."""
         self.graph.room(math.prod(shape))
-        flat = np.broadcast_to(np.asarray(value), shape).reshape(-1)
-        return np.array([self.graph.fixed(x) for x in flat.tolist()], np.intp).reshape(shape)
+        return np.array([self.graph.fixed(x) for x in np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()], np.intp).reshape(shape)
 
 
 def kinds(program: Program, given: Sequence[Any]) -> list[Any]:
