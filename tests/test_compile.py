@@ -27,7 +27,7 @@ def agree(found, wanted, tolerance=1e-10):
     for x, y in zip(a, b, strict=True):
         assert type(x) is type(y)
         assert np.shape(x) == np.shape(y) and np.asarray(x).dtype == np.asarray(y).dtype
-        rough = 1e-4 if np.asarray(x).dtype == np.float32 else tolerance
+        rough = max(tolerance, 1e-5) if np.asarray(x).dtype == np.float32 else tolerance
         assert np.allclose(x, y, rtol=rough, atol=rough, equal_nan=True)
 
 
@@ -36,14 +36,14 @@ def total(f):
     return lambda *xs: sum([np.sum(np.cos(y)) for y in flatten(f(*xs))[0]]) + 0.0 * np.sum(xs[0])
 
 
-def compare(f, args, backends=BACKENDS):
+def compare(f, args, backends=BACKENDS, tolerance=1e-10):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wanted = rz.function(f)(*args)
         for backend in backends:
             g = rz.compile(f, *args, backend=backend)
-            agree(g(*args), wanted)
-            agree(g(*args), wanted)  # nothing was written over
+            agree(g(*args), wanted, tolerance)
+            agree(g(*args), wanted, tolerance)  # nothing was written over
             assert g.backend in ("python", "numpy", "steps") and g.explain()
     return g
 
@@ -71,8 +71,8 @@ def test_random_gradients(seed):
 def test_random_programs_in_single_precision(seed):
     f, args = random_function(seed, single=True, without=("segments", "fourier", "sort"))
     args = [np.asarray(a, np.float32) if np.ndim(a) else np.float32(a) for a in args]
-    compare(f, args)
-    compare(rz.grad(total(f)), args)
+    compare(f, args, tolerance=1e-4)
+    compare(rz.grad(total(f)), args, tolerance=1e-4)
 
 
 @settings(deadline=None, max_examples=25)
@@ -226,6 +226,25 @@ def test_sizes_zero_and_one(shape):
     x = np.ones(shape)
     compare(lambda x: (np.sin(x), np.sum(x), x @ x.T if x.ndim > 1 else x @ x), (x,))
     compare(rz.value_and_grad(lambda x: np.sum(np.sin(x) ** 2)), (x,))
+
+
+def test_what_does_not_depend_on_the_arguments_is_computed_once():
+    rng = np.random.default_rng(0)
+    a, b, v = rng.normal(size=(40, 40)), rng.normal(size=(40, 40)), rng.normal(size=40)
+
+    def f(x):
+        return 2.0 * (1.0 * ((a @ b @ v) * x)) * 3.0 + np.log(v - 10.0) * 0.0 * np.sum(np.ones(3))
+
+    compare(f, (v,))
+    g = rz.compile(f, v, backend="numpy")
+    assert "dot" not in g.source and g.cost.flops < 200
+    compare(rz.grad(lambda x: np.sum(f(x))), (v,))
+
+
+def test_errors_of_constant_parts_are_raised_when_called():
+    g = rz.compile(lambda x: np.linalg.inv(np.zeros((2, 2)) * x[0]) @ x, np.ones(2), backend="numpy")
+    with pytest.raises(np.linalg.LinAlgError):
+        g(np.ones(2))
 
 
 # -- calls ------------------------------------------------------------------------------------------------
@@ -421,7 +440,7 @@ def test_repeated_gradients_have_the_same_bits(case, monkeypatch):
     points = [
         tuple([a * rng.uniform(0.5, 1.5, size=np.shape(a)) if np.ndim(a) else float(a * rng.uniform(0.5, 1.5)) for a in args]) for _ in range(40)
     ]
-    points += [tuple([a * k for a in args]) for k in (0.0, -1.0, 1e200, np.inf, np.nan)]
+    points += [tuple([a * k for a in args]) for k in (0.0, -1.0, 1e200)] + [tuple([a + k for a in args]) for k in (np.inf, np.nan)]
     runs = []
     original = recorded.scalar_function
 

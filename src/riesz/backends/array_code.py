@@ -114,7 +114,8 @@ class Arrays:
             self.lines.append(f"del {', '.join(names)}")
 
     def _large(self, slot: int) -> bool:
-        return numbers(self._program.shapes[slot]) >= BIG
+        shape = self._program.shapes[slot]
+        return bool(shape) and numbers(shape) >= BIG
 
     def _view(self, text: str, v: Value) -> Value:
         """A value that shares memory with an argument, which then stays as it is."""

@@ -1,8 +1,8 @@
 """`rz.compile`: a function as generated Python source, one for each kind of arguments.
 
-    function ── traced ──► Program ── ordered, fused ──►  "python"  numbers one by one: floats and `math`
-                                                          "numpy"   a line of array code for each step; tiles along a long axis where that pays
-                                                          "steps"   run step by step: programs too long to be worth a compiler's time
+    function ── traced ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
+                                                                  "numpy"   a line of array code for each step; tiles along a long axis where that pays
+                                                                  "steps"   run step by step: programs too long to be worth a compiler's time
 
 Generated code looks at the types and shapes of its arguments first. It gives OTHER where they are not the ones it was written for, or where Python's
 floats raise and NumPy's do not; then the ordinary way is taken.
@@ -34,6 +34,7 @@ from ..syntax.points import argument_names
 from ..syntax.trees import ONE_LEAF, unflatten
 from ..terms.primitives import RULES
 from .array_code import Arrays, Value, numbers
+from .folded import folded
 from .scalar_code import NAMES, RAISED, Lines
 from .unrolled import FLOAT, kinds, unrolled
 
@@ -53,8 +54,11 @@ OTHER = object()
 class Code:
     """Generated code for one kind of arguments: `run(leaves)` gives the result, or OTHER."""
 
-    def __init__(self, record: Record, backend: str, run: Callable[[tuple[Any, ...]], Any] | None, source: str, why: str) -> None:
+    def __init__(
+        self, record: Record, program: Program, backend: str, why: str, run: Callable[[tuple[Any, ...]], Any] | None = None, source: str = ""
+    ) -> None:
         self.record = record
+        self.program = program
         self.backend = backend
         self.run = run
         self.source = source
@@ -63,7 +67,7 @@ class Code:
     @property
     def cost(self) -> Cost:
         """Operations of one run, and numbers kept."""
-        return cost(ready(self.record.program))
+        return cost(self.program)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result at array leaves of the kind this was written for."""
@@ -82,7 +86,7 @@ def _exact(x: Any, aval: Aval) -> Any:
 
 
 class Compiled:
-    """A function with generated code. Called like the function; what it closes over is taken as it was when the code was written."""
+    """A function with generated code. Called like the function; arrays and names it closes over are taken as they were when the code was written."""
 
     def __init__(self, function: Function, backend: str) -> None:
         self.function = function
@@ -152,7 +156,7 @@ class Maps(Compiled):
         return self.function.function(*args, **kwargs)
 
     def prepare(self, given: Given, record: Record) -> Code:
-        self._codes[given.key] = code = Code(record, "steps", None, "", "It gives LinearMaps, whose programs and structure are derived once.")
+        self._codes[given.key] = code = Code(record, record.program, "steps", "It gives LinearMaps, whose programs and structure are derived once.")
         return code
 
 
@@ -200,7 +204,8 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
     if asked == "steps" or steps > LONGEST or record.captured or not native:
         why = f"{steps:,} steps are more than the {LONGEST:,} that source is written for." if steps > LONGEST else "It is run step by step."
-        return Code(record, "steps", None, "", why)
+        return Code(record, program, "steps", why)
+    program = folded(program)
     given = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     single = all([s == () for s in program.shapes])
     if asked in ("auto", "python"):
@@ -232,7 +237,7 @@ def _scalar_code(record: Record, program: Program, given: list[Any], names: list
     )
     what = "All values are numbers" if all([s == () for s in program.shapes]) else "Its arrays are small enough to be taken apart"
     count = parts.graph.count
-    return count, Code(record, "python", run, source, f"{what}: {count} operations on Python floats.")
+    return count, Code(record, program, "python", f"{what}: {count} operations on Python floats.", run, source)
 
 
 def scalar_function(
@@ -306,7 +311,7 @@ def _array_code(record: Record, program: Program, given: list[Any], names: list[
             texts.append(f"own({wide}, aval_{j}, True)")
     source, run = _function(record.name, record.avals, names, [*lines, f"return {_result(record, texts, space)}"], space)
     called = f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}." if code.called else ""
-    return Code(record, "numpy", run, source, f"{len(program)} steps on arrays, a line for each.{called}")
+    return Code(record, program, "numpy", f"{len(program)} steps on arrays, a line for each.{called}", run, source)
 
 
 def _long(program: Program) -> Components | None:
@@ -333,7 +338,7 @@ def _tiled_code(record: Record, program: Program, names: list[str]) -> Code:
     lines = [f"found = tiles({', '.join(names)})", f"return {_result(record, texts, space)}"]
     source, run = _function(record.name, record.avals, names, lines, space)
     why = f"{parts.size} operations at each of {parts.length:,} positions of a long axis: run on tiles that stay in the cache."
-    return Code(record, "numpy", run, f"{source}\n# on tiles:\n{parts.source}", why)
+    return Code(record, program, "numpy", why, run, f"{source}\n# on tiles:\n{parts.source}")
 
 
 # -- what all code begins and ends with -------------------------------------------------------------------
