@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import relations
 from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
-from .backends.compiled import compile
 from .calculus.guard import check_domain
 from .errors import (
     DomainError,
@@ -86,6 +85,7 @@ from .terms.primitives import (
 )
 
 if TYPE_CHECKING:
+    from .backends.compiled import compile
     from .checking import check
     from .least_squares import gauss_newton, levenberg_marquardt
     from .show.explain import explain
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "check": "checking",
+    "compile": "backends.compiled",
     "explain": "show.explain",
     "gauss_newton": "least_squares",
     "laws": "simplify.laws",

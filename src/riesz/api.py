@@ -9,8 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from .backends.compiled import OTHER
-from .backends.recorded import AFTER, recorded
 from .calculus.derive import affine_program, reverse_numbers
 from .calculus.domains import NUMBERS
 from .calculus.dual import Dual, DualNumber
@@ -35,6 +33,9 @@ from .terms.core import Arrow, Term
 from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
+
+AFTER = 3
+"""After how many calls the gradient of a function of a few numbers is written as code."""
 
 
 def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
@@ -200,7 +201,7 @@ def value_and_grad(
         nonlocal quick
         if quick is not None and not kwargs:
             known = quick(args)
-            if known is not OTHER:
+            if known is not None:
                 return known
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
         if at.codomain is not R:
@@ -230,10 +231,15 @@ def _again(at: Point, f: Function, space: Space | None) -> Any:
         return None
     key, known = ("again", tuple(at.moving), at.single), at.record.derived
     found = known.get(key, 0)
-    if type(found) is int:  # how often it was computed
-        known[key] = found + 1 if found + 1 < AFTER else recorded(at, f)
+    if type(found) is not int:
+        return found
+    if found + 1 < AFTER:  # how often it was computed
+        known[key] = found + 1
         return None
-    return found
+    from .backends.recorded import recorded
+
+    known[key] = recorded(at, f)
+    return known[key]
 
 
 def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any]:

@@ -28,8 +28,6 @@ from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
 from .compiled import FLOAT, OTHER, names_of, scalar_function
 
-AFTER = 3
-"""From which call on the recorded form is used."""
 MOST = 200
 """Up to how many operations are recorded."""
 
@@ -172,7 +170,7 @@ class Recording:
 
 
 def recorded(at: FunctionPoint, function: Function) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the arguments that gives (f(x), ∇f(x)), or OTHER; None where there is none with the same bits."""
+    """A function of the arguments that gives (f(x), ∇f(x)), or None; None where there is none with the same bits."""
     record, given = at.record, at.given
     plain = all([t == ONE_LEAF for t in given.trees]) and not given.kwargs and not given.statics and at.domain.plain and at.main_tree == ONE_LEAF
     fits = plain and at.codomain is R and not at.has_aux and len(record.outputs) == 1 and function.keeps(given)
@@ -204,7 +202,8 @@ def recorded(at: FunctionPoint, function: Function) -> Callable[[tuple[Any, ...]
     def quick(args: tuple[Any, ...]) -> Any:
         for holder, name, value in watched:
             if holder.get(name, MISSING) is not value:
-                return OTHER
-        return run(args) if function.era is era else OTHER
+                return None
+        found = run(args) if function.era is era else OTHER
+        return None if found is OTHER else found
 
     return quick
