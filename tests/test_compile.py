@@ -339,7 +339,9 @@ def test_linear_maps_stay_linear_maps():
         g = rz.compile(made, x)
         assert isinstance(g(x), rz.LinearMap)
         assert np.allclose(g(x).to_dense(), made(x).to_dense())
-        assert "LinearMap" in g.explain()
+        assert "LinearMap" in g.explain() and g.backend == "steps"
+        with pytest.raises(SpaceError, match="LinearMaps"):
+            g.source  # noqa: B018
 
 
 def test_checked_domains_are_checked():

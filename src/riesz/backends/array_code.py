@@ -219,8 +219,8 @@ class Arrays:
         name = f"t{self._slot}"
         (k, x), *rest = zip(coefficients, xs, strict=True)
         if k == 1.0 and rest and abs(rest[0][0]) == 1.0:
-            l, y = rest.pop(0)
-            first = self._ufunc(add if l > 0 else subtract, [x.text, y.text], self._target([x, y] if not rest else [], kind))
+            sign, y = rest.pop(0)
+            first = self._ufunc(add if sign > 0 else subtract, [x.text, y.text], self._target([x, y] if not rest else [], kind))
         elif k == 1.0:
             first = self._ufunc(self._np("positive"), [x.text], self._target([], kind))
         else:
@@ -230,9 +230,9 @@ class Arrays:
         if rest and any([v.shape != shape for v in xs]):  # a partial sum may be smaller than the whole
             first = f"{self._name('array', np.array)}({self._np('broadcast_to')}({first}, {shape}))"
         value = self._set(first, kind, True)
-        for l, y in rest:
-            what = add if l != -1.0 else subtract
-            self.lines.append(f"{what}({name}, {y.text if abs(l) == 1.0 else f'{_literal(l)} * {y.text}'}, out={name})")
+        for k, y in rest:
+            what = add if k != -1.0 else subtract
+            self.lines.append(f"{what}({name}, {y.text if abs(k) == 1.0 else f'{_literal(k)} * {y.text}'}, out={name})")
         return value
 
     def _elementwise(self, op: Elementwise, xs: list[Value]) -> Value:

@@ -1,8 +1,8 @@
 """`rz.compile`: a function as generated Python source, one for each kind of arguments.
 
-    function ── traced ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
-                                                                  "numpy"   a line of array code for each step; tiles along a long axis where that pays
-                                                                  "steps"   run step by step: programs too long to be worth a compiler's time
+    function ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
+                                                        "numpy"   a line of array code for each step; tiles along a long axis where that pays
+                                                        "steps"   run step by step: programs too long to be worth a compiler's time
 
 Generated code looks at the types and shapes of its arguments first. It gives OTHER where they are not the ones it was written for, or where Python's
 floats raise and NumPy's do not; then the ordinary way is taken.
@@ -109,6 +109,10 @@ class Compiled:
             code = self.prepare(given, record)
         return code(given.arrays)
 
+    def start(self, given: Given) -> None:
+        """Write code for arguments of a kind before they are there."""
+        self.prepare(given, self.function.record(given))
+
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
         code = written(record, self._asked, names_of(self.function, given))
@@ -155,9 +159,19 @@ class Maps(Compiled):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function.function(*args, **kwargs)
 
-    def prepare(self, given: Given, record: Record) -> Code:
-        self._codes[given.key] = code = Code(record, record.program, "steps", "It gives LinearMaps, whose programs and structure are derived once.")
-        return code
+    def start(self, given: Given) -> None:
+        """Nothing is written."""
+
+    @property
+    def code(self) -> Code:
+        raise SpaceError(f"{self.name} gives LinearMaps, each with its own program; there is no code, nor a cost, for all of them")
+
+    @property
+    def backend(self) -> str:
+        return "steps"
+
+    def explain(self) -> str:
+        return f"{self.name}: backend 'steps'. It gives LinearMaps, whose programs and structure are derived once."
 
 
 def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:
@@ -178,7 +192,7 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     g = (Maps if getattr(f, "gives_maps", False) else Compiled)(f.function if isinstance(f, Compiled) else as_function(f), backend)
     if spaces_or_arguments:
         given = g.function.given(tuple([stand_in(s) if isinstance(s, Space) else s for s in spaces_or_arguments]), {})
-        g.prepare(given, g.function.record(given))
+        g.start(given)
     return g
 
 
@@ -249,7 +263,7 @@ def scalar_function(
     present: Callable[[list[str], dict[str, Any]], str],
     number_of: Callable[[int], int] = int,
 ) -> tuple[str, Any]:
-    """Source and function for expressions of single numbers: `outs` are arrays of nodes; `number_of` numbers the arguments that leaves are read from."""
+    """Source and function for expressions of single numbers: `outs` are arrays of nodes; `number_of`: the argument a leaf is read from."""
     code = Lines(
         graph,
         [int(x) for nodes in outs for x in np.ravel(nodes)],
