@@ -83,7 +83,7 @@ def elementwise(n=10**6):
 
     contest(
         f"elementwise, {n:,}",
-        {"NumPy": f, "rz.compile": rz.compile(f, x), "rz.compile numpy": rz.compile(f, x, backend="numpy")} | jax_values(f),
+        {"NumPy": f, "rz.compile": rz.compile(f, x)} | jax_values(f),
         (x,),
     )
 

@@ -45,6 +45,7 @@ class Arrays:
 
     def __init__(self, program: Program, inputs: Sequence[Value]) -> None:
         self.names: dict[str, Any] = {"number": number, "dense": dense, "inf": math.inf, "nan": math.nan}
+        self.names.update({v.text: v for v in inputs})  # no other thing gets the name of an argument
         self.lines: list[str] = []
         self.called: list[str] = []
         self._program = program

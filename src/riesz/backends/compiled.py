@@ -14,6 +14,7 @@ import builtins
 import keyword
 import linecache
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -202,12 +203,13 @@ def names_of(function: Function, given: Given) -> list[str]:
     found: list[str] = []
     for i, owned in enumerate(given.owners):
         name = known[i] if i < len(known) and known[i].isidentifier() else f"x{i}"
-        name = f"{name}_" if name in _TAKEN or keyword.iskeyword(name) or name[:1] in "tcir" else name
+        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$", name) else name  # t3, x_0 are names that code makes
         found.extend([name] if len(owned) == 1 else [f"{name}_{k}_" for k in range(len(owned))])
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_TAKEN = {*NAMES, *RULES, "args", "float", "number", "dense"}
+_CALLED = {"OTHER", "RAISED", "args", "array", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles", "type"}
+_TAKEN = {*NAMES, *RULES, *_CALLED}
 
 
 @quiet
@@ -231,7 +233,7 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
                 f"{record.name} has no code on single numbers: it has more than {10 * UNROLLED:,} operations on the components of its arrays, "
                 "numbers other than float64, or steps without such a form; use backend='numpy' or 'auto'"
             )
-    return _tiled_code(record, program, names) if asked == "auto" and _long(program) else _array_code(record, program, given, names)
+    return _tiled_code(record, program, names) if _long(program) else _array_code(record, program, given, names)
 
 
 # -- numbers one by one -----------------------------------------------------------------------------------
