@@ -24,6 +24,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python bench/components.py
 	$(BIN)/python bench/chains.py
 	$(BIN)/python bench/structure.py
+	$(BIN)/python bench/compile.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

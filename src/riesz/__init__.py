@@ -84,6 +84,7 @@ from .terms.primitives import (
 )
 
 if TYPE_CHECKING:
+    from .backends.compiled import compile
     from .checking import check
     from .least_squares import gauss_newton, levenberg_marquardt
     from .maps.factored import Factored
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Factored": "maps.factored",
     "check": "checking",
+    "compile": "backends.compiled",
     "explain": "show.explain",
     "gauss_newton": "least_squares",
     "laws": "simplify.laws",
@@ -148,6 +150,7 @@ __all__ = [
     "check",
     "check_domain",
     "checkpoint",
+    "compile",
     "cond",
     "const",
     "contract",

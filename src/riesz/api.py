@@ -33,6 +33,9 @@ from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
 
+AFTER = 3
+"""After how many calls the gradient of a function of a few numbers is written as code."""
+
 
 def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """A function riesz can look into: from a Python function (NumPy code inside), a combinator, or a text. Also a decorator.
@@ -191,8 +194,14 @@ def value_and_grad(
     (9.0, 6.0)
     """
     f = f if isinstance(f, Arrow) else as_function(_callable(f))
+    quick: Any = None  # the same operations as generated code, for functions of a few numbers
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        nonlocal quick
+        if quick is not None and not kwargs:
+            known = quick(args)
+            if known is not None:
+                return known
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
         if at.codomain is not R:
             raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
@@ -209,9 +218,27 @@ def value_and_grad(
         guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
+        quick = _again(at, cast(Function, f), space) or quick
         return at.wrap(_owned(at, values, tape)), at.presented(owned(raised, at.avals, tape.held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
+
+
+def _again(at: Point, f: Function, space: Space | None) -> Any:
+    """Generated code for a gradient that was computed a few times already; None where there is none."""
+    if space is not None or at.has_aux or not f.keeps(at.given):
+        return None
+    key, known = ("again", tuple(at.moving), at.single), at.record.derived
+    found = known.get(key, 0)
+    if type(found) is not int:
+        return found
+    if found + 1 < AFTER:  # how often it was computed
+        known[key] = found + 1
+        return None
+    from .backends.recorded import recorded
+
+    known[key] = recorded(at, f)
+    return known[key]
 
 
 def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any]:
@@ -273,8 +300,9 @@ def grad(
     return _titled(gradient, "grad", f)
 
 
-def _titled(g: Callable[..., Any], what: str, f: Any) -> Callable[..., Any]:
-    """A function with a name that says what it is of."""
+def _titled(g: Any, what: str, f: Any, maps: bool = False) -> Callable[..., Any]:
+    """A function with a name that says what it is of, and whether it gives LinearMaps."""
+    g.gives_maps = maps
     g.__name__ = g.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
     return g
 
@@ -356,7 +384,7 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
         y, L = _linearized(here)
         return (L, y[1]) if has_aux else L
 
-    return _titled(at, "jacobian", f)
+    return _titled(at, "jacobian", f, True)
 
 
 def _term_jacobian(f: Arrow, args: tuple[Any, ...], argnums: Any, space: Space | None) -> Any:
@@ -407,7 +435,7 @@ def hessian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bo
         L = _second(here)
         return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
-    return _titled(at, "hessian", f)
+    return _titled(at, "hessian", f, True)
 
 
 def _second(at: TermPoint | Point) -> Any:

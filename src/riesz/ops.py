@@ -355,6 +355,11 @@ class Reduction(Linear):
                     r.reduce_into(first, self._lead(x, r))
         return first.reshape(shape) if shape else number(first.reshape(()))
 
+    @property
+    def covers(self) -> bool:
+        """Whether the pieces fill the target without overlap, so that they are copied, not added."""
+        return self._tiles is not None
+
     @cached_property
     def _tiles(self) -> list[slice] | None:
         """Where each piece goes, if the pieces fill the target without overlap (np.concatenate, np.stack): then nothing is added up."""

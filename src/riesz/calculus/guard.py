@@ -23,6 +23,10 @@ from .domains import NUMBERS
 _checking: ContextVar[bool] = ContextVar("checking", default=False)
 
 
+checking = _checking.get
+"""Whether results are checked."""
+
+
 @contextmanager
 def check_domain(on: bool = True) -> Generator[None]:
     """Inside, a nan in a value or derivative is a `DomainError` that names the primitive and the number it was given.

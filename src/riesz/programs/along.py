@@ -20,7 +20,7 @@ from ..relations.spans import Affine, Listed, Span, labels_of, positions
 from ..terms.primitives import RULES
 from ..vectors import Formal, weak
 from .program import INPUT, Constant, Program
-from .scalars import EQUAL, ONE, ZERO, Load, Operation, Scalars, Small, convert
+from .scalars import EQUAL, ONE, ZERO, Exact, Load, Operation, Scalars, Small, convert
 
 Axes = list[int | None]
 _LOGADDEXP = Operation("logaddexp", np.logaddexp)
@@ -144,11 +144,12 @@ def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
 class Rows:
     """Nodes for the components of slots: arrays of node numbers, in the shape of the slot with 1 for the long axis."""
 
-    def __init__(self, program: Program, long: dict[int, int], whole: Sequence[int], n: int, most: int) -> None:
+    def __init__(self, program: Program, long: dict[int, int], whole: Sequence[int], n: int, most: int, exact: bool = False) -> None:
         self.program = program
         self.long = long
         self.n = n
-        self.graph = Scalars(most)
+        self.graph = Exact(most) if exact else Scalars(most)
+        self._exact = exact
         self.sources: list[Source] = []
         self.indices: list[Any] = []
         self._numbers: dict[Any, int] = {}
@@ -194,11 +195,11 @@ class Rows:
         return self._small[slot]
 
     def _constants(self, value: Any, shape: Shape) -> Any:
-        """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure."""
+        """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure, unless `exact`."""
         self.graph.room(math.prod(shape))
         if not np.ndim(value):
             return np.broadcast_to(np.intp(self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)), shape)
-        if value.dtype.kind == "f" and bool(np.isin(value, (-1.0, 0.0, 1.0)).all()):
+        if value.dtype.kind == "f" and not self._exact and bool(np.isin(value, (-1.0, 0.0, 1.0)).all()):
             signs = np.array([self.graph.fixed(-1.0), ZERO, ONE])
             return signs[(np.broadcast_to(value, shape) + 1.0).astype(int)]
         return _nodes([self.graph.fixed(x) for x in np.broadcast_to(value, shape).reshape(-1)], shape)

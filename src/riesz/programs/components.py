@@ -34,17 +34,19 @@ WORTH = 1 << 26
 """From how many operations in all on `auto` compiles."""
 
 
-def components(program: Program, outputs: Sequence[int] | None = None, axis: int | None = None, most: int = MOST) -> Components | None:
+def components(
+    program: Program, outputs: Sequence[int] | None = None, axis: int | None = None, most: int = MOST, exact: bool = False
+) -> Components | None:
     """The program as code along a long axis, or None where a step mixes positions, or there are too many operations.
 
-    The longest axis of the outputs that fits is taken, or `axis`.
+    The longest axis of the outputs that fits is taken, or `axis`. `exact`: products with 0 are computed, for the other factor may be inf.
     """
     slots = list(program.outputs if outputs is None else outputs)
     shapes = [program.shapes[s] for s in slots]
     sizes = [(n, k) for shape in shapes for k, n in enumerate(shape) if axis is None or k == axis % len(shape)]
     for n, k in sorted(dict.fromkeys(sizes), key=lambda found: (-found[0], found[1])):
         try:
-            return Components(program, slots, n, k, most)
+            return Components(program, slots, n, k, most, exact)
         except (Unfit, TooMany):
             continue
     return None
@@ -53,12 +55,12 @@ def components(program: Program, outputs: Sequence[int] | None = None, axis: int
 class Components:
     """A program taken apart along an axis of `length` positions."""
 
-    def __init__(self, program: Program, outputs: Sequence[int], length: int, axis: int, most: int = MOST) -> None:
+    def __init__(self, program: Program, outputs: Sequence[int], length: int, axis: int, most: int = MOST, exact: bool = False) -> None:
         self.program = program
         self.outputs = list(outputs)
         self.length = length
         self.axes, self._whole = followed(program, outputs, length, axis)
-        rows = Rows(program, self.axes, self._whole, length, most)
+        rows = Rows(program, self.axes, self._whole, length, most, exact)
         for slot in sorted(self.axes):  # arguments first: nothing is deep
             rows.row(slot)
         self.graph = rows.graph

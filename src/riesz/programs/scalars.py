@@ -222,3 +222,15 @@ class Scalars:
             x = factors[i]
             value = self.select(x if self.truth(x) else self.apply(UNEQUAL, (x, ZERO)), value, ZERO)
         return value
+
+
+class Exact(Scalars):
+    """Expressions in which 0·x is computed, for x may be inf, except where the 0 is strong."""
+
+    def product(self, factors: Sequence[int]) -> int:
+        return super().product([self.fixed(0.0) if x == ZERO else x for x in factors])
+
+    def selected_product(self, factors: Sequence[int], strong: Sequence[int]) -> int:
+        if any([factors[i] == ZERO for i in strong]):
+            return ZERO
+        return super().selected_product([self.fixed(0.0) if x == ZERO else x for x in factors], strong)

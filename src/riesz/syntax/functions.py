@@ -187,6 +187,7 @@ class Function:
         self.static = frozenset((*nums, *names))
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
         self._written: set[Any] = set()
+        self.era = object()  # another one after `clear`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         record, leaves = self.at(args, kwargs)
@@ -227,6 +228,14 @@ class Function:
                 self._records.popitem(last=False)
         return record
 
+    def keeps(self, given: Given) -> bool:
+        """Whether there is a trace for arguments of this kind: functions that draw random numbers are traced at each call."""
+        return given.key in self._records
+
+    def watched(self, given: Given) -> list[Any]:
+        """What a kept trace depends on: it is out of date once `holder.get(name)` is another object."""
+        return self._records[given.key][1]
+
     @property
     def traces(self) -> int:
         """How many traces are kept."""
@@ -235,13 +244,14 @@ class Function:
     def clear(self) -> None:
         """Forget all traces: needed where an array the function closes over was written to."""
         self._records.clear()
+        self.era = object()
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
         """The trace at spaces instead of values."""
-        return (lambda given: (self.record(given), given))(self.given(tuple([_stand_in(s) for s in spaces]), {}))
+        return (lambda given: (self.record(given), given))(self.given(tuple([stand_in(s) for s in spaces]), {}))
 
 
-def _stand_in(space: Space) -> Any:
+def stand_in(space: Space) -> Any:
     """A value of a space without memory."""
     from ..layout import build
 

@@ -1,0 +1,1 @@
+"""Programs as Python source that runs them: numbers one by one, or arrays."""

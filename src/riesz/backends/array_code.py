@@ -1,0 +1,386 @@
+"""A program as NumPy source: one line for each step, the values of large steps written over arrays that are not needed any more.
+
+A float64 number is a Python float here as in the interpreter, and so is a number repeated along axes (`Value.repeated`), which has no memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import buffers
+from ..contractions import number
+from ..opaque import Discrete, Get, Select
+from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..programs.along import kind_of
+from ..programs.program import INPUT, Constant, Program
+from ..relations.kinds import Gather, Point, Range
+from ..terms.primitives import RULES
+from ..vectors import dense, weak
+
+FLOAT = np.dtype(float)
+BIG = 1 << 13
+"""From how many numbers on results go into arrays that are there already."""
+
+
+class Value(NamedTuple):
+    """A slot in generated code: its text, shape and kind (`float`: a Python float; None: not known), whether nobody else holds its memory."""
+
+    text: str
+    shape: Any
+    kind: Any
+    fresh: bool = False
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the text is a number that stands for an array."""
+        return self.kind is float and self.shape != ()
+
+
+class Arrays:
+    """The statements that run a program on arrays."""
+
+    def __init__(self, program: Program, inputs: Sequence[Value]) -> None:
+        self.names: dict[str, Any] = {"number": number, "dense": dense, "inf": math.inf, "nan": math.nan}
+        self.names.update({v.text: v for v in inputs})  # no other thing gets the name of an argument
+        self.lines: list[str] = []
+        self.called: list[str] = []
+        self._program = program
+        self._values: list[Any] = [None] * len(program.ops)
+        self._last = [0] * len(program.ops)
+        for slot, args in enumerate(program.args):
+            for a in args:
+                self._last[a] = slot
+        for slot in program.outputs:
+            self._last[slot] = len(program.ops)
+        for slot, value in zip(program.inputs, inputs, strict=True):
+            self._values[slot] = value
+        self._held: set[int] = set()
+        for slot, op in enumerate(program.ops):
+            if op is not INPUT:
+                self._slot = slot
+                self._values[slot] = (
+                    self._constant(op.value) if type(op) is Constant else self._step(op, [self._values[a] for a in program.args[slot]])
+                )
+                self._free(slot)
+
+    @property
+    def wide(self) -> str:
+        """The name of what repeats a number."""
+        return self._np("broadcast_to")
+
+    @property
+    def outputs(self) -> list[Value]:
+        """The values of the program's outputs."""
+        return [self._values[s] for s in self._program.outputs]
+
+    # -- values ------------------------------------------------------------------------------------------
+
+    def _name(self, base: str, value: Any) -> str:
+        """A name for something the code refers to."""
+        if self.names.setdefault(base, value) is value:
+            return base
+        name = f"{base}_{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def _np(self, name: str) -> str:
+        return self._name(name, getattr(np, name))
+
+    def _constant(self, value: Any) -> Value:
+        one = weak(value)
+        if type(one) is float:
+            return Value(_literal(one), self._program.shapes[self._slot], float)
+        return Value(self._name(f"c{self._slot}", one), np.shape(one), np.asarray(one).dtype)
+
+    def _array(self, v: Value) -> Value:
+        """A value whose text is an array of its shape."""
+        if not v.repeated:
+            return v
+        return Value(f"{self._np('broadcast_to')}({v.text}, {v.shape})", v.shape, FLOAT)
+
+    def _set(self, text: str, kind: Any, fresh: bool = False) -> Value:
+        """The value of this slot, computed by an expression."""
+        self.lines.append(f"t{self._slot} = {text}")
+        return Value(f"t{self._slot}", self._program.shapes[self._slot], kind, fresh and kind is not None)
+
+    def _free(self, slot: int) -> None:
+        """Let go of large arrays after their last use."""
+        gone = [a for a in dict.fromkeys(self._program.args[slot]) if self._last[a] == slot and self._values[a].fresh and self._large(a)]
+        names = [self._values[a].text for a in gone if a not in self._held]
+        if names:
+            self.lines.append(f"del {', '.join(names)}")
+
+    def _large(self, slot: int) -> bool:
+        shape = self._program.shapes[slot]
+        return bool(shape) and numbers(shape) >= BIG
+
+    def _view(self, text: str, v: Value) -> Value:
+        """A value that shares memory with an argument, which then stays as it is."""
+        for a in self._program.args[self._slot]:
+            self._values[a] = self._values[a]._replace(fresh=False)
+        return self._set(text, v.kind)
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _step(self, op: Any, xs: list[Value]) -> Value:
+        match op:
+            case float():
+                return self._combination((op,), xs)
+            case Combination():
+                return self._combination(op.coefficients, xs)
+            case Elementwise():
+                return self._elementwise(op, xs)
+            case Contraction():
+                return self._contraction(op, xs)
+            case Reduction(relations=(relation,)):
+                return self._reduction(op, relation, self._array(xs[0]))
+            case Reshape():
+                x = xs[0]
+                if x.kind is float:
+                    return Value(x.text, op.shape, float)
+                return self._view(f"{x.text}.reshape({op.shape})", x) if op.shape and x.shape else self._call(op, xs)
+            case Cast() if xs[0].shape and not xs[0].repeated:
+                return self._set(f"{xs[0].text}.astype({self._np(op.target.name)})", op.target, True)
+            case Select() if self._program.shapes[self._slot]:
+                return self._select(op, xs)
+            case Discrete(shaped=None) if self._program.shapes[self._slot]:
+                return self._discrete(op, xs)
+            case Get():
+                return self._set(f"dense({xs[0].text}[{op.at}])", None)
+            case _:
+                return self._call(op, xs)
+
+    def _call(self, op: Any, xs: list[Value]) -> Value:
+        """A step that has no line of its own runs as in the interpreter."""
+        self.called.append(op.title)
+        name = self._name(f"{_word(op.title)}_{self._slot}", op.run)
+        text = f"{name}({', '.join([self._array(x).text for x in xs])})"
+        shape = self._program.shapes[self._slot]
+        several = bool(shape) and type(shape[0]) is tuple
+        for a in self._program.args[self._slot]:
+            self._values[a] = self._values[a]._replace(fresh=False)
+        return self._set(text if several else f"dense({text})", None if several else self._kind(op, xs))
+
+    def _kind(self, op: Any, xs: list[Value]) -> Any:
+        """The type of a step's result, where it follows from those of its arguments."""
+        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or getattr(op, "shaped", 0) is None
+        if not plain or any([x.kind is None for x in xs]):
+            return None
+        kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])
+        return float if (kind is float or kind == FLOAT) and not self._program.shapes[self._slot] else FLOAT if kind is float else kind
+
+    def _spread(self, xs: list[Value]) -> list[Value] | None:
+        """Arguments of an elementwise step: numbers stay numbers if the other arguments have the shape of the result; None if all are numbers."""
+        if all([x.kind is float for x in xs]):
+            return None
+        shape = self._program.shapes[self._slot]
+        full = np.broadcast_shapes(*[x.shape for x in xs if not x.repeated]) == shape
+        return xs if full else [self._array(x) for x in xs]
+
+    def _combination(self, coefficients: Sequence[float], xs: list[Value]) -> Value:
+        spread = self._spread(xs)
+        given = xs if spread is None else spread
+        kind = float if spread is None else self._kind(Combination(tuple(coefficients)), xs)
+        if self._over(kind):
+            return self._long_sum(coefficients, given, kind)
+        text = ""
+        for k, x in zip(coefficients, given, strict=True):
+            if abs(k) == 1.0:
+                text = f"{text} {'+' if k > 0 else '-'} {x.text}" if text else x.text if k > 0 else f"-{x.text}"
+            else:
+                text = f"{text} + {_literal(k)} * {x.text}" if text else f"{_literal(k)} * {x.text}"
+        return self._set(text, kind, spread is not None and (len(xs) > 1 or coefficients[0] != 1.0))
+
+    def _over(self, kind: Any) -> bool:
+        """Whether the result is worth putting into memory that is there already."""
+        return kind is not None and kind is not float and self._large(self._slot)
+
+    def _target(self, xs: list[Value], kind: Any) -> str:
+        """An array for a large result: that of an argument nobody needs any more, else a new one."""
+        shape = self._program.shapes[self._slot]
+        for a in dict.fromkeys(self._program.args[self._slot]):
+            v = self._values[a]
+            if v.fresh and v.shape == shape and v.kind == kind and self._last[a] == self._slot and any([x.text == v.text for x in xs]):
+                self._held.add(a)
+                return v.text
+        if math.prod(shape) * kind.itemsize < buffers.LEAST:
+            return ""
+        return f"{self._name('empty', buffers.empty)}({shape}, {self._np(kind.name)})"
+
+    def _ufunc(self, name: str, xs: list[str], target: str) -> str:
+        return f"{name}({', '.join(xs)}, out={target})" if target else f"{name}({', '.join(xs)})"
+
+    def _long_sum(self, coefficients: Sequence[float], xs: list[Value], kind: Any) -> Value:
+        """Σ kᵢ·xᵢ of large arrays, added up in one array. Only the first step may write over an argument."""
+        add, subtract, multiply, negative = [self._np(f) for f in ("add", "subtract", "multiply", "negative")]
+        name = f"t{self._slot}"
+        (k, x), *rest = zip(coefficients, xs, strict=True)
+        if k == 1.0 and rest and abs(rest[0][0]) == 1.0:
+            sign, y = rest.pop(0)
+            first = self._ufunc(add if sign > 0 else subtract, [x.text, y.text], self._target([x, y] if not rest else [], kind))
+        elif k == 1.0:
+            first = self._ufunc(self._np("positive"), [x.text], self._target([], kind))
+        else:
+            scaled = self._target([x] if not rest else [], kind)
+            first = self._ufunc(negative, [x.text], scaled) if k == -1.0 else self._ufunc(multiply, [_literal(k), x.text], scaled)
+        shape = self._program.shapes[self._slot]
+        if rest and any([v.shape != shape for v in xs]):  # a partial sum may be smaller than the whole
+            first = f"{self._name('array', np.array)}({self._np('broadcast_to')}({first}, {shape}))"
+        value = self._set(first, kind, True)
+        for k, y in rest:
+            what = add if k != -1.0 else subtract
+            self.lines.append(f"{what}({name}, {y.text if abs(k) == 1.0 else f'{_literal(k)} * {y.text}'}, out={name})")
+        return value
+
+    def _elementwise(self, op: Elementwise, xs: list[Value]) -> Value:
+        p, spread = op.primitive, self._spread(xs)
+        if spread is None or not self._program.shapes[self._slot]:
+            name = self._name(_word(p.name), p)
+            text = f"{name}({', '.join([x.text for x in xs])})"
+            return self._set(text if p.rule.scalar is not None else f"number({text})", float if spread is None else self._kind(op, xs))
+        kind, texts = self._kind(op, xs), [x.text for x in spread]
+        if p.rule is RULES["power"]:
+            return self._power(texts[0], p.parameter, spread, kind)
+        array = p.rule.array
+        name = self._name(_word(p.name), array)
+        if isinstance(array, np.ufunc) and self._over(kind):
+            return self._set(self._ufunc(name, texts, self._target(spread, kind)), kind, True)
+        return self._set(f"{name}({', '.join([*texts, *([] if p.parameter is None else [repr(p.parameter)])])})", kind, True)
+
+    def _power(self, x: str, k: float, xs: list[Value], kind: Any) -> Value:
+        named = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt"}.get(k)  # as NumPy's own operator does it
+        if named is not None and self._over(kind):
+            return self._set(self._ufunc(self._np(named), [x], self._target(xs, kind)), kind, True)
+        if self._over(kind):
+            return self._set(self._ufunc(self._np("power"), [x, _literal(k)], self._target(xs, kind)), kind, True)
+        return self._set(f"{x} ** {_literal(k)}", kind, True)
+
+    def _select(self, op: Select, xs: list[Value]) -> Value:
+        if any([x.kind is None for x in xs]) or all([x.kind is float for x in xs[1:]]):
+            return self._call(op, xs)
+        spread = self._spread(xs)
+        return (
+            self._call(op, xs)
+            if spread is None
+            else self._set(f"{self._np('where')}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
+        )
+
+    def _discrete(self, op: Discrete, xs: list[Value]) -> Value:
+        spread = self._spread(xs)
+        if spread is None or op.parameters or not isinstance(op.function, np.ufunc):
+            return self._call(op, xs)
+        return self._set(f"{self._name(op.function.__name__, op.function)}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
+
+    # -- products and sums -------------------------------------------------------------------------------
+
+    def _contraction(self, op: Contraction, xs: list[Value]) -> Value:
+        distinct = all([len(set(ls)) == len(ls) for ls in (*op.labels, op.out)])
+        if len(xs) == 1 and distinct and not op.strong:
+            return self._single(op, xs[0])
+        if len(xs) != 2 or not distinct or op.extra:
+            return self._call(op, xs)
+        if op.strong:
+            at = op.strong[0]
+            fits = len(op.strong) == 1 and op.labels[0] == op.labels[1] == op.out != () and xs[at].kind == np.dtype(bool) and not xs[1 - at].repeated
+            if not fits or xs[1 - at].kind is None:
+                return self._call(op, xs)
+            return self._set(f"{self._np('where')}({xs[at].text}, {xs[1 - at].text}, 0.0)", xs[1 - at].kind, True)
+        (la, lb), out = op.labels, op.out
+        if set(out) == {*la, *lb}:
+            return self._product(op, xs)
+        return self._matrix(op, [self._array(x) for x in xs])
+
+    def _product(self, op: Contraction, xs: list[Value]) -> Value:
+        if all([x.kind is float for x in xs]):
+            return self._set(f"{xs[0].text} * {xs[1].text}", float)
+        whole = [set(ls) == set(op.out) for ls in op.labels]
+        given = [x if whole[1 - i] else self._array(x) for i, x in enumerate(xs)]
+        kind = self._kind(op, xs)
+        texts = [x.text if x.kind is float else _placed(x.text, ls, op.out) for x, ls in zip(given, op.labels, strict=True)]
+        if self._over(kind):
+            same = [x for x, ls in zip(given, op.labels, strict=True) if ls == op.out]
+            return self._set(self._ufunc(self._np("multiply"), texts, self._target(same, kind)), kind, True)
+        return self._set(f"{texts[0]} * {texts[1]}", kind, True)
+
+    def _matrix(self, op: Contraction, xs: list[Value]) -> Value:
+        (la, lb), out = op.labels, op.out
+        common = [k for k in la if k in lb]
+        plain = len(common) == 1 and max(len(la), len(lb)) <= 2 and common[0] not in out and len(out) == len(la) + len(lb) - 2
+        if not plain or any([x.kind is None for x in xs]):
+            return self._call(op, xs)
+        a = f"{xs[0].text}.T" if la[-1] != common[0] else xs[0].text
+        b = f"{xs[1].text}.T" if lb[0] != common[0] else xs[1].text
+        turned = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
+        text, kind = f"{self._np('dot')}({a}, {b})", self._kind(op, xs)
+        if not out:
+            return self._set(f"float({text})" if kind is float else f"number({text})", kind)
+        return self._set(f"{text}.T" if turned else text, kind, not turned)
+
+    def _single(self, op: Contraction, x: Value) -> Value:
+        labels, out = op.labels[0], op.out
+        if x.kind is float and not labels:
+            return Value(x.text, self._program.shapes[self._slot], float)
+        x = self._array(x)
+        gone = tuple([i for i, k in enumerate(labels) if k not in out])
+        kept = tuple([k for k in labels if k in out])
+        text, kind = x.text, self._kind(op, [x])
+        if x.kind is None:
+            return self._call(op, [x])
+        if gone:
+            text = f"{text}.sum({'axis=' + repr(gone[0] if len(gone) == 1 else gone) if kept else ''})"
+        if not out:
+            return self._set(f"float({text})" if kind is float else f"number({text})", kind)
+        same = kept == out
+        text = _placed(text, kept, out)
+        if len(kept) < len(out):
+            text = f"{self._np('broadcast_to')}({text}, {self._program.shapes[self._slot]})"
+        return self._set(text, kind, True) if gone and same else self._view(text, x._replace(kind=kind))
+
+    def _reduction(self, op: Reduction, relation: Any, x: Value) -> Value:
+        source, shape = relation.source.box, self._program.shapes[self._slot]
+        head = ":, " * op.axis
+        match relation:
+            case Point() if source and shape:
+                at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)])
+                return self._view(f"{x.text}[{head}{at}]", x)
+            case Point() if x.kind is not None and x.kind == FLOAT:  # (np.dtype(float) == None holds)
+                return self._set(f"{x.text}.item({relation.at})", float)
+            case Range(turned=False) if source and len(source) == 1 and shape and len(relation.target.box or ()) == 1:
+                s = relation.slice(relation.target.size)
+                step = f":{s.step}" if s.step not in (None, 1) else ""
+                return self._view(f"{x.text}[{head}{s.start}:{'' if s.stop is None else s.stop}{step}]", x)
+            case Gather() if source and len(source) == 1 and shape:
+                index = self._name(f"i{self._slot}", relation.index.reshape(relation.target.box or ()))
+                return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
+            case _:
+                return self._call(op, [x])
+
+
+def numbers(shape: Any) -> int:
+    """How many numbers an array has; 0 for steps with several results."""
+    return 0 if shape and type(shape[0]) is tuple else math.prod(shape)
+
+
+def _literal(k: float) -> str:
+    text = repr(float(k))
+    return f"({text})" if text[0] == "-" else text
+
+
+def _word(title: str) -> str:
+    """A title as an identifier."""
+    return "".join([c for c in title if (c.isalnum() or c == "_") and c.isascii()]).lstrip("0123456789") or "op"
+
+
+def _placed(text: str, labels: tuple[int, ...], out: tuple[int, ...]) -> str:
+    """Axes in the order of `out`, of size 1 where a label is missing."""
+    order = [labels.index(k) for k in out if k in labels]
+    if order != sorted(order):
+        text = f"{text}.transpose({', '.join(map(str, order))})"
+    lead = next((i for i, k in enumerate(out) if k in labels), len(out))
+    if not labels or all([k in labels for k in out[lead:]]):
+        return text  # missing axes in front are added by NumPy itself
+    return f"{text}[{', '.join([':' if k in labels else 'None' for k in out[lead:]])}]"
