@@ -268,7 +268,7 @@ class Banded(Solver):
             self._lu(kind, scaled)
         sums = np.abs(scaled).sum(axis=0)
         least = float((2.0 * np.abs(scaled[upper]) - sums).min())  # a diagonal that outweighs its columns by that much: ‖A⁻¹‖₁ ≤ 1 / least
-        if least > 1e-3 * float(sums.max()):
+        if least > 1e4 * float(np.finfo(self.dtype).eps) * float(sums.max()):
             self.rcond = least / float(sums.max())
         else:
             self._inspect(float(sums.max()), rcond)

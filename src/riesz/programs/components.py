@@ -30,7 +30,7 @@ PART = 1 << 18
 """How many scalar operations must be carried out for each further thread."""
 COMPILED = 2000
 """Up to so many operations `auto` compiles: each takes some milliseconds to compile."""
-WORTH = 1 << 26
+WORTH = 1 << 25
 """From how many operations in all on `auto` compiles."""
 
 
