@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..relations.spans import Affine, meet, window
+from ..relations.spans import Affine, lines_meet
 from .coefficients import Coefficients, Factor
 from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, radix, refined, size_of, values, whole
 
@@ -105,23 +105,24 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
             change[labels_of(m)[0]] = other
         else:
             return tidied(c, [_changed(c, (whole_entry, every, []), change)[:2]])
-    equations = [(a, b, n) for a, b, n in zip(second.inn, first.out, box, strict=True) if n != 1]
-    done: list[tuple[Entry, frozenset[int]]] = []
-    todo: list[State] = [(whole_entry, every, equations)]
-    while todo:
-        state = todo.pop()
-        if state[2]:
-            todo.extend(_solve(c, state))
-        else:
-            done.append(state[:2])
-    return tidied(c, done)
+    return _solved(c, whole_entry, every, (second.inn, first.out), box)
 
 
 def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
     """The part of an entry on the diagonal, as entries whose two sides agree."""
-    equations = [(a, b, n) for a, b, n in zip(e.out, e.inn, box, strict=True) if n != 1]
+    return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+
+
+Equation = tuple[IndexMap, IndexMap, int]
+State = tuple[Entry, frozenset[int], list[Equation]]  # what is left to do; the labels there are: those in no map and no factor multiply
+
+
+def _solved(
+    c: Coefficients, e: Entry, every: frozenset[int], sides: tuple[Sequence[IndexMap], Sequence[IndexMap]], box: Sequence[int]
+) -> list[Entry]:
+    """An entry where two sides agree, axis by axis."""
     done: list[tuple[Entry, frozenset[int]]] = []
-    todo: list[State] = [(Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), equations)]
+    todo: list[State] = [(e, every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
     while todo:
         state = todo.pop()
         if state[2]:
@@ -129,10 +130,6 @@ def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entr
         else:
             done.append(state[:2])
     return tidied(c, done)
-
-
-Equation = tuple[IndexMap, IndexMap, int]
-State = tuple[Entry, frozenset[int], list[Equation]]  # what is left to do; the labels there are: those in no map and no factor multiply
 
 
 def _solve(c: Coefficients, state: State) -> list[State]:
@@ -193,20 +190,14 @@ def _affine(c: Coefficients, a: Affine, b: Affine, n: int, state: State) -> list
 def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
     """offset + s·l = offset' + t·m: all solutions are l = l₀ + (t/g)·k, m = m₀ + (s/g)·k."""
     ((p, s),), ((q, t),) = a.terms, b.terms
-    g = math.gcd(s, t)
-    difference = b.offset - a.offset
-    if difference % g:
+    found = lines_meet(s, t, b.offset - a.offset, c.sizes[p], c.sizes[q])
+    if found is None:
         return None
-    s, t, difference = s // g, t // g, difference // g
-    first = (difference * pow(s, -1, abs(t))) % abs(t) if abs(t) > 1 else 0
-    second = (s * first - difference) // t
-    low, high = meet(window(first, t, c.sizes[p]), window(second, s, c.sizes[q]))
-    if low > high:
-        return None
-    if low == high:
-        return {p: Affine(first + t * low), q: Affine(second + s * low)}
-    k = c.fresh(high - low + 1)
-    return {p: Affine(first + t * low, ((k, t),)), q: Affine(second + s * low, ((k, s),))}
+    (first, step), (second, jump), count = found
+    if count == 1:
+        return {p: Affine(first), q: Affine(second)}
+    k = c.fresh(count)
+    return {p: Affine(first, ((k, step),)), q: Affine(second, ((k, jump),))}
 
 
 def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, IndexMap] | None:

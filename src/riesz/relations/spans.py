@@ -200,21 +200,14 @@ class _Solver:
         ((other, t),) = v.terms
         if other == label:
             return None
-        g = math.gcd(s, t)
-        c = v.offset - u.offset
-        if c % g:
+        found = lines_meet(s, t, v.offset - u.offset, self.sizes[label], self.sizes[other])
+        if found is None:
             return False
-        s1, t1, c1 = s // g, t // g, c // g
-        l0 = (c1 * pow(s1, -1, abs(t1))) % abs(t1) if abs(t1) > 1 else 0
-        m0 = (s1 * l0 - c1) // t1
-        # l = l0 + t1·k and m = m0 + s1·k, both within their sizes
-        low, high = meet(window(l0, t1, self.sizes[label]), window(m0, s1, self.sizes[other]))
-        if low > high:
-            return False
+        (first, step), (second, jump), count = found
         k = self.fresh
         self.fresh += 1
-        self.sizes[k] = high - low + 1
-        self.change = [(label, Affine(l0 + t1 * low, ((k, t1),))), (other, Affine(m0 + s1 * low, ((k, s1),)))]
+        self.sizes[k] = count
+        self.change = [(label, Affine(first, ((k, step),))), (other, Affine(second, ((k, jump),)))]
         return True
 
     def _listed(self, u: Listed, v: IndexMap) -> bool | None:
@@ -312,6 +305,22 @@ def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[Index
     kept = sorted(used, key=lambda k: used[k])
     names = {k: i for i, k in enumerate(kept)}
     return Span(tuple([sizes[k] for k in kept]), tuple([renamed(m, names) for m in fixed[0]]), tuple([renamed(m, names) for m in fixed[1]]), times)
+
+
+def lines_meet(s: int, t: int, c: int, n: int, m: int) -> tuple[tuple[int, int], tuple[int, int], int] | None:
+    """All l < n and j < m with s·l = c + t·j: l = l₀ + (t/g)·k and j = j₀ + (s/g)·k for k below a count; None where there are none.
+
+    >>> lines_meet(2, 3, 1, 10, 10)
+    ((2, 3), (1, 2), 3)
+    """
+    g = math.gcd(s, t)
+    if c % g:
+        return None
+    s, t, c = s // g, t // g, c // g
+    first = (c * pow(s, -1, abs(t))) % abs(t) if abs(t) > 1 else 0
+    second = (s * first - c) // t
+    low, high = meet(window(first, t, n), window(second, s, m))
+    return None if low > high else ((first + t * low, t), (second + s * low, s), high - low + 1)
 
 
 def window(start: int, step: int, n: int) -> tuple[int, int]:
