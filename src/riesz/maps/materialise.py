@@ -10,10 +10,10 @@ import numpy as np
 
 from ..relations.spans import Affine
 from .entries import Entry, diagonal_entries
-from .indexing import IndexMap, Labels, distinct, flat_positions, injective, size_of, values
+from .indexing import IndexMap, distinct, flat_positions, injective, size_of, values
 from .patterns import Pattern, Place, made
 from .structure import batch_axes
-from .values import Values
+from .values import Values, multiplied_out
 
 Shape = tuple[int, ...]
 
@@ -193,7 +193,7 @@ def diagonal(v: Values, leaves: list[Place], size: int) -> Any:
     wanted = sorted({f.slot for d, _ in cuts for f in d.factors})
     numbers = dict(zip(wanted, v.run(wanted), strict=True)) if wanted else {}
     for d, leaf in cuts:
-        array, labels = _number(d, numbers, v.dtype)
+        array, labels = multiplied_out(d, distinct(d.out), numbers, v.dtype)
         out = distinct(d.out)
         box = [c.sizes[k] for k in out]
         shown = array.transpose([labels.index(k) for k in out if k in labels]).reshape([c.sizes[k] if k in labels else 1 for k in out])
@@ -201,17 +201,3 @@ def diagonal(v: Values, leaves: list[Place], size: int) -> Any:
         at = np.broadcast_to(flat_positions(d.out, leaf.shape, out, c.sizes), box)
         np.add.at(part, at.reshape(-1), np.broadcast_to(shown, box).reshape(-1))
     return total
-
-
-def _number(e: Entry, numbers: dict[int, Any], dtype: Any) -> tuple[Any, Labels]:
-    from ..ops import contraction
-    from ..vectors import dense
-
-    have = {k for f in e.factors for k in f.labels}
-    labels = tuple([k for k in distinct(e.out) if k in have])
-    if not e.factors:
-        return np.asarray(e.scale, dtype), ()
-    strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
-    op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
-    with np.errstate(all="ignore"):
-        return np.asarray(dense(op.run(*[numbers[f.slot] for f in e.factors])), dtype) * e.scale, labels

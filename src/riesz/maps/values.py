@@ -18,6 +18,19 @@ from .indexing import Labels, size_of
 from .network import Network
 
 
+def multiplied_out(e: Entry, outer: Labels, numbers: dict[int, Any], dtype: Any) -> tuple[Any, Labels]:
+    """The product of the factors of an entry, times its scale, summed to those of some labels that it depends on; and these labels."""
+    have = {k for f in e.factors for k in f.labels}
+    labels = tuple([k for k in outer if k in have])
+    if not e.factors:
+        return np.asarray(e.scale, dtype), ()
+    strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
+    op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
+    with np.errstate(all="ignore"):
+        found = np.asarray(dense(op.run(*[numbers[f.slot] for f in e.factors])), dtype)
+    return found if e.scale == 1.0 else found * found.dtype.type(e.scale), labels
+
+
 class Values:
     """A network and the point its coefficients are taken at."""
 
@@ -49,17 +62,7 @@ class Values:
         """Σ over inner labels of the product of the factors, times the scale, on those of the outer labels that it depends on."""
         key = id(e)
         if key not in self._whole:
-            have = {k for f in e.factors for k in f.labels}
-            labels = tuple([k for k in e.outer if k in have])
-            if not e.factors:
-                found: Any = np.asarray(e.scale, self.dtype)
-            else:
-                strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
-                op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
-                with np.errstate(all="ignore"):
-                    found = np.asarray(dense(op.run(*[self.slots[f.slot] for f in e.factors])), self.dtype)
-                found = found if e.scale == 1.0 else found * found.dtype.type(e.scale)
-            self._whole[key] = (found, labels, e)
+            self._whole[key] = (*multiplied_out(e, e.outer, self.slots if e.factors else {}, self.dtype), e)
         return self._whole[key][:2]
 
     def spread(self, e: Entry, labels: Labels | None = None) -> Any:
