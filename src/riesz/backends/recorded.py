@@ -26,7 +26,9 @@ from ..syntax.points import Point as FunctionPoint
 from ..syntax.trees import ONE_LEAF
 from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
-from .compiled import FLOAT, OTHER, names_of, scalar_function
+from .code import OTHER, names_of
+from .number_code import scalar_function
+from .unrolled import FLOAT
 
 MOST = 200
 """Up to how many operations are recorded."""
