@@ -1,0 +1,193 @@
+"""Steps on slices of a long axis: what runs on a slice, and the op `Tiled`, a part of a program run slice by slice.
+
+A step runs *along* the axis if a slice of its result is the step on slices of its arguments, or *sums* it: then its results on slices add up.
+A tile is short enough for its arrays to stay in the cache; arrays as long as the axis are made only of what is read elsewhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from .. import buffers, threads
+from ..opaque import Discrete, Ruled
+from ..ops import Contraction, Reduction, Reshape, Shape, contraction
+from ..vectors import Formal, Product, dense, weak
+from .along import Axes, Unfit, demands
+from .blocks import Block
+from .program import INPUT, Constant, Program, outputs
+
+GROUPS = 16
+"""Tiles are added up in so many groups at most, whatever the number of threads: the same sums in the same order."""
+APART = 1 << 22
+"""How many bytes the sums of all groups may take."""
+
+
+class Along(NamedTuple):
+    """A step whose result has the long axis."""
+
+    axis: int
+
+
+class Sum(NamedTuple):
+    """A contraction that sums the label of the long axis."""
+
+    label: int
+
+
+Mode = Along | Sum
+
+
+# -- what a step does with slices ---------------------------------------------------------------------------
+
+
+def slices(op: Any, shapes: Sequence[Shape], shape: Shape, mode: Mode) -> Axes:
+    """The axis along which each argument is sliced, None for those that are read whole. Raises Unfit where the step has to see everything."""
+    if isinstance(mode, Sum):
+        if any([ls.count(mode.label) > 1 for ls in op.labels]):
+            raise Unfit
+        return [ls.index(mode.label) if mode.label in ls else None for ls in op.labels]
+    k = mode.axis
+    axes = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
+    if axes is not None:
+        return _beside(shapes, shape, k, axes if isinstance(axes, tuple) else (axes,))
+    if isinstance(op, Reduction):
+        source, target = [len(cast(Shape, s.box)) for s in (op.relations[0].source, op.relations[0].target)]
+        if op.axis <= k < op.axis + target:
+            raise Unfit
+        return [k if k < op.axis else k - target + source] * len(shapes)
+    return demands(op, shapes, shape, k)
+
+
+def _beside(shapes: Sequence[Shape], shape: Shape, k: int, axes: tuple[int, ...]) -> Axes:
+    """Functions of some axes of arguments alike (extrema, sorting, …) run along all others."""
+    rank = max([len(s) for s in shapes])
+    kept = [i for i in range(rank) if len(shape) == rank or i - rank not in axes]
+    at = kept[k]
+    if at - rank in axes or any([a >= 0 for a in axes]) or any([len(s) != rank or s[at] != shape[k] for s in shapes]):
+        raise Unfit
+    return [at] * len(shapes)
+
+
+def resized(op: Any, axis: int | None, m: int) -> Any:
+    """An op that knows the length of the long axis, for another one."""
+    if axis is not None and type(op) is Contraction and op.extra:
+        return contraction(op.labels, op.out, {k: m if k == op.out[axis] else n for k, n in op.extra}, op.strong)
+    return Reshape(resize(op.shape, axis, m)) if type(op) is Reshape else op
+
+
+def resize(shape: Shape, axis: int | None, m: int) -> Shape:
+    """A shape with another length of one axis."""
+    return shape if axis is None else (*shape[:axis], m, *shape[axis + 1 :])
+
+
+# -- the op -----------------------------------------------------------------------------------------------
+
+
+class Tiled(Block):
+    """A program run on tiles of an axis of `length` positions: `axes` says which axis of each slot that is, None for those without.
+
+    An output without the axis is the sum of those of all tiles. The body is written for the whole length.
+    """
+
+    body: Program
+    length: int
+    axes: tuple[int | None, ...]
+    tile: int
+
+    @property
+    def title(self) -> str:
+        return "tiles"
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return (self.body,)
+
+    def result(self, shapes: tuple[Shape, ...]) -> Any:
+        return tuple([self.body.shapes[s] for s in self.body.outputs])
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """Where tiles begin and end: their lengths differ by one at most."""
+        count = max(-(-self.length // self.tile), 1)
+        return [self.length * k // count for k in range(count + 1)]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths of tiles that occur."""
+        return sorted({b - a for a, b in itertools.pairwise(self.cuts)}, reverse=True)
+
+    def at(self, m: int) -> Program:
+        """The body for a tile of m positions."""
+        body, tile = self.body, Program(share=False)
+        for slot, (op, args, axis) in enumerate(zip(body.ops, body.args, self.axes, strict=True)):
+            shape = resize(body.shapes[slot], axis, m)
+            if op is INPUT:
+                tile.input(shape)
+            elif type(op) is Constant:
+                tile.const(op.value if not shape else Formal(shape, (Product(weak(op.value), ()),)))
+            elif type(op) is float:
+                tile.scale(op, args[0])
+            else:
+                tile.step(resized(op, axis, m), args)
+            assert tile.shapes[-1] == shape, (op, tile.shapes[-1], shape)
+        tile.outputs = body.outputs
+        return tile
+
+    def run(self, *xs: Any) -> Any:
+        from ..calculus.domains import NUMBERS
+
+        programs = {m: self.at(m) for m in self.lengths}
+        return self.loop([dense(x) for x in xs], {m: lambda *ts, p=p: outputs(p, NUMBERS, ts) for m, p in programs.items()})
+
+    def loop(self, xs: Sequence[Any], work: dict[int, Callable[..., Sequence[Any]]]) -> tuple[Any, ...]:
+        """The results, by functions for tiles of each length. Tiles are spread over threads in groups that do not depend on their number."""
+        axes = [self.axes[s] if np.ndim(x) else None for s, x in zip(self.body.inputs, xs, strict=True)]
+        ends = [self.axes[s] for s in self.body.outputs]
+        tiles = list(itertools.pairwise(self.cuts))
+        groups = self._groups(len(tiles))
+        sums: list[list[Any]] = [[None] * len(ends) for _ in groups]
+        whole: list[Any] = [None] * len(ends)
+        lock, errors = threading.Lock(), np.geterr()
+
+        def run(low: int, high: int) -> None:
+            with np.errstate(**cast(Any, errors)):
+                for group in range(low, high):
+                    for a, b in tiles[groups[group][0] : groups[group][1]]:
+                        found = work[b - a](*[x if i is None else x[(slice(None),) * i + (slice(a, b),)] for x, i in zip(xs, axes, strict=True)])
+                        keep(found, sums[group], a, b)
+
+        def keep(found: Sequence[Any], total: list[Any], a: int, b: int) -> None:
+            for j, (y, k) in enumerate(zip(found, ends, strict=True)):
+                if k is not None:
+                    y = dense(y)
+                    with lock:
+                        if whole[j] is None:
+                            whole[j] = buffers.empty(self.body.shapes[self.body.outputs[j]], y.dtype)
+                    whole[j][(slice(None),) * k + (slice(a, b),)] = y
+                elif total[j] is None:
+                    total[j] = np.array(dense(y)) if np.ndim(y) else y
+                elif np.ndim(y):
+                    total[j] += dense(y)
+                else:
+                    total[j] = total[j] + y
+
+        parts = min(threads.count(), len(groups))
+        cuts = [len(groups) * k // parts for k in range(parts + 1)]
+        threads.spread(run, list(itertools.pairwise(cuts)))
+        for group in sums[1:]:
+            for j, y in enumerate(group):
+                if ends[j] is None:
+                    sums[0][j] = sums[0][j] + y
+        return tuple([w if k is not None else s for w, s, k in zip(whole, sums[0], ends, strict=True)])
+
+    def _groups(self, tiles: int) -> list[tuple[int, int]]:
+        size = 8 * sum([math.prod(self.body.shapes[s]) for s in self.body.outputs if self.axes[s] is None])
+        count = min(tiles, GROUPS, max(APART // max(size, 1), 2))
+        return list(itertools.pairwise([tiles * k // count for k in range(count + 1)]))

@@ -1,0 +1,238 @@
+"""Programs with large arrays along one axis, as loops over tiles of it: no temporary is longer than a tile.
+
+Each step is assigned a mode, along or sum (tiled.py), by following the axis back from where it ends. Steps then fall into levels:
+
+    what is computed whole ──► loop 0 ──► what needs its results ──► loop 1 ──► …
+
+A step is in the loop of an argument if it reads the very slice that is made there; else it comes after that loop and slices the whole array. So any
+assignment of modes gives the right numbers (x · x[::-1], x − Σx, (Σx)² become two loops); it is chosen for the arrays that are never made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..opaque import Get
+from ..ops import Contraction
+from ..stackless import quiet
+from ..vectors import weak
+from .along import Axes, Unfit
+from .program import INPUT, Constant, Program
+from .tiled import Along, Mode, Sum, Tiled, slices
+
+CACHE = 1 << 20
+"""How many bytes the arrays of a tile may take: what a core has of the second-level cache."""
+LEAST = 64
+"""Matrix products of fewer rows are slow."""
+WORTH = 1 << 22
+"""How many bytes of temporaries a loop must save."""
+CANDIDATES = 3
+ROUNDS = 4
+NUMBER = 8
+"""Bytes of a number."""
+
+
+@quiet
+def tiled(program: Program, tile: int | None = None, worth: int = WORTH) -> Program:
+    """The same function with loops over tiles where these save `worth` bytes of temporaries; the program itself where none does."""
+    for _ in range(CANDIDATES):
+        found = [_Plan(program, n, worth) for n in _lengths(program)]
+        best = max(found, key=lambda plan: plan.saved, default=None)
+        if best is None or not best.loops:
+            break
+        program = best.written(tile)
+    return program
+
+
+def _lengths(program: Program) -> list[int]:
+    """The axes with the most numbers in steps that have them."""
+    total: dict[int, int] = {}
+    for op, shape in zip(program.ops, program.shapes, strict=True):
+        if op is not INPUT and type(op) is not Constant and shape and type(shape[0]) is int:
+            for n in set(shape):
+                total[n] = total.get(n, 0) + math.prod(shape)
+    return sorted([n for n in total if n > 1], key=lambda n: (-total[n], -n))[:CANDIDATES]
+
+
+class Loop(NamedTuple):
+    """Steps of one loop, what it reads with the axis it is sliced along, and which of its slots are read elsewhere."""
+
+    steps: list[int]
+    reads: dict[tuple[int, int | None], int]  # how often
+    shown: list[int]
+
+
+class _Plan:
+    """Modes, levels and loops for an axis of n positions."""
+
+    def __init__(self, program: Program, n: int, worth: int) -> None:
+        self.program = program
+        self.n = n
+        self.readers: list[list[int]] = [[] for _ in program.ops]
+        for slot, args in enumerate(program.args):
+            for a in dict.fromkeys(args):
+                self.readers[a].append(slot)
+        self.modes: dict[int, Mode] = {}
+        self.axes: dict[int, Axes] = {}
+        self._assign()
+        for _ in range(ROUNDS):
+            self._levels()
+            self.loops = self._loops()
+            poor = [level for level, loop in self.loops.items() if len(loop.steps) < 2 or self.gain(loop) < worth]
+            if not poor:
+                break
+            for level in poor:
+                for slot in self.loops.pop(level).steps:
+                    del self.modes[slot]
+        else:
+            self.loops = {}
+        self.saved = sum(map(self.gain, self.loops.values()))
+
+    # -- modes and levels --------------------------------------------------------------------------------
+
+    def _assign(self) -> None:
+        """Modes from the end to the beginning: along the axis that readers slice, a sum, or along an axis of the right length."""
+        program, wanted = self.program, list[list[int]]([] for _ in self.program.ops)
+        for slot in range(len(program.ops) - 1, -1, -1):
+            op, shape = program.ops[slot], program.shapes[slot]
+            if op is INPUT or type(op) is Constant or (shape and type(shape[0]) is not int):
+                continue
+            for mode in self._possible(op, slot, wanted[slot]):
+                try:
+                    axes = slices(op, [program.shapes[a] for a in program.args[slot]], shape, mode)
+                except Unfit:
+                    continue
+                self.modes[slot], self.axes[slot] = mode, axes
+                for a, k in zip(program.args[slot], axes, strict=True):
+                    if k is not None:
+                        wanted[a].append(k)
+                break
+
+    def _possible(self, op: Any, slot: int, wanted: list[int]) -> Iterable[Mode]:
+        for k in dict.fromkeys(wanted):
+            yield Along(k)
+        if not wanted and type(op) is Contraction:
+            for a, labels in zip(self.program.args[slot], op.labels, strict=True):
+                for label, size in zip(labels, self.program.shapes[a], strict=True):
+                    if size == self.n and label not in op.out:
+                        yield Sum(label)
+        if not wanted:
+            for k, size in enumerate(self.program.shapes[slot]):
+                if size == self.n:
+                    yield Along(k)
+
+    def _levels(self) -> None:
+        """The number of the loop each step is in; a step that is in none comes before the loop of its number."""
+        level = self.level = [0] * len(self.program.ops)
+        for slot, args in enumerate(self.program.args):
+            if args:
+                level[slot] = max([level[a] if self._beside(a, i, slot) else self._after(a) for i, a in enumerate(args)])
+        for slot in range(len(level) - 1, -1, -1):  # what only later loops read is made there, unless that keeps more
+            readers = self.readers[slot]
+            if slot in self.modes and readers and slot not in self.program.outputs and all([r in self.modes for r in readers]):
+                later = min([level[r] for r in readers])
+                inside = [a for i, a in enumerate(self.program.args[slot]) if level[a] == level[slot] and self._beside(a, i, slot)]
+                if isinstance(self.modes[slot], Along) and sum(map(self._size, inside)) <= self._size(slot):
+                    level[slot] = max(later, level[slot])
+
+    def _after(self, slot: int) -> int:
+        return self.level[slot] + (slot in self.modes)
+
+    def _beside(self, a: int, i: int, slot: int) -> bool:
+        """Whether a step reads the slice of its argument i that is made in the loop of that."""
+        return slot in self.modes and a in self.modes and self.modes[a] == Along(-1 if (k := self.axes[slot][i]) is None else k)
+
+    def _size(self, slot: int) -> int:
+        return NUMBER * math.prod(self.program.shapes[slot])
+
+    def _loops(self) -> dict[int, Loop]:
+        found: dict[int, Loop] = {}
+        outputs = set(self.program.outputs)
+        for slot in sorted(self.modes):
+            loop = found.setdefault(self.level[slot], Loop([], {}, []))
+            loop.steps.append(slot)
+            for i, a in enumerate(self.program.args[slot]):
+                if not self._inside(a, i, slot):
+                    key = a, self.axes[slot][i]
+                    loop.reads[key] = loop.reads.get(key, 0) + 1
+            if slot in outputs or isinstance(self.modes[slot], Sum) or not all([self._inside_all(slot, r) for r in self.readers[slot]]):
+                loop.shown.append(slot)
+        return found
+
+    def _inside(self, a: int, i: int, slot: int) -> bool:
+        return self._beside(a, i, slot) and self.level[a] == self.level[slot]
+
+    def _inside_all(self, a: int, reader: int) -> bool:
+        return all([self._inside(a, i, reader) for i, b in enumerate(self.program.args[reader]) if b == a])
+
+    def gain(self, loop: Loop) -> int:
+        """The bytes of arrays that are not made, and of those that are read once for all."""
+        shown = set(loop.shown)
+        unmade = sum([self._size(slot) for slot in loop.steps if slot not in shown])
+        return unmade + sum([(times - 1) * self._size(slot) for (slot, k), times in loop.reads.items() if k is not None])
+
+    # -- the result --------------------------------------------------------------------------------------
+
+    def written(self, tile: int | None) -> Program:
+        """The program with a step for each loop."""
+        program, whole = self.program, Program(share=False)
+        place: dict[int, int] = {slot: whole.input(program.shapes[slot]) for slot in program.inputs}
+        plain: dict[int, list[int]] = {}
+        for slot in range(len(program.ops)):
+            if slot not in place and slot not in self.modes:
+                plain.setdefault(self.level[slot], []).append(slot)
+        for level in range(max([*plain, *self.loops], default=-1) + 1):
+            for slot in plain.get(level, ()):
+                op, args = program.ops[slot], [place[a] for a in program.args[slot]]
+                if type(op) is Constant:
+                    place[slot] = whole.const(op.value)
+                else:
+                    place[slot] = whole.scale(op, args[0]) if type(op) is float else whole.step(op, args)
+            if level in self.loops:
+                loop = self.loops[level]
+                op, reads = self._tiled(loop, tile)
+                made = whole.step(op, [place[a] for a in reads])
+                place.update({slot: whole.step(Get(j), (made,)) for j, slot in enumerate(loop.shown)})
+        whole.outputs = [place[s] for s in program.outputs]
+        return whole
+
+    def _tiled(self, loop: Loop, tile: int | None) -> tuple[Tiled, list[int]]:
+        program, body = self.program, Program(share=False)
+        axes: list[int | None] = []
+        reads: list[int] = []
+        given: dict[tuple[int, int | None], int] = {}
+        for a, k in loop.reads:
+            op = program.ops[a]
+            number = weak(op.value) if type(op) is Constant else None
+            if type(number) is float:
+                given[a, k] = body.const(number if not program.shapes[a] else op.value)
+            else:
+                given[a, k] = body.input(program.shapes[a])
+                reads.append(a)
+            axes.append(k)
+        place: dict[int, int] = {}
+        for slot in loop.steps:
+            op, mode = program.ops[slot], self.modes[slot]
+            args = [place[a] if self._inside(a, i, slot) else given[a, self.axes[slot][i]] for i, a in enumerate(program.args[slot])]
+            place[slot] = body.scale(op, args[0]) if type(op) is float else body.step(op, args)
+            axes.append(mode.axis if isinstance(mode, Along) else None)
+        body.outputs = [place[s] for s in loop.shown]
+        return Tiled(body, self.n, tuple(axes), tile or length_of_tiles(body, axes, self.n)), reads
+
+
+def length_of_tiles(body: Program, axes: Axes, n: int) -> int:
+    """How many positions have their arrays in the cache; at least so many that sums are not added up more often than they are computed."""
+    last = {a: slot for slot, args in enumerate(body.args) for a in args}
+    gone: dict[int, list[int]] = {}
+    for a, slot in last.items():
+        gone.setdefault(slot, []).append(a)
+    row = [0 if k is None else NUMBER * math.prod(body.shapes[s]) // n for s, k in enumerate(axes)]
+    held = peak = 0
+    for slot, op in enumerate(body.ops):
+        held += row[slot] if type(op) is not Constant else 0
+        peak = max(peak, held)
+        held -= sum([row[a] for a in gone.get(slot, ()) if type(body.ops[a]) is not Constant])
+    sums = sum([NUMBER * math.prod(body.shapes[s]) for s in body.outputs if axes[s] is None])
+    return min(max(CACHE // max(peak, 1), LEAST, sums // max(sum(row), 1)), n)
