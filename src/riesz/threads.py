@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 _pool: ThreadPoolExecutor | None = None
+_inside = threading.local()
 
 
 def count() -> int:
@@ -23,23 +25,32 @@ def count() -> int:
 
 
 def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
-    """Call `work(*part)` for each part, the first in this thread, the others in the pool.
+    """Call `work(*part)` for each part, the first in this thread, the others in the pool. Work that is spread already is not spread again.
 
     >>> done = []
     >>> spread(done.append, [(1,), (2,)])
     >>> sorted(done)
     [1, 2]
     """
-    if len(parts) == 1:
-        work(*parts[0])
+    if len(parts) == 1 or getattr(_inside, "busy", False):
+        for part in parts:
+            work(*part)
         return
-    waiting = [_workers().submit(work, *part) for part in parts[1:]]
+    waiting = [_workers().submit(_busy, work, part) for part in parts[1:]]
     try:
-        work(*parts[0])
+        _busy(work, parts[0])
     finally:
         wait(waiting)  # nobody writes when this is over
     for one in waiting:
         one.result()
+
+
+def _busy(work: Callable[..., Any], part: tuple[Any, ...]) -> None:
+    _inside.busy = True
+    try:
+        work(*part)
+    finally:
+        _inside.busy = False
 
 
 def _workers() -> ThreadPoolExecutor:

@@ -6,9 +6,12 @@ from typing import Any
 
 from ..programs.components import Components, components
 from ..programs.program import Program
+from ..programs.tiled import Tiled
+from ..programs.tiling import tiled
 from ..syntax.functions import own
-from .array_code import Arrays, Value, numbers
+from .array_code import Value, numbers
 from .code import Code, Task, function, result_text
+from .tiled_code import TiledArrays
 from .unrolled import FLOAT
 
 TILED = 1 << 22
@@ -22,9 +25,10 @@ def written(task: Task) -> Code | str:
 
 
 def _array_code(task: Task) -> Code:
-    record, program, names = task.record, task.program, task.names
+    record, names = task.record, task.names
+    program = tiled(task.program)
     inputs = [Value(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
-    code = Arrays(program, inputs)
+    code = TiledArrays(program, inputs)
     lines = [f"{n} = float({n})" for n, a in zip(names, record.avals, strict=True) if not a.shape and a.dtype == FLOAT and not a.weak]
     lines.extend(code.lines)
     texts: list[str] = []
@@ -41,7 +45,9 @@ def _array_code(task: Task) -> Code:
             texts.append(f"own({wide}, aval_{j}, True)")
     source, run = function(record.name, record.avals, names, [*lines, f"return {result_text(record, texts, space)}"], space)
     called = f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}." if code.called else ""
-    return Code(record, program, "numpy", f"{len(program)} steps on arrays, a line for each.{called}", run, source)
+    loops = "".join([f" {op}." for op in program.ops if isinstance(op, Tiled)])
+    why = f"{len(task.program)} steps on arrays, a line for each.{loops}{called}"
+    return Code(record, task.program, "numpy", why, run, "\n\n".join([*code.tiles, source]))
 
 
 def _long(program: Program) -> Components | None:

@@ -71,6 +71,8 @@ def demands(op: Any, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
     """The axis of each argument that runs along with axis k of the result."""
     n = shape[k]
     match op:
+        case Discrete() if "axis" in dict(op.parameters):  # it looks at a whole axis
+            raise Unfit
         case float() | Elementwise() | Combination() | Select() | Cast() | Discrete(shaped=None):
             places = [k - len(shape) + len(s) for s in shapes]
             return [i if i >= 0 and s[i] == n else None for i, s in zip(places, shapes, strict=True)]

@@ -105,6 +105,9 @@ class Tiled(Block):
     def title(self) -> str:
         return "tiles"
 
+    def __str__(self) -> str:
+        return f"{len(self.body)} of them run on {len(self.cuts) - 1:,} tiles of up to {self.lengths[0]:,} of {self.length:,} positions"
+
     @property
     def programs(self) -> tuple[Program, ...]:
         return (self.body,)

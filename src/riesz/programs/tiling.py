@@ -126,16 +126,16 @@ class _Plan:
     def _levels(self) -> None:
         """The number of the loop each step is in; a step that is in none comes before the loop of its number."""
         level = self.level = [0] * len(self.program.ops)
+        outputs = set(self.program.outputs)
         for slot, args in enumerate(self.program.args):
             if args:
                 level[slot] = max([level[a] if self._beside(a, i, slot) else self._after(a) for i, a in enumerate(args)])
         for slot in range(len(level) - 1, -1, -1):  # what only later loops read is made there, unless that keeps more
             readers = self.readers[slot]
-            if slot in self.modes and readers and slot not in self.program.outputs and all([r in self.modes for r in readers]):
-                later = min([level[r] for r in readers])
-                inside = [a for i, a in enumerate(self.program.args[slot]) if level[a] == level[slot] and self._beside(a, i, slot)]
-                if isinstance(self.modes[slot], Along) and sum(map(self._size, inside)) <= self._size(slot):
-                    level[slot] = max(later, level[slot])
+            if type(self.modes.get(slot)) is Along and slot not in outputs and readers and all([self._all_beside(slot, r) for r in readers]):
+                inside = [a for i, a in enumerate(self.program.args[slot]) if self._inside(a, i, slot)]
+                if sum(map(self._size, inside)) <= self._size(slot):
+                    level[slot] = min([level[r] for r in readers])
 
     def _after(self, slot: int) -> int:
         return self.level[slot] + (slot in self.modes)
@@ -157,15 +157,17 @@ class _Plan:
                 if not self._inside(a, i, slot):
                     key = a, self.axes[slot][i]
                     loop.reads[key] = loop.reads.get(key, 0) + 1
-            if slot in outputs or isinstance(self.modes[slot], Sum) or not all([self._inside_all(slot, r) for r in self.readers[slot]]):
+            if slot in outputs or isinstance(self.modes[slot], Sum) or not all(
+                [self.level[r] == self.level[slot] and self._all_beside(slot, r) for r in self.readers[slot]]
+            ):
                 loop.shown.append(slot)
         return found
 
     def _inside(self, a: int, i: int, slot: int) -> bool:
         return self._beside(a, i, slot) and self.level[a] == self.level[slot]
 
-    def _inside_all(self, a: int, reader: int) -> bool:
-        return all([self._inside(a, i, reader) for i, b in enumerate(self.program.args[reader]) if b == a])
+    def _all_beside(self, a: int, reader: int) -> bool:
+        return all([self._beside(a, i, reader) for i, b in enumerate(self.program.args[reader]) if b == a])
 
     def gain(self, loop: Loop) -> int:
         """The bytes of arrays that are not made, and of those that are read once for all."""

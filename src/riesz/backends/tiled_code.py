@@ -1,0 +1,65 @@
+"""Loops over tiles as NumPy source: a function for a tile, a line of array code for each of its steps, and one that calls it for all tiles."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..opaque import Get
+from ..programs.program import Program
+from ..programs.tiled import Tiled, resize
+from .array_code import FLOAT, Arrays, Value
+
+
+class TiledArrays(Arrays):
+    """Statements that run a program with loops over tiles; `tiles` is the source of the functions these call."""
+
+    def __init__(self, program: Program, inputs: Sequence[Value]) -> None:
+        self.tiles: list[str] = []
+        self._results: dict[int, list[Value]] = {}
+        super().__init__(program, inputs)
+
+    def _step(self, op: Any, xs: list[Value]) -> Value:
+        if isinstance(op, Tiled):
+            return self._tiled(op, xs)
+        if isinstance(op, Get) and self._program.args[self._slot][0] in self._results:
+            return self._results[self._program.args[self._slot][0]][op.at]
+        return super()._step(op, xs)
+
+    def _tiled(self, op: Tiled, xs: list[Value]) -> Value:
+        slot, work = self._slot, dict[int, Callable[..., Any]]()
+        kinds: list[Any] = []
+        for m in op.lengths:
+            name = f"tile_{slot}" if m == op.lengths[0] else f"tile_{slot}_{m}"
+            code, source, work[m] = tile_function(name, op, m, xs)
+            kinds = [v.kind for v in code.outputs]
+            self.tiles.append(source)
+            self.called.extend(code.called if m == op.lengths[0] else [])
+
+        def tiles(*given: Any) -> tuple[Any, ...]:
+            return op.loop(given, work)
+
+        names = [f"t{slot}_{j}" for j in range(len(kinds))]
+        self.lines.append(f"{', '.join(names)}, = {self._name(f'tiles_{slot}', tiles)}({', '.join([x.text for x in xs])})")
+        shapes, whole = op.result(()), [FLOAT if kind is float else kind for kind in kinds]
+        self._results[slot] = [
+            Value(name, shape, k if shape else kind, bool(shape) and k is not None)
+            for name, shape, kind, k in zip(names, shapes, kinds, whole, strict=True)
+        ]
+        return Value(f"tiles_{slot}", shapes, None)
+
+
+def tile_function(name: str, op: Tiled, m: int, xs: Sequence[Value]) -> tuple[Arrays, str, Callable[..., Any]]:
+    """The code of a tile of m positions, its source, and the function."""
+    body = op.body
+    inputs = [Value(f"x{j}", resize(x.shape, op.axes[s], m), x.kind) for j, (x, s) in enumerate(zip(xs, body.inputs, strict=True))]
+    code = Arrays(op.at(m), inputs)
+    texts = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in code.outputs]
+    header = f"def {name}({', '.join([v.text for v in inputs])}):  # {m:,} of {op.length:,} positions"
+    source = "\n".join([header, *[f"    {line}" for line in code.lines], f"    return ({', '.join(texts)},)"])
+    file = f"<riesz {name} {id(code)}>"
+    exec(builtins.compile(source, file, "exec"), code.names)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return code, source, code.names[name]
