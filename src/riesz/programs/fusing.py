@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import Contraction, Op, Reduction, contraction
+from ..ops import Contraction, Op, Reduction, Reshape, contraction
 from ..relations import Both, Diagonal, Function, Gather, Relation
 from ..relations import fused as composed
 from ..relations.groups import Groups, short
 from ..relations.running import weighed_sum
 from ..vectors import dense
+from .collecting import collected
 from .ordering import ordered
 from .program import INPUT, Constant, Program
 
@@ -60,10 +61,10 @@ class SparseProduct(Op):
 
 
 def ready(program: Program) -> Program:
-    """A program as it is run on numbers: in order and fused, once."""
+    """A program as it is run on numbers: in order, fused, with common maps collected; once."""
     known = program.__dict__
     if "_ready" not in known:
-        found = fused(in_order(program))
+        found = collected(fused(in_order(program)))
         known["_ready"] = None if found is program else found
     return known["_ready"] or program
 
@@ -114,7 +115,7 @@ def _joined(program: Program, op: Any, args: list[int], alone: Sequence[bool]) -
     """An op with what it can take up of the steps before it."""
     if type(op) is Reduction:
         return _reduction(program, op, args, alone)
-    if type(op) is Contraction and not op.strong:
+    if type(op) is Contraction:
         return _contraction(program, op, args, alone)
     return op, args
 
@@ -169,13 +170,23 @@ def _contraction(program: Program, op: Contraction, args: list[int], alone: Sequ
     """Sums of a product into the product; broadcasts and transposes of a factor into its labels."""
     for i, slot in enumerate(args):
         inner = program.ops[slot]
-        if not alone[i] or type(inner) is not Contraction or inner.strong or math.prod(program.shapes[slot]) < WORTH:
+        if not alone[i] or type(inner) is not Contraction or math.prod(program.shapes[slot]) < WORTH:
             continue
-        if len(op.labels) == 1 and len(inner.labels) == 2 and len(set(op.out)) < len(set(op.labels[0])):
-            return _merged(program, op, inner, args, i)
+        if len(op.labels) == 1 and len(inner.labels) == 2 and not set(op.labels[0]) <= set(op.out):
+            if all([n == 1 for _, n in op.extra]):
+                return _merged_sum(program, op, inner, args)
         if len(op.labels) == 2 and len(inner.labels) == 1 and set(inner.labels[0]) <= set(inner.out):
             return _merged(program, op, inner, args, i)
     return op, args
+
+
+def _merged_sum(program: Program, op: Contraction, inner: Contraction, args: list[int]) -> tuple[Any, list[int]]:
+    """The sum of a product as one contraction; axes of size 1 that the sum keeps are put in again."""
+    plain = contraction(op.labels, tuple([k for k in op.out if k not in dict(op.extra)]))
+    found, taken = _merged(program, plain, inner, args, 0)
+    if not op.extra or found is plain:
+        return (op, args) if found is plain else (found, taken)
+    return Reshape(op.shape_of((program.shapes[args[0]],))), [program.step(found, taken)]
 
 
 def _merged(program: Program, op: Contraction, inner: Contraction, args: list[int], i: int) -> tuple[Any, list[int]]:
@@ -196,4 +207,4 @@ def _merged(program: Program, op: Contraction, inner: Contraction, args: list[in
     if any([k not in have and k not in op.out for k in names.values()]):  # a broadcast that is summed again: a factor, left alone
         return op, args
     extra = {k: n for k, n in sizes.items() if k in op.out and k not in have}
-    return contraction(labels, op.out, extra), taken
+    return contraction(labels, op.out, extra, op.strong or inner.strong), taken  # one of the two has a single argument
