@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import buffers
 from ..contractions import number
-from ..opaque import Discrete, Get, Select
-from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..opaque import Discrete, Get, Ruled, Select
+from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ..programs.along import kind_of
 from ..programs.program import INPUT, Constant, Program
 from ..relations.kinds import Gather, Point, Range
@@ -167,6 +167,8 @@ class Arrays:
 
     def _kind(self, op: Any, xs: list[Value]) -> Any:
         """The type of a step's result, where it follows from those of its arguments."""
+        if isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters) and not any([x.kind is None for x in xs]):  # along axes: one row of ones
+            return np.asarray(op.run(*[np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs])).dtype
         plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or getattr(op, "shaped", 0) is None
         if not plain or any([x.kind is None for x in xs]):
             return None
@@ -283,16 +285,34 @@ class Arrays:
             return self._single(op, xs[0])
         if len(xs) != 2 or not distinct or op.extra:
             return self._call(op, xs)
+        if len(op.strong) > 1:
+            return self._call(op, xs)
         if op.strong:
             at = op.strong[0]
-            fits = len(op.strong) == 1 and op.labels[0] == op.labels[1] == op.out != () and xs[at].kind == np.dtype(bool) and not xs[1 - at].repeated
+            fits = op.labels[0] == op.labels[1] == op.out != () and xs[at].kind == np.dtype(bool) and not xs[1 - at].repeated
             if not fits or xs[1 - at].kind is None:
-                return self._call(op, xs)
+                return self._strong(op, xs)
             return self._set(f"{self._np('where')}({xs[at].text}, {xs[1 - at].text}, 0.0)", xs[1 - at].kind, True)
         (la, lb), out = op.labels, op.out
         if set(out) == {*la, *lb}:
             return self._product(op, xs)
         return self._matrix(op, [self._array(x) for x in xs])
+
+    def _strong(self, op: Contraction, xs: list[Value]) -> Value:
+        """Strong zeros matter only where another factor is not finite. A sum that is finite has none such: it is cheaper to look at."""
+        plain, slot = contraction(op.labels, op.out), self._slot
+        if not op.out or op.extra or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs]):
+            return self._call(op, xs)
+        again = f"dense({self._name(f'strong_{slot}', op.run)}({', '.join([x.text for x in xs])}))"
+        look = self._name("finite", finite)
+        if set(op.out) == {*op.labels[0], *op.labels[1]}:
+            (other,) = [x.text for i, x in enumerate(xs) if i not in op.strong]
+            found = self._product(plain, xs)
+            self.lines[-1] += f" if {look}({other}) else {again}"
+            return found
+        found = self._matrix(plain, xs)
+        self.lines.extend([f"if not {look}({found.text}):", f"    {found.text} = {again}"])
+        return found
 
     def _product(self, op: Contraction, xs: list[Value]) -> Value:
         if all([x.kind is float for x in xs]):
@@ -310,8 +330,10 @@ class Arrays:
         (la, lb), out = op.labels, op.out
         common = [k for k in la if k in lb]
         plain = len(common) == 1 and max(len(la), len(lb)) <= 2 and common[0] not in out and len(out) == len(la) + len(lb) - 2
-        if not plain or any([x.kind is None for x in xs]):
+        if any([x.kind is None for x in xs]):
             return self._call(op, xs)
+        if not plain:
+            return self._batched(op, xs)
         a = f"{xs[0].text}.T" if la[-1] != common[0] else xs[0].text
         b = f"{xs[1].text}.T" if lb[0] != common[0] else xs[1].text
         turned = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
@@ -319,6 +341,26 @@ class Arrays:
         if not out:
             return self._set(f"float({text})" if kind is float else f"number({text})", kind)
         return self._set(f"{text}.T" if turned else text, kind, not turned)
+
+    def _batched(self, op: Contraction, xs: list[Value]) -> Value:
+        """Matrix products over shared axes, the one in front whose free axis comes first in the result; other contractions as they run anyway."""
+        batch = [k for k in op.out if all([k in ls for ls in op.labels])]
+        first = next((k for k in op.out if k not in batch), -1)
+        (x, la), (y, lb) = sorted(zip(xs, op.labels, strict=True), key=lambda g: first not in g[1])
+        (rows, columns), summed = [[k for k in ls if k in op.out and k not in batch] for ls in (la, lb)], [k for k in la if k not in op.out]
+        if (len(rows), len(columns)) != (1, 1) or summed != [k for k in lb if k not in op.out] or len(summed) != 1:
+            return self._new(op, xs)
+        a, b = [_placed(v.text, ls, (*batch, *order)) for v, ls, order in ((x, la, (*rows, *summed)), (y, lb, (*summed, *columns)))]
+        text = _placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)
+        return self._set(text, self._kind(op, xs), self._last[self._slot] < len(self._program.ops))
+
+    def _new(self, op: Contraction, xs: list[Value]) -> Value:
+        """A product as in the interpreter, which shares no memory with its factors."""
+        kept = [self._values[a] for a in self._program.args[self._slot]]
+        found = self._call(op, xs)
+        for a, v in zip(self._program.args[self._slot], kept, strict=True):
+            self._values[a] = v
+        return found._replace(fresh=bool(found.shape) and found.kind not in (None, float))
 
     def _single(self, op: Contraction, x: Value) -> Value:
         labels, out = op.labels[0], op.out
@@ -358,6 +400,16 @@ class Arrays:
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
             case _:
                 return self._call(op, [x])
+
+
+def finite(x: Any) -> bool:
+    """Whether all numbers are finite; it may say no where only their sum is not.
+
+    >>> finite(np.ones(3)), finite(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(x.sum()))
 
 
 def numbers(shape: Any) -> int:
