@@ -9,7 +9,6 @@ In a gradient the first is a map applied at every point and then summed over the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..ops import Combination, Contraction, contraction
 from ..stackless import quiet
@@ -68,7 +67,7 @@ def _summed_first(program: Program, op: Contraction, args: list[int]) -> int | N
 
 def _common(program: Program, op: Combination, args: list[int], alone: list[bool]) -> int | None:
     """A sum of products with a common factor, as the product of that and a sum."""
-    groups: dict[Any, list[int]] = {}
+    groups: dict[tuple[Contraction, int, int], list[int]] = {}
     for i, (slot, single) in enumerate(zip(args, alone, strict=True)):
         inner = program.ops[slot]
         if single and type(inner) is Contraction and len(inner.labels) == 2:

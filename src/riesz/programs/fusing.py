@@ -23,6 +23,7 @@ from ..relations.groups import Groups, short
 from ..relations.running import weighed_sum
 from ..vectors import dense
 from .collecting import collected
+from .hoisting import hoisted
 from .ordering import ordered
 from .program import INPUT, Constant, Program
 
@@ -61,10 +62,10 @@ class SparseProduct(Op):
 
 
 def ready(program: Program) -> Program:
-    """A program as it is run on numbers: in order, fused, with common maps collected; once."""
+    """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected; once."""
     known = program.__dict__
     if "_ready" not in known:
-        found = collected(fused(in_order(program)))
+        found = collected(fused(in_order(hoisted(program))))
         known["_ready"] = None if found is program else found
     return known["_ready"] or program
 
@@ -172,9 +173,8 @@ def _contraction(program: Program, op: Contraction, args: list[int], alone: Sequ
         inner = program.ops[slot]
         if not alone[i] or type(inner) is not Contraction or math.prod(program.shapes[slot]) < WORTH:
             continue
-        if len(op.labels) == 1 and len(inner.labels) == 2 and not set(op.labels[0]) <= set(op.out):
-            if all([n == 1 for _, n in op.extra]):
-                return _merged_sum(program, op, inner, args)
+        if len(op.labels) == 1 and len(inner.labels) == 2 and not set(op.labels[0]) <= set(op.out) and all([n == 1 for _, n in op.extra]):
+            return _merged_sum(program, op, inner, args)
         if len(op.labels) == 2 and len(inner.labels) == 1 and set(inner.labels[0]) <= set(inner.out):
             return _merged(program, op, inner, args, i)
     return op, args

@@ -54,9 +54,9 @@ def slices(op: Any, shapes: Sequence[Shape], shape: Shape, mode: Mode) -> Axes:
             raise Unfit
         return [ls.index(mode.label) if mode.label in ls else None for ls in op.labels]
     k = mode.axis
-    axes = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
+    axes: Any = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
     if axes is not None:
-        return _beside(shapes, shape, k, axes if isinstance(axes, tuple) else (axes,))
+        return _beside(shapes, shape, k, tuple(np.atleast_1d(axes).tolist()))
     if isinstance(op, Reduction):
         source, target = [len(cast(Shape, s.box)) for s in (op.relations[0].source, op.relations[0].target)]
         if op.axis <= k < op.axis + target:
@@ -146,8 +146,11 @@ class Tiled(Block):
     def run(self, *xs: Any) -> Any:
         from ..calculus.domains import NUMBERS
 
-        programs = {m: self.at(m) for m in self.lengths}
-        return self.loop([dense(x) for x in xs], {m: lambda *ts, p=p: outputs(p, NUMBERS, ts) for m, p in programs.items()})
+        def work(m: int) -> Callable[..., Sequence[Any]]:
+            program = self.at(m)
+            return lambda *tile: outputs(program, NUMBERS, tile)
+
+        return self.loop([dense(x) for x in xs], {m: work(m) for m in self.lengths})
 
     def loop(self, xs: Sequence[Any], work: dict[int, Callable[..., Sequence[Any]]]) -> tuple[Any, ...]:
         """The results, by functions for tiles of each length. Tiles are spread over threads in groups that do not depend on their number."""

@@ -157,8 +157,10 @@ class _Plan:
                 if not self._inside(a, i, slot):
                     key = a, self.axes[slot][i]
                     loop.reads[key] = loop.reads.get(key, 0) + 1
-            if slot in outputs or isinstance(self.modes[slot], Sum) or not all(
-                [self.level[r] == self.level[slot] and self._all_beside(slot, r) for r in self.readers[slot]]
+            if (
+                slot in outputs
+                or isinstance(self.modes[slot], Sum)
+                or not all([self.level[r] == self.level[slot] and self._all_beside(slot, r) for r in self.readers[slot]])
             ):
                 loop.shown.append(slot)
         return found

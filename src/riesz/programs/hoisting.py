@@ -1,0 +1,110 @@
+"""Less work in loops: steps of a body that give the same in every round are computed once, before it; a loop that runs twice runs once.
+
+A derivative needs the carries of each round, a value only the last: two loops that differ in what they keep are one that keeps it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..stackless import Rule, quiet, solve
+from .blocks import Block, Call, Loop
+from .program import INPUT, Constant, Program
+
+
+@quiet
+def hoisted(program: Program) -> Program:
+    """The same function with invariant steps before its loops, from the innermost outwards; the program itself where nothing changes."""
+    return solve((program,), _rule) if any([isinstance(op, Block) for op in program.ops]) else program
+
+
+def _rule(program: Program) -> Rule:
+    inside: dict[int, Call | Loop] = {}
+    changed = False
+    for slot, op in enumerate(program.ops):
+        if isinstance(op, (Call, Loop)):
+            parts: list[Program] = []
+            for part in op.programs:
+                parts.append((yield (part,)))
+            if all([a is b for a, b in zip(parts, op.programs, strict=True)]):
+                inside[slot] = op
+            else:
+                changed = True
+                inside[slot] = Call(tuple(parts)) if isinstance(op, Call) else _with_body(op, parts[0], 0)
+            changed = changed or any(_invariant(inside[slot]))
+    twice = _twice(program, inside)
+    if not changed and not twice:
+        return program
+    whole = Program(share=False)
+    place: list[int] = []
+    for slot, args in enumerate(program.args):
+        given = [place[a] for a in args]
+        block = inside.get(slot)
+        if slot in twice:
+            first = twice[slot]
+            if first != slot:
+                place.append(place[first])
+                continue
+            assert isinstance(block, Loop)
+            block = Loop(block.body, block.consts, block.carries, block.length, block.reverse, True)
+        if isinstance(block, Loop) and any(still := _invariant(block)):
+            place.append(_split(whole, block, given, still))
+        else:
+            place.append(_copied(whole, program, slot, given) if block is None else whole.step(block, given))
+    whole.inputs, whole.outputs = [place[s] for s in program.inputs], [place[s] for s in program.outputs]
+    return whole
+
+
+def _twice(program: Program, inside: dict[int, Call | Loop]) -> dict[int, int]:
+    """The first of the loops with the same body and arguments, for those of which there are several."""
+    same: dict[Any, list[int]] = {}
+    for slot, op in inside.items():
+        if isinstance(op, Loop):
+            same.setdefault((op.body, op.consts, op.carries, op.length, op.reverse, program.args[slot]), []).append(slot)
+    return {slot: slots[0] for slots in same.values() if len(slots) > 1 for slot in slots}
+
+
+def _with_body(loop: Loop, body: Program, more: int) -> Loop:
+    return Loop(body, loop.consts + more, loop.carries, loop.length, loop.reverse, loop.keep)
+
+
+def _copied(program: Program, source: Program, slot: int, args: Sequence[int]) -> int:
+    """A slot of one program written into another."""
+    op = source.ops[slot]
+    if op is INPUT:
+        return program.input(source.shapes[slot])
+    if type(op) is Constant:
+        return program.const(op.value)
+    return program.scale(op, args[0]) if type(op) is float else program.step(op, args)
+
+
+def _invariant(block: Call | Loop) -> list[bool]:
+    """Which steps of a loop's body give the same in every round."""
+    if not isinstance(block, Loop) or block.length < 2:
+        return []
+    body = block.body
+    moving = body.dependent(body.inputs[block.consts :])
+    return [not moving[s] and op is not INPUT and type(op) is not Constant for s, op in enumerate(body.ops)]
+
+
+def _split(program: Program, loop: Loop, args: Sequence[int], still: Sequence[bool]) -> int:
+    """A loop after its invariant steps, whose results are further constants of it."""
+    old, body = loop.body, Program(share=False)
+    outside: dict[int, int] = dict(zip(old.inputs[: loop.consts], args, strict=False))
+    read = {a for slot, given in enumerate(old.args) if not still[slot] for a in given} | set(old.outputs)
+    border = [slot for slot in range(len(old.ops)) if still[slot] and slot in read]
+    for slot, given in enumerate(old.args):
+        if still[slot]:
+            for a in given:
+                if a not in outside:
+                    outside[a] = program.const(old.ops[a].value)
+            outside[slot] = _copied(program, old, slot, [outside[a] for a in given])
+    order = [*old.inputs[: loop.consts], *border, *old.inputs[loop.consts :]]
+    place = {slot: body.input(old.shapes[slot]) for slot in order}
+    for slot, given in enumerate(old.args):
+        if slot not in place and not still[slot]:
+            place[slot] = _copied(body, old, slot, [place[a] for a in given])
+    body.outputs = [place[slot] for slot in old.outputs]
+    at = loop.consts
+    return program.step(_with_body(loop, body, len(border)), [*args[:at], *[outside[s] for s in border], *args[at:]])
