@@ -38,22 +38,22 @@ NUMBER = 8
 def tiled(program: Program, tile: int | None = None, worth: int = WORTH) -> Program:
     """The same function with loops over tiles where these save `worth` bytes of temporaries; the program itself where none does."""
     for _ in range(CANDIDATES):
-        found = [_Plan(program, n, worth) for n in _lengths(program)]
-        best = max(found, key=lambda plan: plan.saved, default=None)
+        found = [_Plan(program, n, worth) for n in _lengths(program, 2 if tile else 4 * LEAST)]
+        best = max(found, key=lambda plan: (plan.saved, plan.n), default=None)
         if best is None or not best.loops:
             break
         program = best.written(tile)
     return program
 
 
-def _lengths(program: Program) -> list[int]:
+def _lengths(program: Program, least: int) -> list[int]:
     """The axes with the most numbers in steps that have them."""
     total: dict[int, int] = {}
     for op, shape in zip(program.ops, program.shapes, strict=True):
         if op is not INPUT and type(op) is not Constant and shape and type(shape[0]) is int:
             for n in set(shape):
                 total[n] = total.get(n, 0) + math.prod(shape)
-    return sorted([n for n in total if n > 1], key=lambda n: (-total[n], -n))[:CANDIDATES]
+    return sorted([n for n in total if n >= least], key=lambda n: (-total[n], -n))[:CANDIDATES]
 
 
 class Loop(NamedTuple):
