@@ -88,6 +88,11 @@ class Plan(NamedTuple):
         """Whether it works more than a few times on each of its numbers: otherwise there is nothing to gain."""
         return self.price > 4 * sum([n.numbers for n in self.networks])
 
+    @property
+    def expands(self) -> bool:
+        """Whether it has many more numbers than its factors: an outer product, better never formed."""
+        return any([n.volume(n.out) > 4 * sum([n.volume(ls) for ls in n.labels]) > 0 for n in self.networks])
+
 
 class _Networks:
     """The networks of a program: which steps are inside others (`inner`), and what each of them costs."""
@@ -206,7 +211,7 @@ class _Networks:
         summands = [a for a in dict.fromkeys(self.program.args[slot]) if self._single(a)] if self._is_sum(slot) else []
         products = [*roots, *summands] if self._is_sum(slot) else [*roots, slot]
         old = [p for p in map(self.plan, products) if p is not None]
-        if len(roots) > READERS or len(old) < len(products) or not any([p.heavy for p in old]):
+        if len(roots) > READERS or len(old) < len(products) or not any([p.heavy or p.expands for p in old]):
             return False
         before = sum([p.price for p in old]) + (self._work(slot) if self._is_sum(slot) else 0)
         for a in (slot, *summands):
