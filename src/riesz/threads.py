@@ -1,15 +1,24 @@
-"""Work spread over the processor's cores: functions that release the interpreter's lock, on parts of arrays fixed beforehand."""
+"""Work spread over the processor's cores: functions that release the interpreter's lock, on parts of arrays fixed beforehand.
+
+Matrix products in such work run on one core each (`alone`): threads of BLAS inside threads of ours wait for each other.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 _pool: ThreadPoolExecutor | None = None
 _inside = threading.local()
+_lock = threading.Lock()
+_entered = 0
+_before = 1
 
 
 def count() -> int:
@@ -53,6 +62,47 @@ def _busy(work: Callable[..., Any], part: tuple[Any, ...]) -> None:
         _inside.busy = False
 
 
+@contextmanager
+def alone() -> Generator[None]:
+    """NumPy's matrix products inside use one core, in this and all other threads; where its BLAS cannot be told so, nothing changes.
+
+    >>> with alone():
+    ...     pass
+    """
+    global _entered, _before
+    calls = _blas()
+    if calls is not None:
+        with _lock:
+            _entered += 1
+            if _entered == 1:
+                _before = calls[0]()
+                calls[1](1)
+    try:
+        yield
+    finally:
+        if calls is not None:
+            with _lock:
+                _entered -= 1
+                if not _entered:
+                    calls[1](_before)
+
+
+@cache
+def _blas() -> tuple[Any, Any] | None:
+    """OpenBLAS's own functions for reading and setting its number of threads, from the library that NumPy has loaded."""
+    from numpy._core import _multiarray_umath  # pyright: ignore
+
+    try:
+        library = ctypes.CDLL(_multiarray_umath.__file__)  # pyright: ignore
+    except OSError:
+        return None
+    for start, end in (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", "")):
+        found = [getattr(library, f"{start}openblas_{what}_num_threads{end}", None) for what in ("get", "set")]
+        if None not in found:
+            return found[0], found[1]
+    return None
+
+
 def _workers() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
@@ -61,8 +111,8 @@ def _workers() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    global _pool
-    _pool = None
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):  # the threads of a pool do not survive a fork

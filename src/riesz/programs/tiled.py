@@ -168,32 +168,35 @@ class Tiled(Block):
                     for a, b in tiles[groups[group][0] : groups[group][1]]:
                         found = work[b - a](*[x if i is None else x[(slice(None),) * i + (slice(a, b),)] for x, i in zip(xs, axes, strict=True)])
                         keep(found, sums[group], a, b)
+                        del found
 
         def keep(found: Sequence[Any], total: list[Any], a: int, b: int) -> None:
-            for j, (y, k) in enumerate(zip(found, ends, strict=True)):
+            for j, (y, k) in enumerate(zip(map(dense, found), ends, strict=True)):
                 if k is not None:
-                    y = dense(y)
                     with lock:
                         if whole[j] is None:
                             whole[j] = buffers.empty(self.body.shapes[self.body.outputs[j]], y.dtype)
                     whole[j][(slice(None),) * k + (slice(a, b),)] = y
                 elif total[j] is None:
-                    total[j] = np.array(dense(y)) if np.ndim(y) else y
-                elif np.ndim(y):
-                    total[j] += dense(y)
+                    total[j] = y if type(y) is not np.ndarray or y.flags.owndata else np.array(y)
                 else:
-                    total[j] = total[j] + y
+                    total[j] = _added(total[j], y)
 
         parts = min(threads.count(), len(groups))
         cuts = [len(groups) * k // parts for k in range(parts + 1)]
-        threads.spread(run, list(itertools.pairwise(cuts)))
+        with threads.alone():
+            threads.spread(run, list(itertools.pairwise(cuts)))
         for group in sums[1:]:
             for j, y in enumerate(group):
                 if ends[j] is None:
-                    sums[0][j] = sums[0][j] + y
+                    sums[0][j] = _added(sums[0][j], y)
         return tuple([w if k is not None else s for w, s, k in zip(whole, sums[0], ends, strict=True)])
 
     def _groups(self, tiles: int) -> list[tuple[int, int]]:
         size = 8 * sum([math.prod(self.body.shapes[s]) for s in self.body.outputs if self.axes[s] is None])
         count = min(tiles, GROUPS, max(APART // max(size, 1), 2))
         return list(itertools.pairwise([tiles * k // count for k in range(count + 1)]))
+
+
+def _added(total: Any, y: Any) -> Any:
+    return np.add(total, y, out=total) if np.ndim(total) else total + y

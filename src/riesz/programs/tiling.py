@@ -24,7 +24,7 @@ from .tiled import Along, Mode, Sum, Tiled, slices
 
 CACHE = 1 << 20
 """How many bytes the arrays of a tile may take: what a core has of the second-level cache."""
-LEAST = 64
+LEAST = 80
 """Matrix products of fewer rows are slow."""
 WORTH = 1 << 22
 """How many bytes of temporaries a loop must save."""
