@@ -328,7 +328,8 @@ def _low_rank(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
         inner = _between(v, base, row, column)
     except SolveError:  # a singular base says nothing about the sum
         return None
-    return None if inner is None else LowRankPlus(inner, *[side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)])
+    left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
+    return None if inner is None else LowRankPlus(inner, left, right)
 
 
 def _split(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any] | None:
