@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from ..calculus.domains import OTHER
+from ..calculus.rounds import apart
 from ..errors import SpaceError, VectorError
 from ..programs.cost import Cost
 from ..programs.fusing import ready
@@ -149,7 +150,7 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
 @quiet
 def written(record: Record, asked: str, names: list[str]) -> Code:
     """Code for a trace, by the backend asked for."""
-    program = ready(record.program)
+    program = ready(apart(record.program))
     steps = len(program)
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
     if asked == "steps" or steps > LONGEST or record.captured or not native:

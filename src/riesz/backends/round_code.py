@@ -1,0 +1,74 @@
+"""Loops as NumPy source: a function with a `for` over the rounds, and a line of array code for each step of the body."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..programs.blocks import Loop
+from ..vectors import dense
+from .array_code import FLOAT, Arrays, Value
+
+
+def loop_function(name: str, op: Loop, xs: Sequence[Value]) -> tuple[str, Callable[..., Any], tuple[Any, ...], Arrays] | None:
+    """Source and function of a loop, the types of its results, and the code of its body; None where carries change their type, or have none."""
+    body, n, k = op.body, op.consts, op.carries
+    shapes = [body.shapes[s] for s in body.inputs]
+    names = [*[f"c{i}_" for i in range(n)], *[f"k{i}_" for i in range(k)], *[f"x{i}_" for i in range(len(shapes) - n - k)]]
+    kinds = [
+        float if not shape and (x.kind == FLOAT or x.kind is float) else FLOAT if x.kind is float else x.kind
+        for x, shape in zip(xs, shapes, strict=True)
+    ]
+    if any([kind is None for kind in kinds]):
+        return None
+    code = type_checked(op, names, shapes, kinds)
+    if code is None:
+        return None
+    outs = [code.outputs[j] for j in range(len(code.outputs))]
+    texts = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in outs]
+    space = code.names | {"empty_": np.empty, "as_array_": as_array}
+    stacked = [FLOAT if v.kind is float else v.kind for v in outs[k:]]
+    kept = [FLOAT if kind is float else kind for kind in kinds[n : n + k]] if op.keep else []
+    for i, kind in enumerate([*stacked, *kept]):
+        space[f"kind{i}_"] = kind
+    results = op.result(())[k:]
+    lines = [f"{c} = as_array_({c})" for c, shape in zip(names[n:], shapes[n:], strict=True) if shape or c.startswith("x")]
+    lines += [f"{c} = float({c})" for c, shape, kind in zip(names[n : n + k], shapes[n:], kinds[n:], strict=False) if not shape and kind is float]
+    lines += [f"y{i}_ = empty_({shape}, kind{i}_)" for i, shape in enumerate(results)]
+    lines.append(f"for t_ in {f'range({op.length - 1}, -1, -1)' if op.reverse else f'range({op.length})'}:")
+    inner: list[str] = []
+    for x, shape, kind in zip(names[n + k :], shapes[n + k :], kinds[n + k :], strict=True):
+        inner.append(f"{x}t = {x}[t_]" if shape else f"{x}t = {x}.item(t_)" if kind is float else f"{x}t = {x}[t_]")
+    inner += code.lines
+    inner += [f"y{i}_[t_] = {text}" for i, text in enumerate([*texts[k:], *(names[n : n + k] if op.keep else [])])]
+    if k:
+        inner.append(f"{', '.join(names[n : n + k])}, = {', '.join(texts[:k])},")
+    lines += [f"    {line}" for line in inner or ["pass"]]
+    given = ", ".join(names)
+    ends = ", ".join([*names[n : n + k], *[f"y{i}_" for i in range(len(results))]])
+    source = "\n".join([f"def {name}({given}):", *[f"    {line}" for line in [*lines, f"return ({ends},)"]]])
+    file = f"<riesz {name} {id(code)}>"
+    exec(builtins.compile(source, file, "exec"), space)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return source, space[name], (*kinds[n : n + k], *stacked, *kept), code
+
+
+def type_checked(op: Loop, names: list[str], shapes: Sequence[Any], kinds: Sequence[Any]) -> Arrays | None:
+    """The code of the body, where each carry comes out as it went in."""
+    n, k = op.consts, op.carries
+    inputs = [Value(f"{x}t" if i >= n + k else x, shape, kind) for i, (x, shape, kind) in enumerate(zip(names, shapes, kinds, strict=True))]
+    code = Arrays(op.body, inputs)
+    same = [
+        v.kind is kind or (v.kind is not None and v.kind is not float and kind is not float and v.kind == kind) or (v.repeated and kind == FLOAT)
+        for v, kind in zip(code.outputs[:k], kinds[n:], strict=False)
+    ]
+    return code if all(same) and not any([v.kind is None for v in code.outputs]) else None
+
+
+def as_array(x: Any) -> Any:
+    """What a step of the interpreter gives, as an array."""
+    return np.asarray(dense(x))

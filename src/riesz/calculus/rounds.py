@@ -1,0 +1,176 @@
+"""Loops with less inside them: what does not wait for the round before is computed for all rounds at once.
+
+    before   steps of the body that no carry reaches: one array operation with an axis for the rounds
+    loop     steps on the way from carries to carries
+    after    steps that no carry needs; sums that a carry collects (c ← c + u) are sums over the axis of the rounds
+
+The derivative of a loop collects the gradient of what all rounds share: T products of small matrices, c ← c + aᵀb, become one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..opaque import Get
+from ..ops import Combination, contraction
+from ..programs.blocks import Loop
+from ..programs.hoisting import hoisted
+from ..programs.program import INPUT, Constant, Program
+from ..stackless import quiet
+from .mapped import mapped
+
+LEAST = 4
+"""Loops of fewer rounds stay as they are."""
+MOST = 1 << 25
+"""How many numbers may be kept for all rounds."""
+
+
+@quiet
+def apart(program: Program) -> Program:
+    """The same function with its loops taken apart; the program itself where nothing changes."""
+    program = hoisted(program)
+    loops = {s: op for s, op in enumerate(program.ops) if isinstance(op, Loop) and op.length >= LEAST}
+    read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args} | set(program.outputs)
+    parts = {s: p for s, op in loops.items() if s not in read and (p := _Parts(op)).worth}
+    if not parts:
+        return program
+    whole = Program()
+    place: list[int] = []
+    results: dict[int, list[int]] = {}
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        given = [place[a] for a in args]
+        if slot in parts:
+            results[slot] = parts[slot].written(whole, given)
+            place.append(-1)
+        elif isinstance(op, Get) and args[0] in results:
+            place.append(results[args[0]][op.at])
+        elif op is INPUT:
+            place.append(whole.input(program.shapes[slot]))
+        elif type(op) is Constant:
+            place.append(whole.const(op.value))
+        else:
+            place.append(whole.scale(op, given[0]) if type(op) is float else whole.step(op, given))
+    return whole.prune([place[s] for s in program.inputs], [place[s] for s in program.outputs])
+
+
+class _Parts:
+    """A loop whose steps are sorted into before, inside and after."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        body = self.body = loop.body
+        n, k = loop.consts, loop.carries
+        self.consts, self.carries, self.stacked = body.inputs[:n], body.inputs[n : n + k], body.inputs[n + k :]
+        readers = [0] * len(body.ops)
+        for a in (*[a for args in body.args for a in args], *body.outputs):
+            readers[a] += 1
+        self.sums = {} if loop.keep else {j: s for j in range(k) if (s := self._collected(j, readers)) is not None}
+        self.kept = [j for j in range(k) if j not in self.sums]
+        waits = body.dependent([self.carries[j] for j in self.kept])
+        ends = [body.outputs[j] for j in self.kept]
+        needed = _needed(body, ends)
+        self.inside = {s for s in range(len(body.ops)) if waits[s] and needed[s] and body.ops[s] is not INPUT}
+        last = [*body.outputs[k:], *[a for terms in self.sums.values() for a, _ in terms]]
+        wanted = _needed(body, [*last, *ends])
+        free = [s for s, op in enumerate(body.ops) if wanted[s] and op is not INPUT and type(op) is not Constant and s not in self.inside]
+        self.before = {s for s in free if not waits[s]}
+        self.after = {s for s in free if waits[s]}
+        inward = {a for s in self.inside for a in body.args[s]} | set(ends)
+        self.given = sorted(inward & self.before)  # computed before, read inside
+        outward = {a for s in self.after for a in body.args[s]} | set(last)
+        self.early = [s for s in sorted(self.before) if s in inward or s in outward]
+        self.taken = [s for s in sorted(outward) if s in self.inside or s in {self.carries[j] for j in self.kept}]  # computed inside, read after
+        self.last = last
+
+    def _collected(self, j: int, readers: list[int]) -> list[tuple[int, float]] | None:
+        """The summands that a carry collects; None for a carry that does more than that."""
+        body = self.body
+        end, start = body.outputs[j], self.carries[j]
+        op, args = body.ops[end], body.args[end]
+        if type(op) is not Combination or readers[end] != 1 or readers[start] != 1 or start not in args:
+            return None
+        terms = [(a, c) for a, c in zip(args, op.coefficients, strict=True) if a != start]
+        whole = all([body.shapes[a] == body.shapes[end] for a, _ in terms])
+        return terms if whole and op.coefficients[args.index(start)] == 1.0 else None
+
+    @property
+    def worth(self) -> bool:
+        """Whether something leaves the loop, and what is kept for all rounds is not too much; steps with several results stay where they are."""
+        shapes = self.body.shapes
+        if any([s and type(s[0]) is tuple for s in shapes]):
+            return False
+        stored = sum([math.prod(shapes[s]) for s in (*self.early, *self.taken)])
+        return bool(self.before or self.after or self.sums) and stored * self.loop.length <= MOST
+
+    def written(self, whole: Program, args: Sequence[int]) -> list[int]:
+        """The results of the loop, in a program."""
+        loop, body = self.loop, self.body
+        n, k = loop.consts, loop.carries
+        consts, first, stacked = list(args[:n]), list(args[n : n + k]), list(args[n + k :])
+        found = self._all_rounds(whole, self.early, {}, consts, stacked)
+        results: list[int] = [-1] * k
+        if self.kept:
+            inner = _cut(
+                body,
+                [*self.consts, *[self.carries[j] for j in self.kept], *self.stacked, *self.given],
+                [*[body.outputs[j] for j in self.kept], *self.taken],
+            )
+            small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep)
+            ends = whole.step(small, [*consts, *[first[j] for j in self.kept], *stacked, *[found[s] for s in self.given]])
+            gets = [whole.step(Get(i), (ends,)) for i in range(len(self.kept) * (2 if loop.keep else 1) + len(self.taken))]
+            for i, j in enumerate(self.kept):
+                results[j] = gets[i]
+            found.update(zip(self.taken, gets[len(self.kept) :], strict=False))
+            carried = gets[len(self.kept) + len(self.taken) :]
+        else:
+            carried = []
+        late = self._all_rounds(whole, self.last, found, consts, stacked)
+        for j, terms in self.sums.items():
+            total = [whole.step(_over_rounds(len(body.shapes[a])), (late[a],)) for a, _ in terms]
+            results[j] = whole.step(Combination((1.0, *[c for _, c in terms])), [first[j], *total])
+        return [*results, *[late[s] for s in body.outputs[k:]], *carried]
+
+    def _all_rounds(self, whole: Program, wanted: list[int], known: dict[int, int], consts: list[int], stacked: list[int]) -> dict[int, int]:
+        """Some slots of the body for all rounds, from those that are known already."""
+        body = self.body
+        known = known | dict(zip(self.stacked, stacked, strict=True))
+        ask = [s for s in dict.fromkeys(wanted) if s not in known]
+        part = _cut(body, [*self.consts, *known], ask)
+        found = mapped(part, whole, [*consts, *known.values()], [False] * len(consts) + [True] * len(known), self.loop.length)
+        return known | dict(zip(ask, found, strict=True))
+
+
+def _over_rounds(rank: int) -> Any:
+    labels = tuple(range(rank + 1))
+    return contraction((labels,), labels[1:])
+
+
+def _needed(body: Program, ends: Sequence[int]) -> bytearray:
+    """Which slots some others need."""
+    live = bytearray(len(body.ops))
+    for s in ends:
+        live[s] = 1
+    for s in range(len(body.ops) - 1, -1, -1):
+        for a in body.args[s] if live[s] else ():
+            live[a] = 1
+    return live
+
+
+def _cut(body: Program, inputs: Sequence[int], ends: Sequence[int]) -> Program:
+    """The program from some slots to others."""
+    part = Program()
+    place = {s: part.input(body.shapes[s]) for s in inputs}
+    stop, live = set(inputs), bytearray(len(body.ops))
+    for s in ends:
+        live[s] = 1
+    for s in range(len(body.ops) - 1, -1, -1):
+        for a in body.args[s] if live[s] and s not in stop else ():
+            live[a] = 1
+    for s, (op, args) in enumerate(zip(body.ops, body.args, strict=True)):
+        if live[s] and s not in place:
+            xs = [place[a] for a in args]
+            place[s] = part.const(op.value) if type(op) is Constant else part.scale(op, xs[0]) if type(op) is float else part.step(op, xs)
+    part.outputs = [place[s] for s in ends]
+    return part
