@@ -374,6 +374,15 @@ class Reduction(Linear):
         return self._tiles is not None
 
     @cached_property
+    def joined(self) -> list[int] | None:
+        """The order in which the pieces follow one another along one axis, if this is np.concatenate."""
+        tiles = self._tiles
+        if tiles is None or any([len(b) != 1 for r in self.relations for b in (r.source.box or (), r.target.box or ())]):
+            return None
+        plain = all([t.step in (None, 1) and t.start is not None for t in tiles])
+        return sorted(range(len(tiles)), key=lambda i: tiles[i].start) if plain else None
+
+    @cached_property
     def _tiles(self) -> list[slice] | None:
         """Where each piece goes, if the pieces fill the target without overlap (np.concatenate, np.stack): then nothing is added up."""
         tiles = [r.tile for r in self.relations]

@@ -138,6 +138,9 @@ class Arrays:
                 return self._contraction(op, xs)
             case Reduction(relations=(relation,)):
                 return self._reduction(op, relation, self._array(xs[0]))
+            case Reduction() if op.joined is not None and not any([x.kind is None for x in xs]):
+                texts = [self._array(xs[i]).text for i in op.joined]
+                return self._set(f"{self._np('concatenate')}(({', '.join(texts)}), axis={op.axis})", self._kind(op, xs), True)
             case Reshape():
                 x = xs[0]
                 if x.kind is float:
@@ -348,7 +351,14 @@ class Arrays:
         first = next((k for k in op.out if k not in batch), -1)
         (x, la), (y, lb) = sorted(zip(xs, op.labels, strict=True), key=lambda g: first not in g[1])
         (rows, columns), summed = [[k for k in ls if k in op.out and k not in batch] for ls in (la, lb)], [k for k in la if k not in op.out]
-        if (len(rows), len(columns)) != (1, 1) or summed != [k for k in lb if k not in op.out] or len(summed) != 1:
+        if summed != [k for k in lb if k not in op.out] or len(summed) != 1:
+            return self._new(op, xs)
+        if not batch and len(columns) == 1 and (*la, *columns) == (*rows, *summed, *columns) and op.out == (*rows, *columns):  # rows of a matrix
+            wide = self._program.shapes[self._slot]
+            flat = (math.prod(x.shape[:-1]), x.shape[-1])
+            found = f"{self._np('dot')}({x.text}.reshape({flat}), {y.text if lb[0] == summed[0] else f'{y.text}.T'}).reshape({wide})"
+            return self._set(found, self._kind(op, xs), True)
+        if (len(rows), len(columns)) != (1, 1):
             return self._new(op, xs)
         a, b = [_placed(v.text, ls, (*batch, *order)) for v, ls, order in ((x, la, (*rows, *summed)), (y, lb, (*summed, *columns)))]
         text = _placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)

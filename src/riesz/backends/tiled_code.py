@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..opaque import Get
+from ..programs.blocks import Loop
 from ..programs.program import Program
 from ..programs.tiled import Tiled, resize
 from .array_code import FLOAT, Arrays, Value
+from .round_code import loop_function
 
 
 class TiledArrays(Arrays):
@@ -24,6 +26,8 @@ class TiledArrays(Arrays):
     def _step(self, op: Any, xs: list[Value]) -> Value:
         if isinstance(op, Tiled):
             return self._tiled(op, xs)
+        if isinstance(op, Loop):
+            return self._rounds(op, xs)
         if isinstance(op, Get) and self._program.args[self._slot][0] in self._results:
             return self._results[self._program.args[self._slot][0]][op.at]
         return super()._step(op, xs)
@@ -49,6 +53,25 @@ class TiledArrays(Arrays):
             for name, shape, kind, k in zip(names, shapes, kinds, whole, strict=True)
         ]
         return Value(f"tiles_{slot}", shapes, None)
+
+    def _rounds(self, op: Loop, xs: list[Value]) -> Value:
+        slot = self._slot
+        found = loop_function(f"rounds_{slot}", op, xs)
+        if found is None:
+            return self._call(op, xs)
+        source, run, kinds, code = found
+        self.tiles.append(source)
+        self.called.extend(code.called)
+        shapes = op.result(())
+        names = [f"t{slot}_{j}" for j in range(len(kinds))]
+        given = ", ".join([self._array(x).text for x in xs])
+        self.lines.append(f"{', '.join(names)}, = {self._name(f'rounds_{slot}', run)}({given})")
+        self._results[slot] = [
+            Value(name, shape, kind, bool(shape) and j >= op.carries) for j, (name, shape, kind) in enumerate(zip(names, shapes, kinds, strict=True))
+        ]
+        for a in self._program.args[slot]:  # carries may be handed on as they came
+            self._values[a] = self._values[a]._replace(fresh=False)
+        return Value(f"rounds_{slot}", shapes, None)
 
 
 def tile_function(name: str, op: Tiled, m: int, xs: Sequence[Value]) -> tuple[Arrays, str, Callable[..., Any]]:

@@ -78,6 +78,7 @@ class _Parts:
         self.before = {s for s in free if not waits[s]}
         self.after = {s for s in free if waits[s]}
         inward = {a for s in self.inside for a in body.args[s]} | set(ends)
+        self.inward = inward
         self.given = sorted(inward & self.before)  # computed before, read inside
         outward = {a for s in self.after for a in body.args[s]} | set(last)
         self.early = [s for s in sorted(self.before) if s in inward or s in outward]
@@ -110,27 +111,24 @@ class _Parts:
         n, k = loop.consts, loop.carries
         consts, first, stacked = list(args[:n]), list(args[n : n + k]), list(args[n + k :])
         found = self._all_rounds(whole, self.early, {}, consts, stacked)
-        results: list[int] = [-1] * k
+        results, kept = [-1] * k, list[int]()
         if self.kept:
-            inner = _cut(
-                body,
-                [*self.consts, *[self.carries[j] for j in self.kept], *self.stacked, *self.given],
-                [*[body.outputs[j] for j in self.kept], *self.taken],
-            )
+            rows = [(s, slot) for s, slot in zip(self.stacked, stacked, strict=True) if s in self.inward]
+            starts = [*self.consts, *[self.carries[j] for j in self.kept], *[s for s, _ in rows], *self.given]
+            inner = _cut(body, starts, [*[body.outputs[j] for j in self.kept], *self.taken])
             small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep)
-            ends = whole.step(small, [*consts, *[first[j] for j in self.kept], *stacked, *[found[s] for s in self.given]])
+            carried = [first[j] for j in self.kept]
+            ends = whole.step(small, [*consts, *carried, *[slot for _, slot in rows], *[found[s] for s in self.given]])
             gets = [whole.step(Get(i), (ends,)) for i in range(len(self.kept) * (2 if loop.keep else 1) + len(self.taken))]
             for i, j in enumerate(self.kept):
                 results[j] = gets[i]
             found.update(zip(self.taken, gets[len(self.kept) :], strict=False))
-            carried = gets[len(self.kept) + len(self.taken) :]
-        else:
-            carried = []
+            kept = gets[len(self.kept) + len(self.taken) :]
         late = self._all_rounds(whole, self.last, found, consts, stacked)
         for j, terms in self.sums.items():
             total = [whole.step(_over_rounds(len(body.shapes[a])), (late[a],)) for a, _ in terms]
             results[j] = whole.step(Combination((1.0, *[c for _, c in terms])), [first[j], *total])
-        return [*results, *[late[s] for s in body.outputs[k:]], *carried]
+        return [*results, *[late[s] for s in body.outputs[k:]], *kept]
 
     def _all_rounds(self, whole: Program, wanted: list[int], known: dict[int, int], consts: list[int], stacked: list[int]) -> dict[int, int]:
         """Some slots of the body for all rounds, from those that are known already."""
