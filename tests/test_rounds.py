@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import riesz as rz
 from riesz.calculus.domains import NUMBERS
 from riesz.calculus.rounds import apart
+from riesz.ops import Elementwise
 from riesz.programs.blocks import Loop
 from riesz.programs.program import outputs
 from riesz.vectors import dense
@@ -86,7 +87,21 @@ def test_what_is_left_inside():
     assert not loops(same(lambda xs: rz.loop(lambda c, x: (c, np.sin(x)), 0.0, xs)[1], XS))
 
 
-def test_short_loops_and_large_ones_stay():
+def names(program):
+    return [op.primitive.name for op in program.ops if type(op) is Elementwise]
+
+
+def test_what_both_loops_need_is_computed_once():
+    def loss(W, xs):
+        return np.sum(rz.loop(lambda c, x: (np.tanh(W @ c + x), np.exp(c)), np.zeros(SIZE), xs)[1] ** 2)
+
+    program = traced(rz.grad(loss), W, XS)
+    assert [names(op.body).count("tanh") for op in loops(program)] == [1, 1]
+    changed = same(rz.grad(loss), W, XS)
+    assert [names(op.body).count("tanh") for op in loops(changed)] == [1, 0] and "tanh" not in names(changed)
+
+
+def test_short_loops_stay():
     program = traced(lambda xs: rz.loop(lambda c, x: (c + np.sin(x), None), np.zeros(SIZE), xs)[0], XS[:2])
     assert loops(apart(program))
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..opaque import Get
-from ..ops import Combination, contraction
+from ..ops import Combination, Contraction, contraction
 from ..programs.blocks import Loop
 from ..programs.hoisting import hoisted
 from ..programs.program import INPUT, Constant, Program
@@ -31,18 +31,27 @@ MOST = 1 << 25
 def apart(program: Program) -> Program:
     """The same function with its loops taken apart; the program itself where nothing changes."""
     program = hoisted(program)
-    loops = {s: op for s, op in enumerate(program.ops) if isinstance(op, Loop) and op.length >= LEAST}
     read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args} | set(program.outputs)
-    parts = {s: p for s, op in loops.items() if s not in read and (p := _Parts(op)).worth}
+    loops = {s: op for s, op in enumerate(program.ops) if isinstance(op, Loop) and op.length >= LEAST and s not in read}
+    parts = {s: p for s, op in loops.items() if (p := _Parts(op)).worth}
     if not parts:
         return program
+    kept = {s: again for s, part in parts.items() if (again := _computed_already(program, loops, s, part))}
+    more = {first: dict.fromkeys([a for again in kept.values() for f, a in again.values() if f == first]) for first in loops}
+    for s in [s for s, slots in more.items() if slots]:
+        parts[s] = _Parts(_with_outputs(loops[s], list(more[s])))
     whole = Program()
     place: list[int] = []
     results: dict[int, list[int]] = {}
+    inside: dict[tuple[int, int], int] = {}  # slots of loops, for all rounds
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
         given = [place[a] for a in args]
         if slot in parts:
-            results[slot] = parts[slot].written(whole, given)
+            known = {s: inside[at] for s, at in kept.get(slot, {}).items()}
+            found = parts[slot].written(whole, given, known)
+            first = parts[slot].loop.carries + loops[slot].results  # where the further outputs begin
+            inside.update({(slot, s): found[first + i] for i, s in enumerate(more[slot])})
+            results[slot] = [*found[:first], *found[first + len(more[slot]) :]]
             place.append(-1)
         elif isinstance(op, Get) and args[0] in results:
             place.append(results[args[0]][op.at])
@@ -105,12 +114,12 @@ class _Parts:
         stored = sum([math.prod(shapes[s]) for s in (*self.early, *self.taken)])
         return bool(self.before or self.after or self.sums) and stored * self.loop.length <= MOST
 
-    def written(self, whole: Program, args: Sequence[int]) -> list[int]:
-        """The results of the loop, in a program."""
+    def written(self, whole: Program, args: Sequence[int], known: dict[int, int]) -> list[int]:
+        """The results of the loop, in a program; some slots of the body are known for all rounds."""
         loop, body = self.loop, self.body
         n, k = loop.consts, loop.carries
         consts, first, stacked = list(args[:n]), list(args[n : n + k]), list(args[n + k :])
-        found = self._all_rounds(whole, self.early, {}, consts, stacked)
+        found = self._all_rounds(whole, self.early, known, consts, stacked)
         results, kept = [-1] * k, list[int]()
         if self.kept:
             rows = [(s, slot) for s, slot in zip(self.stacked, stacked, strict=True) if s in self.inward]
@@ -138,6 +147,76 @@ class _Parts:
         part = _cut(body, [*self.consts, *known], ask)
         found = mapped(part, whole, [*consts, *known.values()], [False] * len(consts) + [True] * len(known), self.loop.length)
         return known | dict(zip(ask, found, strict=True))
+
+
+# Note [Already]: the derivative of a loop begins with the body again, at the carries that the first loop kept. What both compute alike the first loop
+# stacks for the second: it takes as much memory as computing it again for all rounds.
+def _computed_already(program: Program, loops: dict[int, Loop], second: int, part: _Parts) -> dict[int, tuple[int, int]]:
+    """Slots of a loop's body, needed before the loop, that are slots of an earlier loop's body: its slot and theirs."""
+    body, loop = part.body, part.loop
+    given = program.args[second]
+    sources = {program.args[a][0] for a in given if isinstance(program.ops[a], Get)}
+    found: dict[int, tuple[int, int]] = {}
+    for first in sorted(sources & set(loops)):
+        other = loops[first]
+        if not other.keep or other.length != loop.length or any([s and type(s[0]) is tuple for s in other.body.shapes]):
+            continue
+        same = _alike(program, first, other, body, given, loop)
+        stack, seen = list(part.early), set[int]()
+        while stack:
+            s = stack.pop()
+            if s in seen or s not in part.before:
+                continue
+            seen.add(s)
+            if s in same and s not in found:
+                found[s] = first, same[s]
+            elif s not in found:
+                stack.extend(body.args[s])
+    return found
+
+
+def _alike(program: Program, first: int, other: Loop, body: Program, given: Sequence[int], loop: Loop) -> dict[int, int]:
+    """Which slots of a body are which of another's, that of a loop whose carries it is given."""
+    mine, theirs = program.args[first], other.body.inputs
+    n, k = other.consts, other.carries
+    shared = dict(zip(mine[:n], theirs, strict=False))
+    rows = dict(zip(mine[n + k :], theirs[n + k :], strict=True))
+    for a in given:
+        op = program.ops[a]
+        if isinstance(op, Get) and program.args[a][0] == first and op.at >= k + other.results:
+            rows[a] = theirs[n + op.at - k - other.results]
+    same: dict[int, int] = {}
+    for i, (slot, a) in enumerate(zip(body.inputs, given, strict=True)):
+        found = shared.get(a) if i < loop.consts else rows.get(a) if i >= loop.consts + loop.carries else None
+        if found is not None:
+            same[slot] = found
+    table = {_key(other.body, s, other.body.args[s]): s for s in range(len(other.body.ops))}
+    for s, args in enumerate(body.args):
+        if s not in same and all([a in same for a in args]) and body.ops[s] is not INPUT:
+            turned = [same[a] for a in args]
+            at = table.get(_key(body, s, turned))
+            if at is None and len(args) == 2 and isinstance(body.ops[s], (Contraction, Combination)):
+                op = body.ops[s]
+                other_way = op.swapped if isinstance(op, Contraction) else Combination(op.coefficients[::-1])
+                at = table.get((other_way, tuple(turned[::-1])))
+            if at is not None:
+                same[s] = at
+    return same
+
+
+def _key(body: Program, slot: int, args: Sequence[int]) -> Any:
+    op = body.ops[slot]
+    if op is INPUT:
+        return slot
+    if type(op) is Constant:
+        return ("k", op.value.hex() if type(op.value) is float else id(op.value))
+    return ("s", op.hex(), tuple(args)) if type(op) is float else (op, tuple(args))
+
+
+def _with_outputs(loop: Loop, slots: Sequence[int]) -> Loop:
+    """A loop that stacks some more slots of its body."""
+    body = loop.body.prune(loop.body.inputs, [*loop.body.outputs, *slots])
+    return Loop(body, loop.consts, loop.carries, loop.length, loop.reverse, loop.keep)
 
 
 def _over_rounds(rank: int) -> Any:
