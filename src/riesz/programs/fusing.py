@@ -117,8 +117,16 @@ def _joined(program: Program, op: Any, args: list[int], alone: Sequence[bool]) -
     if type(op) is Reduction:
         return _reduction(program, op, args, alone)
     if type(op) is Contraction:
+        if len(op.strong) == 1 and all([i in op.strong or _finite(program.ops[a]) for i, a in enumerate(args)]):
+            op = contraction(op.labels, op.out, dict(op.extra))  # zeros annihilate what is finite anyway
         return _contraction(program, op, args, alone)
     return op, args
+
+
+def _finite(op: Any) -> bool:
+    """Whether a step is an array of finite numbers."""
+    value: Any = op.value if type(op) is Constant else None
+    return type(value) is np.ndarray and value.dtype.kind == "f" and bool(np.isfinite(value).all())
 
 
 def _reduction(program: Program, op: Reduction, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
