@@ -112,6 +112,15 @@ def test_products_with_a_common_factor_are_one():
     same(p, found, [RNG.normal(size=s) for s in ((50, 60), *[(60, 70)] * 3)])
 
 
+def test_products_of_different_sizes_are_not_added_up_first():
+    """Σ over j of A·x with one j, and of A·y with five: their sum would repeat x."""
+    p = Program()
+    A, x, y = p.input((50, 60)), p.input((60, 1)), p.input((60, 5))
+    products = [p.step(contraction(((0, 1), (1, 2)), (0,)), (A, v)) for v in (x, y)]
+    p.outputs = [p.step(Combination((1.0, 1.0)), products)]
+    same(p, collected(p), [RNG.normal(size=s) for s in ((50, 60), (60, 1), (60, 5))])
+
+
 def test_a_common_factor_stays_where_its_sum_is_larger():
     p = Program()
     A, x, y = p.input((2, 500)), p.input((500, 40)), p.input((500, 40))
