@@ -62,12 +62,14 @@ class Formal:
         sizes = dict(enumerate(self.shape))
         total: Any = None
         for k, factors in self.terms:
-            product = multiply_out(factors, axes, sizes) if factors else np.broadcast_to(k, self.shape)
+            product = multiply_out(factors, axes, sizes) if factors else k  # a number takes the type of the arrays it is added to
             if factors and not (type(k) is float and k == 1.0):
                 charge(product.size)
                 product = k * product
             total = product if total is None else total + product
-        return np.zeros(self.shape) if total is None else total
+        if total is None:
+            return np.zeros(self.shape)
+        return total if np.shape(total) == self.shape else np.broadcast_to(total, self.shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return np.asarray(self.dense(), dtype)

@@ -9,6 +9,7 @@ In a gradient the first is a map applied at every point and then summed over the
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..ops import Combination, Contraction, contraction
 from ..stackless import quiet
@@ -22,8 +23,7 @@ WORTH = 1 << 12
 @quiet
 def collected(program: Program) -> Program:
     """The same function with common linear maps applied to sums; the program itself where there are none."""
-    products = sum([type(op) is Contraction and len(op.labels) == 2 for op in program.ops])
-    if not products:
+    if not any([type(op) is Contraction and len(op.labels) == 2 for op in program.ops]):
         return program
     uses = [0] * len(program.ops)
     for slot in (*[a for args in program.args for a in args], *program.outputs):
@@ -67,16 +67,17 @@ def _summed_first(program: Program, op: Contraction, args: list[int]) -> int | N
 
 def _common(program: Program, op: Combination, args: list[int], alone: list[bool]) -> int | None:
     """A sum of products with a common factor, as the product of that and a sum."""
-    groups: dict[tuple[Contraction, int, int], list[int]] = {}
+    groups: dict[tuple[Contraction, int, int, Any], list[int]] = {}
     for i, (slot, single) in enumerate(zip(args, alone, strict=True)):
         inner = program.ops[slot]
         if single and type(inner) is Contraction and len(inner.labels) == 2:
             for which in (0, 1):
-                groups.setdefault((inner, which, program.args[slot][which]), []).append(i)
+                shared, other = program.args[slot][which], program.args[slot][1 - which]
+                groups.setdefault((inner, which, shared, program.shapes[other]), []).append(i)
     key = max(groups, key=lambda k: len(groups[k]), default=None)
     if key is None or len(groups[key]) < 2:
         return None
-    inner, which, shared = key
+    inner, which, shared, _ = key
     members = groups[key]
     rest = [i for i in range(len(args)) if i not in members]
     others = [program.args[args[i]][1 - which] for i in members]

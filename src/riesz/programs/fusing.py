@@ -65,7 +65,8 @@ def ready(program: Program) -> Program:
     """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected; once."""
     known = program.__dict__
     if "_ready" not in known:
-        found = collected(fused(in_order(hoisted(program))))
+        found = fused(in_order(hoisted(program)))
+        found = collected(found) if large(found) else found
         known["_ready"] = None if found is program else found
     return known["_ready"] or program
 

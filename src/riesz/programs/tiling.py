@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..opaque import Get
 from ..ops import Contraction
@@ -27,7 +27,9 @@ CACHE = 1 << 20
 LEAST = 80
 """Matrix products of fewer rows are slow."""
 WORTH = 1 << 22
-"""How many bytes of temporaries a loop must save."""
+"""How many bytes of temporaries a loop must save, and how large one must be to count: smaller ones stay in the cache anyway."""
+SMALLER = 8
+"""How many times smaller than its arguments a result is that matters less than they do."""
 CANDIDATES = 3
 ROUNDS = 4
 NUMBER = 8
@@ -70,6 +72,7 @@ class _Plan:
     def __init__(self, program: Program, n: int, worth: int) -> None:
         self.program = program
         self.n = n
+        self.worth = worth
         self.readers: list[list[int]] = [[] for _ in program.ops]
         for slot, args in enumerate(program.args):
             for a in dict.fromkeys(args):
@@ -93,35 +96,49 @@ class _Plan:
     # -- modes and levels --------------------------------------------------------------------------------
 
     def _assign(self) -> None:
-        """Modes from the end to the beginning: along the axis that readers slice, a sum, or along an axis of the right length."""
+        """Modes from the end to the beginning, along the axis that readers slice; then those of contractions into much smaller arrays, which can run
+        along any axis of their arguments: the one these have."""
         program, wanted = self.program, list[list[int]]([] for _ in self.program.ops)
+        free: list[int] = []
         for slot in range(len(program.ops) - 1, -1, -1):
             op, shape = program.ops[slot], program.shapes[slot]
             if op is INPUT or type(op) is Constant or (shape and type(shape[0]) is not int):
                 continue
-            for mode in self._possible(op, slot, wanted[slot]):
-                try:
-                    axes = slices(op, [program.shapes[a] for a in program.args[slot]], shape, mode)
-                except Unfit:
-                    continue
-                self.modes[slot], self.axes[slot] = mode, axes
-                for a, k in zip(program.args[slot], axes, strict=True):
+            if type(op) is Contraction and SMALLER * self._size(slot) <= max([self._size(a) for a in program.args[slot]]):
+                free.append(slot)
+            elif self._fits(slot, self._possible(slot, wanted[slot])):
+                for a, k in zip(program.args[slot], self.axes[slot], strict=True):
                     if k is not None:
                         wanted[a].append(k)
-                break
+        for slot in reversed(free):
+            self._fits(slot, [*self._given(slot), *self._possible(slot, wanted[slot])])
 
-    def _possible(self, op: Any, slot: int, wanted: list[int]) -> Iterable[Mode]:
-        for k in dict.fromkeys(wanted):
-            yield Along(k)
-        if not wanted and type(op) is Contraction:
-            for a, labels in zip(self.program.args[slot], op.labels, strict=True):
-                for label, size in zip(labels, self.program.shapes[a], strict=True):
-                    if size == self.n and label not in op.out:
-                        yield Sum(label)
-        if not wanted:
-            for k, size in enumerate(self.program.shapes[slot]):
-                if size == self.n:
-                    yield Along(k)
+    def _fits(self, slot: int, modes: Iterable[Mode]) -> bool:
+        """Take the first mode that a step can have."""
+        program = self.program
+        for mode in modes:
+            try:
+                axes = slices(program.ops[slot], [program.shapes[a] for a in program.args[slot]], program.shapes[slot], mode)
+            except Unfit:
+                continue
+            self.modes[slot], self.axes[slot] = mode, axes
+            return True
+        return False
+
+    def _possible(self, slot: int, wanted: list[int]) -> Iterable[Mode]:
+        op, shapes = self.program.ops[slot], self.program.shapes
+        if wanted:
+            return [Along(k) for k in dict.fromkeys(wanted)]
+        labels = zip(op.labels, self.program.args[slot], strict=True) if type(op) is Contraction else ()
+        sums = [Sum(k) for ls, a in labels for k, size in zip(ls, shapes[a], strict=True) if size == self.n and k not in op.out]
+        return [*sums, *[Along(k) for k, size in enumerate(shapes[slot]) if size == self.n]]
+
+    def _given(self, slot: int) -> Iterable[Mode]:
+        """The modes of a contraction along the axes of its arguments, the largest first."""
+        op = self.program.ops[slot]
+        found = sorted(zip(self.program.args[slot], op.labels, strict=True), key=lambda arg: -self._size(arg[0]))
+        labels = [ls[mode.axis] for a, ls in found if isinstance(mode := self.modes.get(a), Along)]
+        return [Along(op.out.index(k)) if k in op.out else Sum(k) for k in labels]
 
     def _levels(self) -> None:
         """The number of the loop each step is in; a step that is in none comes before the loop of its number."""
@@ -132,7 +149,7 @@ class _Plan:
                 level[slot] = max([level[a] if self._beside(a, i, slot) else self._after(a) for i, a in enumerate(args)])
         for slot in range(len(level) - 1, -1, -1):  # what only later loops read is made there, unless that keeps more
             readers = self.readers[slot]
-            if type(self.modes.get(slot)) is Along and slot not in outputs and readers and all([self._all_beside(slot, r) for r in readers]):
+            if isinstance(self.modes.get(slot), Along) and slot not in outputs and readers and all([self._all_beside(slot, r) for r in readers]):
                 inside = [a for i, a in enumerate(self.program.args[slot]) if self._inside(a, i, slot)]
                 if sum(map(self._size, inside)) <= self._size(slot):
                     level[slot] = min([level[r] for r in readers])
@@ -142,7 +159,8 @@ class _Plan:
 
     def _beside(self, a: int, i: int, slot: int) -> bool:
         """Whether a step reads the slice of its argument i that is made in the loop of that."""
-        return slot in self.modes and a in self.modes and self.modes[a] == Along(-1 if (k := self.axes[slot][i]) is None else k)
+        mode = self.modes.get(a)
+        return slot in self.modes and isinstance(mode, Along) and mode.axis == self.axes[slot][i]
 
     def _size(self, slot: int) -> int:
         return NUMBER * math.prod(self.program.shapes[slot])
@@ -172,10 +190,11 @@ class _Plan:
         return all([self._beside(a, i, reader) for i, b in enumerate(self.program.args[reader]) if b == a])
 
     def gain(self, loop: Loop) -> int:
-        """The bytes of arrays that are not made, and of those that are read once for all."""
+        """The bytes of large arrays that are not made, and of those that are read once for all."""
         shown = set(loop.shown)
-        unmade = sum([self._size(slot) for slot in loop.steps if slot not in shown])
-        return unmade + sum([(times - 1) * self._size(slot) for (slot, k), times in loop.reads.items() if k is not None])
+        unmade = [size for slot in loop.steps if slot not in shown and (size := self._size(slot)) >= self.worth]
+        again = [(times - 1) * size for (slot, k), times in loop.reads.items() if k is not None and (size := self._size(slot)) >= 4 * self.worth]
+        return sum(unmade) + sum(again)
 
     # -- the result --------------------------------------------------------------------------------------
 
@@ -227,7 +246,7 @@ class _Plan:
 
 
 def length_of_tiles(body: Program, axes: Axes, n: int) -> int:
-    """How many positions have their arrays in the cache; at least so many that sums are not added up more often than they are computed."""
+    """How many positions have their arrays in the cache; at least so many that they outweigh the sums and whole arrays each tile goes through."""
     last = {a: slot for slot, args in enumerate(body.args) for a in args}
     gone: dict[int, list[int]] = {}
     for a, slot in last.items():
@@ -238,5 +257,5 @@ def length_of_tiles(body: Program, axes: Axes, n: int) -> int:
         held += row[slot] if type(op) is not Constant else 0
         peak = max(peak, held)
         held -= sum([row[a] for a in gone.get(slot, ()) if type(body.ops[a]) is not Constant])
-    sums = sum([NUMBER * math.prod(body.shapes[s]) for s in body.outputs if axes[s] is None])
-    return min(max(CACHE // max(peak, 1), LEAST, sums // max(sum(row), 1)), n)
+    through = sum([NUMBER * math.prod(body.shapes[s]) for s in (*body.inputs, *body.outputs) if axes[s] is None])
+    return min(max(CACHE // max(peak, 1), LEAST, through // max(sum(row), 1)), n)
