@@ -25,9 +25,9 @@ from .code import OTHER, Code, Task, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
-BACKENDS = {"python": "number_code", "numpy": "numpy_code"}
+BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code"}
 """The file of each."""
-AUTO = ("python", "numpy")
+AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
 LONGEST = 20_000
 """Programs with more steps are run step by step: source takes some 30 µs to compile for each."""

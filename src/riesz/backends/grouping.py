@@ -1,0 +1,401 @@
+"""A program cut into groups, each of which is one loop nest: values inside a group are numbers, values between groups are arrays.
+
+Slots are placed from the last to the first, so everybody who reads a slot is known. A slot is computed where it is read if that does not take more
+than writing it down would; groups that read the same slot at every position of their boxes become one; all else is written to memory.
+
+    reads of a slot                                  it is
+    one position in one group                        a number in that group
+    several positions, but little work               computed again at each
+    the whole box of a group, and by others          stored by that group, read by the others
+    anything else                                    stored by a group of its own
+
+Note [Order]: groups are joined, and slots stored in a group, only where no way leads from the one through other groups back into the other.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Any, NamedTuple
+
+from ..opaque import Get
+from ..ops import Contraction, Reduction, Reshape
+from ..programs.program import INPUT, Constant, Program
+from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, weight
+from .loop_forms import has_form
+
+LEAST = 1 << 10
+"""Steps on fewer numbers are lines of array code."""
+BODY = 300
+"""How many numbers a loop body computes at most: compilers take long over longer ones."""
+ARRAYS = 11
+"""How many arrays a loop nest touches at most where groups are joined: compilers use vector instructions up to about so many."""
+KEPT = 12.0
+"""What writing a number down and reading it again costs, in sums and products."""
+UNROLLED = 16
+"""Sums over so few numbers are computed where they are needed."""
+REUSED = 8
+"""A sum of products in which each number is used more often is left to matrix products."""
+LOOKED = 400
+"""How many groups are looked at to see whether two depend on each other."""
+
+Key = tuple[int, tuple[Index, ...]]
+
+
+class Store(NamedTuple):
+    """A slot that a group writes, at which position, and the labels that its value runs over: those not in the position are summed."""
+
+    slot: int
+    index: tuple[Index, ...]
+    box: tuple[int, ...]
+
+
+class Group:
+    """The labels of a loop nest from the outermost in, what it computes, and what it writes."""
+
+    def __init__(self, labels: list[int]) -> None:
+        self.labels = labels
+        self.nodes: dict[Key, Reads] = {}
+        self.stores: list[Store] = []
+        self.loads: set[int] = set()
+        self.after: set[int] = set()  # units that read what this one writes
+        self.low = 0
+        self.high = 0
+        self.inner = False  # whether it has sums inside its outermost loop
+
+
+class Call:
+    """A step that is no part of a group."""
+
+    def __init__(self, slot: int) -> None:
+        self.slot = self.low = self.high = slot
+        self.after: set[int] = set()
+
+
+class Grouping:
+    """The groups of a program, and the steps between them."""
+
+    def __init__(self, program: Program, least: int | None = None) -> None:
+        self.program = program
+        self.units: list[Any] = []
+        self.sizes: list[int] = []
+        self.arrays: list[Any] = []
+        self._least = LEAST if least is None else least
+        self._same_label: list[int] = []
+        self._same_unit: list[int] = []
+        self._numbers: dict[int, int] = {}
+        self._path: dict[int, int] = {}
+        self._wanted: list[dict[tuple[int, Any], None]] = [{} for _ in program.ops]
+        self._uses = [0] * len(program.ops)
+        for a in [*[a for args in program.args for a in args], *program.outputs]:
+            self._uses[a] += 1
+        self._fits = self._fitting()
+        self._effort = self._efforts()
+        self.stored: dict[int, int] = {}
+        for slot in program.outputs:
+            self._wanted[slot][-1, None] = None
+        for slot in range(len(program.ops) - 1, -1, -1):
+            if self._wanted[slot]:
+                self._place(slot)
+
+    # -- what is known beforehand ------------------------------------------------------------------------
+
+    def _fitting(self) -> bytearray:
+        """Which steps are large and can be part of a loop nest."""
+        program = self.program
+        fits = bytearray(len(program.ops))
+        for slot, (op, args, shape) in enumerate(zip(program.ops, program.args, program.shapes, strict=True)):
+            if op is INPUT or type(op) is Constant or isinstance(op, Get) or not args or (shape and type(shape[0]) is tuple):
+                continue
+            shapes = [program.shapes[a] for a in args]
+            if max([size_of(s) for s in (*shapes, shape)]) < self._least or any([s and type(s[0]) is tuple for s in shapes]) or not has_form(op):
+                continue
+            if type(op) is Contraction and self._multiplies(op, args, shapes, shape, fits):
+                continue
+            dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(shape)])
+            fits[slot] = reads(op, shapes, shape, dummies, lambda _: len(shape), lambda _: 0) is not None
+        return fits
+
+    def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any, fits: bytearray) -> bool:
+        """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are."""
+        if len(args) == 1 or not set(op.sizes(tuple(shapes))) - set(op.out):
+            return False
+        box = math.prod(op.sizes(tuple(shapes)).values())
+        made = any([fits[a] and type(self.program.ops[a]) not in (Reduction, Reshape) for a in args])
+        return not made or box > REUSED * max([size_of(s) for s in (*shapes, shape)])
+
+    def _efforts(self) -> list[float]:
+        """What one number of each slot costs if all it is made of is computed with it."""
+        program = self.program
+        found = [0.0] * len(program.ops)
+        for slot, args in enumerate(program.args):
+            if self._fits[slot]:
+                op, shape = program.ops[slot], program.shapes[slot]
+                shapes = [program.shapes[a] for a in args]
+                inside = math.prod(op.sizes(tuple(shapes)).values()) / max(size_of(shape), 1) if type(op) is Contraction else 1.0
+                found[slot] = min(weight(op, shapes, shape) + max(inside, 1.0) * sum([found[a] for a in args]), 1e9)
+        return found
+
+    # -- names -------------------------------------------------------------------------------------------
+
+    def _fresh(self, size: int) -> int:
+        self.sizes.append(size)
+        self._same_label.append(len(self._same_label))
+        return len(self.sizes) - 1
+
+    def _array(self, array: Any) -> int:
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+        return self._numbers[id(array)]
+
+    def known_label(self, k: int) -> int:
+        """The label that a label has become."""
+        return _found(self._same_label, k)
+
+    def known(self, index: tuple[Index, ...]) -> tuple[Index, ...]:
+        """A position under the names that labels have now."""
+        if all([self._same_label[k] == k for at in index for k in labels_in(at)]):
+            return index
+        return tuple([renamed(at, self.known_label) for at in index])
+
+    def unit(self, u: int) -> int:
+        """The unit that a unit has become part of."""
+        return u if u < 0 else _found(self._same_unit, u)
+
+    def _unit(self, made: Any) -> int:
+        self.units.append(made)
+        self._same_unit.append(len(self._same_unit))
+        return len(self.units) - 1
+
+    # -- placing -----------------------------------------------------------------------------------------
+
+    def _wants(self, slot: int) -> list[tuple[int, Any]]:
+        """Who reads a slot and where; None: all of it, from memory."""
+        return list(dict.fromkeys([(self.unit(u), index if index is None else self.known(index)) for u, index in self._wanted[slot]]))
+
+    def _place(self, slot: int) -> None:
+        op, args = self.program.ops[slot], self.program.args[slot]
+        wants = self._wants(slot)
+        given = op is INPUT or type(op) is Constant
+        if self._fits[slot] or (given and size_of(self.program.shapes[slot]) >= self._least):
+            wants = self._joined(slot, wants)
+        if given or not self._fits[slot]:
+            if not given:
+                made = Call(slot)
+                made.after = {u for u, _ in wants if u >= 0}
+                u = self._unit(made)
+                for a in args:
+                    self._wanted[a][u, None] = None
+            self._loaded(slot, wants)
+        elif self._computed_again(slot, wants):
+            for u, index in wants:
+                self._compute(u, slot, index)
+        else:
+            u, index = self._home(slot, wants) or self._made(slot)
+            group = self.units[u]
+            if (slot, index) not in group.nodes:
+                self._compute(u, slot, index)
+            self.stored[slot] = u
+            if not any([s.slot == slot for s in group.stores]):
+                group.stores.append(Store(slot, index, tuple(dict.fromkeys([k for at in index for k in labels_in(at)]))))
+            others = [(v, i) for v, i in wants if v != u]
+            group.after |= {v for v, _ in others if v >= 0}
+            group.low, group.high = min(group.low, slot), max(group.high, slot)
+            self._loaded(slot, others)
+
+    def _loaded(self, slot: int, wants: list[tuple[int, Any]]) -> None:
+        for u, _ in wants:
+            if u >= 0 and isinstance(self.units[u], Group):
+                self.units[u].loads.add(slot)
+
+    def _compute(self, u: int, slot: int, index: tuple[Index, ...]) -> None:
+        """Let a group compute a slot at a position."""
+        group, program = self.units[u], self.program
+        if (slot, index) in group.nodes:
+            return
+        args = program.args[slot]
+        found = reads(program.ops[slot], [program.shapes[a] for a in args], program.shapes[slot], index, self._fresh, self._array)
+        assert found is not None
+        group.nodes[slot, index] = found
+        path = self._evaluations(u, index)
+        for k, n in found.sums:
+            self._path[k] = path = path * n
+            group.inner = group.inner or n > UNROLLED
+        self._read(u, slot, found)
+
+    def _read(self, u: int, slot: int, found: Reads) -> None:
+        for access in found.accesses:
+            whole = bool(access.guards) or any([_nested(at) for at in access.index])
+            self._wanted[self.program.args[slot][access.arg]][u, None if whole else access.index] = None
+
+    def _made(self, slot: int) -> tuple[int, tuple[Index, ...]]:
+        """A new group that computes a slot; the labels of its largest argument decide the order of loops where there is a sum."""
+        program = self.program
+        shape, args = program.shapes[slot], program.args[slot]
+        index = tuple([label(self._fresh(n)) if n != 1 else ORIGIN for n in shape])
+        found = reads(program.ops[slot], [program.shapes[a] for a in args], shape, index, self._fresh, self._array)
+        assert found is not None
+        labels = [k for at in index for k in labels_in(at)]
+        if found.sums:
+            largest = max(found.accesses, key=lambda a: len(a.index)).index
+            order = [k for at in largest for k in labels_in(at)]
+            labels = [*[k for k in labels if k not in order], *[k for k, _ in found.sums if k not in order], *dict.fromkeys(order)]
+        group = Group(labels)
+        group.low = group.high = slot
+        group.nodes[slot, index] = Reads(found.accesses)
+        group.stores.append(Store(slot, index, tuple(labels)))
+        u = self._unit(group)
+        self._read(u, slot, found)
+        return u, index
+
+    # -- where -------------------------------------------------------------------------------------------
+
+    def _evaluations(self, u: int, index: tuple[Index, ...]) -> int:
+        """How often a group computes a number that depends on the labels of a position."""
+        labels = [self.known_label(k) for k in self.units[u].labels]
+        total, found = 1, 1
+        here = {k for at in index for k in labels_in(at)}
+        for k in labels:
+            total *= self.sizes[k]
+            if k in here:
+                found = total
+        return max([found, *[self._path[k] for k in here if k in self._path]])
+
+    def _computed_again(self, slot: int, wants: list[tuple[int, Any]]) -> bool:
+        """Whether a slot is computed wherever it is read."""
+        if any([index is None for _, index in wants]) or len(wants) > (4 if self._effort[slot] else 8):
+            return False
+        if any([len(self.units[u].nodes) >= BODY for u, _ in wants]):
+            return False
+        if not self._short(slot) and not (len(wants) == 1 and self._inside(slot, *wants[0])):
+            return False
+        size = max(size_of(self.program.shapes[slot]), 1)
+        again = sum([self._evaluations(u, index) for u, index in wants]) - size
+        return self._effort[slot] * again <= KEPT * size
+
+    def _short(self, slot: int) -> bool:
+        """Whether a slot is no sum, or one over few numbers."""
+        op = self.program.ops[slot]
+        if type(op) is not Contraction:
+            return True
+        sizes = op.sizes(tuple([self.program.shapes[a] for a in self.program.args[slot]]))
+        return math.prod([n for k, n in sizes.items() if k not in op.out]) <= UNROLLED
+
+    def _inside(self, slot: int, u: int, index: Any) -> bool:
+        """Whether a long sum can be a loop inside the outermost loop of a group: nobody else needs its terms."""
+        first = self.units[u].labels[:1]
+        here = {k for at in index for k in labels_in(at)}
+        return bool(first) and self.known_label(first[0]) in here and all([self._uses[a] == 1 or not self._fits[a] for a in self.program.args[slot]])
+
+    def _home(self, slot: int, wants: list[tuple[int, Any]]) -> tuple[int, tuple[Index, ...]] | None:
+        """A group that computes a slot at every position of its box once, and may store it   (see Note [Order])."""
+        for u, index in wants:
+            if index is None or u < 0 or not isinstance(self.units[u], Group) or sum([v == u for v, _ in wants]) > 1:
+                continue
+            group = self.units[u]
+            here = [plain(at) for at in index if at != ORIGIN]
+            if not here or None in here or len(set(here)) < len(here) or set(here) != {self.known_label(k) for k in group.labels[: len(here)]}:
+                continue
+            if len(group.nodes) >= BODY or not (self._short(slot) or self._inside(slot, u, index)):
+                continue
+            if not any([v >= 0 and v != u and self._reaches(v, u) for v, _ in wants]):
+                return u, index
+        return None
+
+    # -- joining -----------------------------------------------------------------------------------------
+
+    def _joined(self, slot: int, wants: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        """Who reads a slot, after groups that read it all at the same positions have become one."""
+        groups = [u for u, index in wants if index is not None and sum([v == u for v, _ in wants]) == 1]
+        if len(groups) < 2:
+            return wants
+        first = groups[0]
+        for u in groups[1:]:
+            at = dict(self._wants(slot))
+            a, b = self.unit(first), self.unit(u)
+            if a != b and not self._join(a, at[a], b, at[b]) and self._join(b, at[b], a, at[a]):
+                first = b
+        return self._wants(slot)
+
+    def _join(self, a: int, at: tuple[Index, ...], b: int, other: tuple[Index, ...]) -> bool:
+        """Make group b part of group a, if the loops of b are the outer loops of a or all of them."""
+        one, two = self.units[a], self.units[b]
+        if len(one.nodes) + len(two.nodes) > BODY or len(one.loads | two.loads) + len(one.stores) + len(two.stores) > ARRAYS:
+            return False
+        names: dict[int, int] = {}
+        for x, y in zip(at, other, strict=True):
+            k, m = plain(x), plain(y)
+            if x == y == ORIGIN:
+                continue
+            if k is None or m is None or names.setdefault(m, k) != k:
+                return False
+        mine, its = [self.known_label(k) for k in one.labels], [self.known_label(k) for k in two.labels]
+        if not names or set(names) != set(its) or len(set(names.values())) < len(names) or not set(names.values()) <= set(mine):
+            return False
+        place = {k: i for i, k in enumerate(mine)}
+        boxes = [tuple([names[self.known_label(k)] for k in s.box]) for s in two.stores]
+        if any([{place[k] for k in box} != set(range(len(box))) for box in [*boxes, tuple(names.values())]]):
+            return False
+        if two.inner and names[its[0]] != mine[0]:
+            return False
+        if self._reaches(a, b) or self._reaches(b, a):
+            return False
+        for m, k in names.items():
+            self._same_label[m] = k
+        self._same_unit[b] = a
+        one.nodes |= two.nodes
+        one.stores += two.stores
+        one.loads |= two.loads
+        one.after |= two.after
+        one.inner = one.inner or two.inner
+        one.low, one.high = min(one.low, two.low), max(one.high, two.high)
+        self.units[b] = None
+        return True
+
+    def _reaches(self, start: int, end: int) -> bool:
+        """Whether what a unit writes is needed, through others, by another one; also where that would take long to find out."""
+        high = self.units[end].high
+        seen, waiting = {start}, [start]
+        while waiting:
+            if len(seen) > LOOKED:
+                return True
+            for v in {self.unit(v) for v in self.units[waiting.pop()].after}:
+                if v == end:
+                    return True
+                if v not in seen and self.units[v].low <= high:
+                    seen.add(v)
+                    waiting.append(v)
+        return False
+
+    def ordered(self) -> list[Any]:
+        """The groups and steps in an order in which they can be run."""
+        after = {u: {self.unit(v) for v in made.after} - {u} for u, made in enumerate(self.units) if made is not None}
+        before = dict.fromkeys(after, 0)
+        for found in after.values():
+            for v in found:
+                before[v] += 1
+        ready = [(self.units[u].high, u) for u, n in before.items() if not n]
+        heapq.heapify(ready)
+        order: list[Any] = []
+        while ready:
+            u = heapq.heappop(ready)[1]
+            order.append(self.units[u])
+            for v in after[u]:
+                before[v] -= 1
+                if not before[v]:
+                    heapq.heappush(ready, (self.units[v].high, v))
+        assert len(order) == len(after), "groups depend on each other in a circle"
+        return order
+
+
+def _found(same: list[int], k: int) -> int:
+    while same[k] != k:
+        same[k] = same[same[k]]
+        k = same[k]
+    return k
+
+
+def _nested(at: Index) -> bool:
+    """Whether an index array is read at positions that index arrays give."""
+    return any([isinstance(a, Entry) and any([isinstance(b, Entry) for b, _ in a.at.terms]) for a, _ in at.terms])

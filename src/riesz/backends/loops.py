@@ -1,0 +1,135 @@
+"""A group of steps as one op of a program: compiled with Numba for the kinds of arrays it meets, run by all threads.
+
+Results do not depend on the number of threads: sums over the axis that threads divide are taken in parts fixed by shapes, and the parts are added in order.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import buffers, threads
+from ..calculus.domains import NUMBERS
+from ..contractions import number
+from ..programs.program import INPUT, Constant, Program, outputs
+from ..vectors import dense
+from .loop_code import Nest, Written, written
+from .loop_forms import FLOAT, Kind
+
+PART = 1 << 16
+"""How many operations there must be for each further thread."""
+
+
+class Loops:
+    """Several results of several arrays, by one loop nest; step by step where it has no form for their kinds."""
+
+    title = "loops"
+
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.slots = [s.slot for s in nest.stores]
+        self._codes: dict[Any, tuple[Written, Any] | None] = {}
+        self._steps: Program | None = None
+
+    def shape_of(self, shapes: Any) -> Any:
+        """The shapes of the results."""
+        return tuple([self.nest.program.shapes[s] for s in self.slots])
+
+    def code(self, kinds: Sequence[Kind]) -> Written | None:
+        """The source for some kinds."""
+        return written(self.nest, kinds)
+
+    def run(self, *xs: Any) -> tuple[Any, ...]:
+        """The results on numbers."""
+        given = [_plain(dense(x)) for x in xs]
+        key = tuple([float if type(x) is float else x.dtype for x in given])
+        if key not in self._codes:
+            code = self.code(key)
+            self._codes[key] = None if code is None else (code, compiled(code.source))
+        found = self._codes[key]
+        return self._interpreted(given) if found is None else self._run(*found, given)
+
+    def _run(self, code: Written, loop: Callable[..., None], given: list[Any]) -> tuple[Any, ...]:
+        nest, parts = self.nest, self.nest.parts
+        made: list[Any] = []
+        for t in code.targets:
+            shape = (parts, *t.shape) if t.apart else t.shape or (1,)
+            made.append(np.zeros(shape, t.dtype) if t.added else buffers.empty(shape, t.dtype))
+        n = nest.sizes[nest.divided] if nest.divided is not None else 1
+        work = max(nest.work // PART, 1)
+        rest = (*given, *nest.arrays, *made)
+        if any([t.apart for t in code.targets]):
+            cuts = [n * k // parts for k in range(parts + 1)]
+            several = min(threads.count(), parts, work)
+
+            def some(low: int, high: int) -> None:
+                for k in range(low, high):
+                    loop(cuts[k], cuts[k + 1], k, *rest)
+
+            threads.spread(some, [(parts * k // several, parts * (k + 1) // several) for k in range(several)])
+        else:
+            several = min(threads.count(), max(n, 1), work)
+            threads.spread(loop, [(n * k // several, n * (k + 1) // several, 0, *rest) for k in range(several)])
+        results: list[Any] = []
+        for t, y in zip(code.targets, made, strict=True):
+            y = y.sum(axis=0, dtype=t.dtype) if t.apart else y
+            results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
+        return tuple(results)
+
+    def _interpreted(self, given: list[Any]) -> tuple[Any, ...]:
+        if self._steps is None:
+            self._steps = extracted(self.nest.program, self.nest.loads, self.slots)
+        return tuple([dense(x) for x in outputs(self._steps, NUMBERS, given)])
+
+
+def _plain(x: Any) -> Any:
+    """An array without gaps, or a number."""
+    if type(x) is float:
+        return x
+    return x if isinstance(x, np.ndarray) and x.flags.c_contiguous else np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)[()]
+
+
+def extracted(program: Program, inputs: Sequence[int], results: Sequence[int]) -> Program:
+    """The steps from some slots to others."""
+    needed = set(results)
+    waiting = [s for s in results if s not in set(inputs)]
+    while waiting:
+        for a in program.args[waiting.pop()]:
+            if a not in needed:
+                needed.add(a)
+                if a not in inputs:
+                    waiting.append(a)
+    small = Program(share=False)
+    place = {slot: small.input(program.shapes[slot]) for slot in inputs}
+    for slot in sorted(needed - set(inputs)):
+        op, args = program.ops[slot], [place[a] for a in program.args[slot]]
+        assert op is not INPUT
+        place[slot] = small.const(op.value) if type(op) is Constant else small.scale(op, args[0]) if type(op) is float else small.step(op, args)
+    small.outputs = [place[s] for s in results]
+    return small
+
+
+@lru_cache(maxsize=1024)
+def compiled(source: str) -> Any:
+    """A loop nest compiled by Numba; the same text once."""
+    import numba  # pyright: ignore
+
+    from .vector_math import functions
+
+    space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **functions()}
+    space.update(float32=np.float32, float64=np.float64, int64=np.int64)
+    file = f"<riesz loops {hash(source)}>"
+    exec(compile(source, file, "exec"), space)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    jit: Any = numba.njit(nogil=True, error_model="numpy")  # pyright: ignore
+    return jit(space["loops"])
+
+
+def float_kinds(nest: Nest) -> list[Kind]:
+    """The kinds that arrays are shown with: 64-bit floats."""
+    return [float if not nest.program.shapes[s] else FLOAT for s in nest.loads]

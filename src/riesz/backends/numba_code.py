@@ -1,0 +1,109 @@
+"""*numba*: groups of steps as compiled loop nests, all other steps as lines of array code between them.
+
+A chain of steps on large arrays passes over memory once, intermediate values are numbers in registers, and sums at the end of a chain are taken while
+its terms are computed. Matrix products, relations that add up and whatever has no form stay what they are in the backend "numpy".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..opaque import Get
+from ..programs.program import INPUT, Constant, Program
+from ..relations.running import numba_installed
+from .code import Code, Task
+from .grouping import Call, Group, Grouping
+from .loop_code import Nest
+from .loops import Loops, extracted, float_kinds
+from .numpy_code import array_code
+
+WORTH = 1 << 25
+"""From how many operations in loop nests on `auto` compiles them."""
+ALONE = 1 << 16
+"""A single step on fewer numbers is no group: a line of array code does as well."""
+BUDGET = 4000
+"""How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
+
+
+def written(task: Task) -> Code | str:
+    """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
+    if not numba_installed():
+        return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
+    made = _Made(task.program)
+    if not task.asked and (made.work < WORTH or made.left):
+        return f"{made.work:,} operations in loops are not worth compiling"
+    code = array_code(task._replace(program=made.program))
+    return Code(task.record, task.program, "numba", made.why, code.run, "\n\n".join([code.source, *made.sources]))
+
+
+class _Made:
+    """A program whose groups are single steps, and what is to be said about it."""
+
+    def __init__(self, program: Program) -> None:
+        grouping = Grouping(program)
+        self.sources: list[str] = []
+        self.work = 0
+        self.left = 0
+        self._nests: list[Nest] = []
+        self._known: dict[str, int] = {}
+        self._spent = 0
+        small = self.program = Program(share=False)
+        place = {slot: small.input(program.shapes[slot]) for slot in program.inputs}
+        for slot, op in enumerate(program.ops):
+            if type(op) is Constant:
+                place[slot] = small.const(op.value)
+        calls = 0
+        for unit in grouping.ordered():
+            if isinstance(unit, Call):
+                calls += 1
+                _copy(program, [unit.slot], small, place)
+                continue
+            nest = Nest(grouping, unit)
+            if self._compiles(nest, unit):
+                found = small.step(Loops(nest), [place[s] for s in nest.loads])  # pyright: ignore
+                for j, s in enumerate(nest.stores):
+                    place[s.slot] = small.step(Get(j), [found])
+            else:
+                _copy(program, [s.slot for s in unit.stores], small, place)
+        small.outputs = [place[s] for s in program.outputs]
+        self.why = self._told(len(program), calls)
+
+    def _compiles(self, nest: Nest, group: Group) -> bool:
+        steps = len({slot for slot, _ in nest.nodes})
+        if steps == 1 and nest.work < ALONE:
+            return False
+        code = Loops(nest).code(float_kinds(nest))
+        if code is None:
+            return False
+        if code.source not in self._known:
+            if self._spent + len(nest.nodes) > BUDGET:
+                self.left += 1
+                return False
+            self._spent += len(nest.nodes)
+            self._known[code.source] = len(self._known)
+            self.sources.append(code.source)
+        self._nests.append(nest)
+        self.work += nest.work
+        return True
+
+    def _told(self, steps: int, calls: int) -> str:
+        inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
+        text = f"{inside} of {steps} steps in {len(self._nests)} loop nests, {len(self._known)} of which differ; the others are lines of array code."
+        if self.left:
+            text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
+        return text
+
+
+def _copy(program: Program, results: list[int], small: Program, place: dict[int, int]) -> None:
+    """Write the steps of some slots that are not there yet."""
+    needed = {s for s in results if s not in place}
+    waiting = list(needed)
+    while waiting:
+        for a in program.args[waiting.pop()]:
+            if a not in place and a not in needed:
+                needed.add(a)
+                waiting.append(a)
+    for slot in sorted(needed):
+        op, args = program.ops[slot], [place[a] for a in program.args[slot]]
+        assert op is not INPUT
+        place[slot] = small.scale(op, args[0]) if type(op) is float else small.step(op, args)
