@@ -295,6 +295,8 @@ class Grouping:
                 continue
             group = self.units[u]
             here = [plain(at) for at in index if at != ORIGIN]
+            if [self.sizes[k] for k in here if k is not None] != [n for n in self.program.shapes[slot] if n != 1]:  # a part of it, x[:2]
+                continue
             if not here or None in here or len(set(here)) < len(here) or set(here) != {self.known_label(k) for k in group.labels[: len(here)]}:
                 continue
             if len(group.nodes) >= BODY or not (self._short(slot) or self._inside(slot, u, index)):
@@ -328,7 +330,7 @@ class Grouping:
             k, m = plain(x), plain(y)
             if x == y == ORIGIN:
                 continue
-            if k is None or m is None or names.setdefault(m, k) != k:
+            if k is None or m is None or names.setdefault(m, k) != k or self.sizes[k] != self.sizes[m]:
                 return False
         mine, its = [self.known_label(k) for k in one.labels], [self.known_label(k) for k in two.labels]
         if not names or set(names) != set(its) or len(set(names.values())) < len(names) or not set(names.values()) <= set(mine):

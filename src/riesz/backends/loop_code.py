@@ -24,7 +24,8 @@ from ..programs.program import Constant
 from ..vectors import weak
 from .accesses import Access, Entry, Index, Reads, labels_in, size_of
 from .grouping import UNROLLED, Group, Grouping, Key, Store
-from .loop_forms import FLOAT, Kind, expression, literal, result_kind, typed, usual
+from .loop_forms import FLOAT, Kind, expression, literal, result_kind, turned, typed, usual
+from .vector_math import WIDEST
 
 CHUNK = 1 << 14
 """How many numbers each part of a sum over the divided axis takes at least."""
@@ -159,6 +160,7 @@ class _Writer:
         self._inner: dict[Key, list[_Block]] = {}
         self._values: dict[Any, tuple[str, Kind]] = {}
         self._count = 0
+        self._wide = False
         parent = self._top
         for i, k in enumerate(nest.labels):
             self._names[k] = f"i{i}"
@@ -234,11 +236,17 @@ class _Writer:
         if text is None:
             self.fails = True
             return
+        if text.isidentifier() and not found.sums:
+            self._values[key] = text, kind
+            return
         block = max([self._deepest([*a.index, *[at for at, _ in a.guards]]) for a in found.accesses], key=lambda b: b.depth)
         name = self._new("s" if found.sums else "v")
         self._values[key] = name, kind
         if not found.sums:
             block.lines.append(f"{name} = {text}")
+            if turned(op):
+                self._wide = True
+                block.lines.append(f"wide = wide | (abs({xs[0][0]}) > {WIDEST})")
             return
         blocks = self._inner[key]
         blocks[-1].lines.append(f"{name} = plus({name}, {text})")
@@ -290,6 +298,7 @@ class _Writer:
         arguments = ["low", "high", "part", *[a for a, _ in self._arguments.values()]]
         arguments += [f"I{i}" for i in range(len(self.nest.arrays))] + [f"Y{j}" for j in range(len(stored))]
         body = [*self._top.lines, *inner, *self._top.after]
+        body = ["wide = False", *body, "return wide"] if self._wide else [*body, "return False"]
         source = "\n".join([f"def loops({', '.join(arguments)}):", *[f"    {line}" for line in body]])
         return Written(source, [t for t, _ in stored], [k for _, k in stored])
 

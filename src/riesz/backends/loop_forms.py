@@ -26,6 +26,8 @@ VECTORS: dict[Any, str] = {
     np.expm1: "expm1({0})",
     np.log1p: "log1p({0})",
     np.tanh: "tanh({0})",
+    np.sin: "sin({0})",
+    np.cos: "cos({0})",
     np.logaddexp: "logaddexp({0}, {1})",
     RULES["sigmoid"].array: "sigmoid({0})",
 }
@@ -95,6 +97,11 @@ def expression(op: Any, xs: Sequence[tuple[str, Kind]], kind: Kind) -> str | Non
             return " + ".join([typed(*x, dtype) for x in xs]) if floats or len(xs) == 1 else None
         case _:
             return typed(*xs[0], dtype)
+
+
+def turned(op: Any) -> bool:
+    """Whether a step is a sine or a cosine: our own are right up to a bound only."""
+    return type(op) is Elementwise and op.primitive.rule.array in (np.sin, np.cos)
 
 
 def typed(text: str, have: Kind, want: Kind) -> str:

@@ -54,32 +54,35 @@ class Loops:
         found = self._codes[key]
         return self._interpreted(given) if found is None else self._run(*found, given)
 
-    def _run(self, code: Written, loop: Callable[..., None], given: list[Any]) -> tuple[Any, ...]:
+    def _run(self, code: Written, loop: Callable[..., bool], given: list[Any]) -> tuple[Any, ...]:
+        made = self._filled(code, loop, given)
+        if made is None:  # a sine of something large
+            made = self._filled(code, compiled(code.source, True), given)
+        results: list[Any] = []
+        for t, y in zip(code.targets, made or (), strict=True):
+            y = y.sum(axis=0, dtype=t.dtype) if t.apart else y
+            results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
+        return tuple(results)
+
+    def _filled(self, code: Written, loop: Callable[..., bool], given: list[Any]) -> list[Any] | None:
+        """The arrays that the loops write; None where our own sines are not right."""
         nest, parts = self.nest, self.nest.parts
         made: list[Any] = []
         for t in code.targets:
             shape = (parts, *t.shape) if t.apart else t.shape or (1,)
             made.append(np.zeros(shape, t.dtype) if t.added else buffers.empty(shape, t.dtype))
         n = nest.sizes[nest.divided] if nest.divided is not None else 1
-        work = max(nest.work // PART, 1)
+        parts = parts if any([t.apart for t in code.targets]) else min(threads.count(), max(n, 1), max(nest.work // PART, 1))
+        several = min(threads.count(), parts, max(nest.work // PART, 1))
         rest = (*given, *nest.arrays, *made)
-        if any([t.apart for t in code.targets]):
-            cuts = [n * k // parts for k in range(parts + 1)]
-            several = min(threads.count(), parts, work)
+        wide: list[bool] = []
 
-            def some(low: int, high: int) -> None:
-                for k in range(low, high):
-                    loop(cuts[k], cuts[k + 1], k, *rest)
+        def some(low: int, high: int) -> None:
+            for k in range(low, high):
+                wide.append(loop(n * k // parts, n * (k + 1) // parts, k, *rest))
 
-            threads.spread(some, [(parts * k // several, parts * (k + 1) // several) for k in range(several)])
-        else:
-            several = min(threads.count(), max(n, 1), work)
-            threads.spread(loop, [(n * k // several, n * (k + 1) // several, 0, *rest) for k in range(several)])
-        results: list[Any] = []
-        for t, y in zip(code.targets, made, strict=True):
-            y = y.sum(axis=0, dtype=t.dtype) if t.apart else y
-            results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
-        return tuple(results)
+        threads.spread(some, [(parts * k // several, parts * (k + 1) // several) for k in range(several)])
+        return None if any(wide) else made
 
     def _interpreted(self, given: list[Any]) -> tuple[Any, ...]:
         if self._steps is None:
@@ -115,13 +118,13 @@ def extracted(program: Program, inputs: Sequence[int], results: Sequence[int]) -
 
 
 @lru_cache(maxsize=1024)
-def compiled(source: str) -> Any:
-    """A loop nest compiled by Numba; the same text once."""
+def compiled(source: str, exact: bool = False) -> Any:
+    """A loop nest compiled by Numba; the same text once. `exact`: with sines that are right everywhere."""
     import numba  # pyright: ignore
 
-    from .vector_math import functions
+    from .vector_math import exact_functions, functions
 
-    space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **functions()}
+    space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(exact_functions() if exact else functions())}
     space.update(float32=np.float32, float64=np.float64, int64=np.int64)
     file = f"<riesz loops {hash(source)}>"
     exec(compile(source, file, "exec"), space)

@@ -20,7 +20,9 @@ from .numpy_code import array_code
 WORTH = 1 << 25
 """From how many operations in loop nests on `auto` compiles them."""
 ALONE = 1 << 16
-"""A single step on fewer numbers is no group: a line of array code does as well."""
+"""A single step on fewer numbers is left to a line of array code, which does as well."""
+SMALL = 1 << 13
+"""So are groups of fewer operations."""
 BUDGET = 4000
 """How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
 
@@ -70,7 +72,7 @@ class _Made:
 
     def _compiles(self, nest: Nest, group: Group) -> bool:
         steps = len({slot for slot, _ in nest.nodes})
-        if steps == 1 and nest.work < ALONE:
+        if nest.work < (ALONE if steps == 1 else SMALL):
             return False
         code = Loops(nest).code(float_kinds(nest))
         if code is None:

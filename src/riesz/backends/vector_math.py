@@ -14,6 +14,13 @@ ROUND = 6755399441055744.0
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG2_E = 1.4426950408889634
 E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, E12, E13 = [1.0 / math.factorial(n) for n in range(2, 14)]
+WIDEST = 1e6
+"""Sines and cosines are right up to here; beyond it π/2 would be needed to more digits."""
+P1, P2, P3 = 1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21  # π/2, the first two in 33 bits each
+S1, S2, S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
+S4, S5, S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
+C1, C2, C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
+C4, C5, C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
 L1, L2, L3, L4, L5, L6, L7, L8, L9, L10 = [2.0 / (2 * n + 1) for n in range(1, 11)]
 
 
@@ -131,8 +138,47 @@ def functions() -> dict[str, Any]:
         y = y if a != b else a + 0.6931471805599453
         return y if a == a and b == b else a + b
 
+    @jit
+    def turn(x: Any, quarters: Any) -> Any:
+        """sin(x + quarters·π/2)."""
+        s = x * 0.6366197723675814 + ROUND
+        k = s - ROUND
+        t = x - k * P1
+        u = t - k * P2
+        low = k * P3 - ((t - u) - k * P2)
+        r = u - low
+        low = (u - r) - low
+        z = r * r
+        high = S2 + z * (S3 + z * (S4 + z * (S5 + z * S6)))
+        sine = r - ((z * (0.5 * low - z * r * high) - low) - z * r * S1)
+        w = 1.0 - 0.5 * z
+        tail = z * (z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6))))))
+        cosine = w + (((1.0 - w) - 0.5 * z) + (tail - r * low))
+        n = bits(s) + quarters
+        y = cosine if n & 1 else sine
+        return -y if n & 2 else y
+
+    @jit
+    def sin(x: Any) -> Any:
+        y = turn(x, 0)
+        return y if x != 0.0 else x
+
+    @jit
+    def cos(x: Any) -> Any:
+        return turn(x, 1)
+
     @reassociated
     def plus(a: Any, b: Any) -> Any:
         return a + b
 
-    return {"exp": exp, "expm1": expm1, "log": log, "log1p": log1p, "tanh": tanh, "sigmoid": sigmoid, "logaddexp": logaddexp, "plus": plus}
+    known = (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus)
+    return {f.__name__: f for f in known}
+
+
+@lru_cache(maxsize=1)
+def exact_functions() -> dict[str, Any]:
+    """The same, with sines and cosines that are right everywhere."""
+    import numba  # pyright: ignore
+
+    jit: Any = numba.njit(nogil=True, error_model="numpy", forceinline=True)  # pyright: ignore
+    return {**functions(), "sin": jit(lambda x: math.sin(x)), "cos": jit(lambda x: math.cos(x))}  # pyright: ignore
