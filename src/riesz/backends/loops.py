@@ -44,6 +44,12 @@ class Loops:
         """The source for some kinds."""
         return written(self.nest, kinds)
 
+    def kinds(self, given: Sequence[Kind]) -> tuple[Kind, ...] | None:
+        """The kinds of the results, where those of the arguments are known."""
+        shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
+        code = None if None in given else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
+        return None if code is None else tuple([FLOAT if k is float and t.shape else k for k, t in zip(code.kinds, code.targets, strict=True)])
+
     def run(self, *xs: Any) -> tuple[Any, ...]:
         """The results on numbers."""
         given = [_plain(dense(x)) for x in xs]
