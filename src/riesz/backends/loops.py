@@ -63,15 +63,16 @@ class Loops:
     def _run(self, code: Written, loop: Callable[..., bool], given: list[Any]) -> tuple[Any, ...]:
         made = self._filled(code, loop, given)
         if made is None:  # a sine of something large
-            made = self._filled(code, compiled(code.source, True), given)
+            made = self._filled(code, compiled(code.source, True), given, True)
+        assert made is not None
         results: list[Any] = []
-        for t, y in zip(code.targets, made or (), strict=True):
+        for t, y in zip(code.targets, made, strict=True):
             y = y.sum(axis=0, dtype=t.dtype) if t.apart else y
             results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
         return tuple(results)
 
-    def _filled(self, code: Written, loop: Callable[..., bool], given: list[Any]) -> list[Any] | None:
-        """The arrays that the loops write; None where our own sines are not right."""
+    def _filled(self, code: Written, loop: Callable[..., bool], given: list[Any], exact: bool = False) -> list[Any] | None:
+        """The arrays that the loops write; None where our own sines are not right, and these are not the `exact` loops."""
         nest, parts = self.nest, self.nest.parts
         made: list[Any] = []
         for t in code.targets:
@@ -88,7 +89,7 @@ class Loops:
                 wide.append(loop(n * k // parts, n * (k + 1) // parts, k, *rest))
 
         threads.spread(some, [(parts * k // several, parts * (k + 1) // several) for k in range(several)])
-        return None if any(wide) else made
+        return made if exact or not any(wide) else None
 
     def _interpreted(self, given: list[Any]) -> tuple[Any, ...]:
         if self._steps is None:
