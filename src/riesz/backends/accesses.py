@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -43,13 +44,36 @@ class Access(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """All accesses of a step at one position of its result, and the labels that are summed over, with their sizes."""
+    """What a step reads at one position of its result: terms that are added up, and the labels each term is summed over, with their sizes.
 
-    accesses: tuple[Access, ...]
+    A sum over few numbers is as many terms; steps that add nothing have one term, with an access of each argument.
+    """
+
+    terms: tuple[tuple[Access, ...], ...]
     sums: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def accesses(self) -> list[Access]:
+        """All of them."""
+        return [a for term in self.terms for a in term]
 
 
 ORIGIN = Index(0)
+SHORT = 16
+"""Axes up to this length, and sums over so many numbers, are written out, if there is a long axis beside them."""
+LONG = 64
+"""How much longer that axis must be."""
+
+
+def unrolled(shape: Sequence[int]) -> list[int]:
+    """The axes that are written out: from the last on, while there are few components in all and many positions."""
+    found: list[int] = []
+    count, size = 1, math.prod(shape)
+    for k in range(len(shape) - 1, -1, -1):
+        if 1 < shape[k] and count * shape[k] <= SHORT and size >= LONG * count * shape[k]:
+            found.append(k)
+            count *= shape[k]
+    return found
 
 
 def label(k: int) -> Index:
@@ -100,16 +124,16 @@ def reads(
     """
     match op:
         case float() | Elementwise() | Combination() | Select() | Cast() | Discrete(shaped=None):
-            return Reads(tuple([Access(i, _broadcast(s, shape, index)) for i, s in enumerate(shapes)]))
+            return Reads((tuple([Access(i, _broadcast(s, shape, index)) for i, s in enumerate(shapes)]),))
         case Contraction():
             return _contraction(op, shapes, index, fresh)
         case Reduction():
-            found = [_related(i, r, op.axis, shapes[i], index, array) for i, r in enumerate(op.relations)]
+            found = [_related(i, r, op.axis, index, array) for i, r in enumerate(op.relations)]
             known = [a for a in found if a is not None]
-            return Reads(tuple(known)) if len(known) == len(found) else None
+            return Reads(tuple([(_settled(a),) for a in known if not _outside(a)])) if len(known) == len(found) else None
         case Reshape():
             at = _regrouped(shapes[0], shape, index)
-            return None if at is None else Reads((Access(0, at),))
+            return None if at is None else Reads(((Access(0, at),),))
         case _:
             return None
 
@@ -123,21 +147,44 @@ def _contraction(op: Contraction, shapes: Sequence[Shape], index: tuple[Index, .
     if len(set(op.out)) < len(op.out):
         return None
     at = dict(zip(op.out, index, strict=True))
+    sizes = op.sizes(tuple(shapes))
+    summed = [k for k in sizes if k not in at]
+    few = _few(sizes, summed)
     sums: list[tuple[int, int]] = []
-    for k, n in op.sizes(tuple(shapes)).items():
-        if k not in at:
-            at[k] = ORIGIN
-            if n != 1:
-                sums.append((fresh(n), n))
-                at[k] = label(sums[-1][0])
-    accesses = [
-        Access(i, tuple([ORIGIN if n == 1 else at[k] for k, n in zip(ls, s, strict=True)]))
-        for i, (ls, s) in enumerate(zip(op.labels, shapes, strict=True))
-    ]
-    return Reads(tuple(accesses), tuple(sums))
+    for k in summed:
+        at[k] = ORIGIN
+        if sizes[k] != 1 and k not in few:
+            sums.append((fresh(sizes[k]), sizes[k]))
+            at[k] = label(sums[-1][0])
+    terms: list[tuple[Access, ...]] = []
+    for values in itertools.product(*[range(sizes[k]) for k in few]):
+        at |= {k: Index(v) for k, v in zip(few, values, strict=True)}
+        places = [tuple([ORIGIN if n == 1 else at[k] for k, n in zip(ls, s, strict=True)]) for ls, s in zip(op.labels, shapes, strict=True)]
+        terms.append(tuple([Access(i, place) for i, place in enumerate(places)]))
+    return Reads(tuple(terms), tuple(sums))
 
 
-def _related(arg: int, relation: Relation, axis: int, shape: Shape, index: tuple[Index, ...], array: Callable[[Any], int]) -> Access | None:
+def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:
+    """The labels of a sum that is written out as terms."""
+    found: list[int] = []
+    count, size = 1, math.prod(sizes.values())
+    for k in summed:
+        if 1 < sizes[k] and count * sizes[k] <= SHORT and size >= LONG * count * sizes[k]:
+            found.append(k)
+            count *= sizes[k]
+    return found
+
+
+def _outside(a: Access) -> bool:
+    """Whether an access never reads anything."""
+    return any([not at.terms and not 0 <= at.offset < n for at, n in a.guards])
+
+
+def _settled(a: Access) -> Access:
+    return Access(a.arg, a.index, tuple([(at, n) for at, n in a.guards if at.terms]))
+
+
+def _related(arg: int, relation: Relation, axis: int, index: tuple[Index, ...], array: Callable[[Any], int]) -> Access | None:
     """Where a relation reads, if every number of the target comes from one number of the source, or from none."""
     source, target = relation.source.box, relation.target.box
     assert source is not None and target is not None
@@ -147,8 +194,8 @@ def _related(arg: int, relation: Relation, axis: int, shape: Shape, index: tuple
         if not isinstance(relation, Gather) or len(source) != 1 or not relation.target.size:
             return None
         steps = [math.prod(target[k + 1 :]) for k in range(len(target))]
-        entry = Entry(array(relation.index), combined(0, list(zip(inside, steps, strict=True))))
-        return Access(arg, (*lead, Index(0, ((entry, 1),)) if source[0] != 1 else ORIGIN, *trail))
+        entry = _entry(relation.index, combined(0, list(zip(inside, steps, strict=True))), array)
+        return Access(arg, (*lead, entry if source[0] != 1 else ORIGIN, *trail))
     at: dict[int, Index] = {}
     guards: list[tuple[Index, int]] = []
     for m, y, n in zip(span.right, inside, target, strict=True):
@@ -166,10 +213,17 @@ def _related(arg: int, relation: Relation, axis: int, shape: Shape, index: tuple
     moved: list[Index] = []
     for m, n in zip(span.left, source, strict=True):
         if type(m) is Listed:
-            moved.append(Index(0, ((Entry(array(m.array), at[m.label]), 1),)) if n != 1 else ORIGIN)
+            moved.append(_entry(m.array, at[m.label], array) if n != 1 else ORIGIN)
         else:
             moved.append(combined(m.offset, [(at[k], s) for k, s in m.terms]) if n != 1 else ORIGIN)
     return Access(arg, (*lead, *moved, *trail), tuple(guards))
+
+
+def _entry(values: Any, at: Index, array: Callable[[Any], int]) -> Index:
+    """An index array at a position; its number, where that is known."""
+    if not at.terms:
+        return Index(int(values.reshape(-1)[at.offset]) if 0 <= at.offset < values.size else 0)
+    return Index(0, ((Entry(array(values), at), 1),))
 
 
 def _regrouped(source: Shape, target: Shape, index: tuple[Index, ...]) -> tuple[Index, ...] | None:

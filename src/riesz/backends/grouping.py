@@ -15,18 +15,20 @@ Note [Order]: groups are joined, and slots stored in a group, only where no way 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from ..opaque import Get
 from ..ops import Contraction, Reduction, Reshape
 from ..programs.program import INPUT, Constant, Program
-from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, weight
+from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, unrolled, weight
 from .loop_forms import has_form
 
 LEAST = 1 << 10
 """Steps on fewer numbers are lines of array code."""
-BODY = 300
+BODY = 600
 """How many numbers a loop body computes at most: compilers take long over longer ones."""
 ARRAYS = 11
 """How many arrays a loop nest touches at most where groups are joined: compilers use vector instructions up to about so many."""
@@ -34,20 +36,14 @@ KEPT = 12.0
 """What writing a number down and reading it again costs, in sums and products."""
 UNROLLED = 16
 """Sums over so few numbers are computed where they are needed."""
-REUSED = 8
+REUSED = 12
 """A sum of products in which each number is used more often is left to matrix products."""
 LOOKED = 400
 """How many groups are looked at to see whether two depend on each other."""
 
 Key = tuple[int, tuple[Index, ...]]
-
-
-class Store(NamedTuple):
-    """A slot that a group writes, at which position, and the labels that its value runs over: those not in the position are summed."""
-
-    slot: int
-    index: tuple[Index, ...]
-    box: tuple[int, ...]
+Outline = tuple[Index | None, ...]
+"""A position without the numbers in it, which say which component of a short axis is read."""
 
 
 class Group:
@@ -56,7 +52,7 @@ class Group:
     def __init__(self, labels: list[int]) -> None:
         self.labels = labels
         self.nodes: dict[Key, Reads] = {}
-        self.stores: list[Store] = []
+        self.stores: dict[Key, tuple[int, ...]] = {}  # what is written, and the labels it runs over: those not in the position are summed
         self.loads: set[int] = set()
         self.after: set[int] = set()  # units that read what this one writes
         self.low = 0
@@ -192,13 +188,13 @@ class Grouping:
             for u, index in wants:
                 self._compute(u, slot, index)
         else:
-            u, index = self._home(slot, wants) or self._made(slot)
+            u, outline = self._home(slot, wants) or self._made(slot)
             group = self.units[u]
-            if (slot, index) not in group.nodes:
+            for index in self._indices(slot, outline):
                 self._compute(u, slot, index)
+                box = tuple(dict.fromkeys([k for at in index for k in labels_in(at)]))
+                group.stores.setdefault((slot, index), box)
             self.stored[slot] = u
-            if not any([s.slot == slot for s in group.stores]):
-                group.stores.append(Store(slot, index, tuple(dict.fromkeys([k for at in index for k in labels_in(at)]))))
             others = [(v, i) for v, i in wants if v != u]
             group.after |= {v for v, _ in others if v >= 0}
             group.low, group.high = min(group.low, slot), max(group.high, slot)
@@ -221,7 +217,7 @@ class Grouping:
         path = self._evaluations(u, index)
         for k, n in found.sums:
             self._path[k] = path = path * n
-            group.inner = group.inner or n > UNROLLED
+            group.inner = True
         self._read(u, slot, found)
 
     def _read(self, u: int, slot: int, found: Reads) -> None:
@@ -229,25 +225,43 @@ class Grouping:
             whole = bool(access.guards) or any([_nested(at) for at in access.index])
             self._wanted[self.program.args[slot][access.arg]][u, None if whole else access.index] = None
 
-    def _made(self, slot: int) -> tuple[int, tuple[Index, ...]]:
+    def _indices(self, slot: int, outline: Outline) -> list[tuple[Index, ...]]:
+        """The positions of all components of a slot."""
+        shape = self.program.shapes[slot]
+        ways = [[at] if at is not None else [Index(i) for i in range(n)] for at, n in zip(outline, shape, strict=True)]
+        return list(itertools.product(*ways))
+
+    def _made(self, slot: int) -> tuple[int, Outline]:
         """A new group that computes a slot; the labels of its largest argument decide the order of loops where there is a sum."""
         program = self.program
         shape, args = program.shapes[slot], program.args[slot]
-        index = tuple([label(self._fresh(n)) if n != 1 else ORIGIN for n in shape])
-        found = reads(program.ops[slot], [program.shapes[a] for a in args], shape, index, self._fresh, self._array)
-        assert found is not None
-        labels = [k for at in index for k in labels_in(at)]
-        if found.sums:
-            largest = max(found.accesses, key=lambda a: len(a.index)).index
-            order = [k for at in largest for k in labels_in(at)]
-            labels = [*[k for k in labels if k not in order], *[k for k, _ in found.sums if k not in order], *dict.fromkeys(order)]
+        short = unrolled(shape)
+        outline = tuple([None if n == 1 or k in short else label(self._fresh(n)) for k, n in enumerate(shape)])
+        labels = [k for at in outline if at is not None for k in labels_in(at)]
+        sums: list[int] = []  # the same ones for all components
         group = Group(labels)
-        group.low = group.high = slot
-        group.nodes[slot, index] = Reads(found.accesses)
-        group.stores.append(Store(slot, index, tuple(labels)))
         u = self._unit(group)
-        self._read(u, slot, found)
-        return u, index
+        group.low = group.high = slot
+        for index in self._indices(slot, outline):
+            again = iter(list(sums))
+            found = reads(program.ops[slot], [program.shapes[a] for a in args], shape, index, lambda n, i=again: self._again(i, sums, n), self._array)
+            assert found is not None
+            group.nodes[slot, index] = Reads(found.terms)
+            if sums and group.labels is labels:
+                largest = max(found.accesses, key=lambda a: len({k for at in a.index for k in labels_in(at)})).index
+                order = list(dict.fromkeys([k for at in largest for k in labels_in(at)]))
+                group.labels = [*[k for k in (*labels, *sums) if k not in order], *order]
+            group.stores[slot, index] = tuple(group.labels)
+            self._read(u, slot, found)
+        return u, outline
+
+    def _again(self, known: Iterator[int], sums: list[int], n: int) -> int:
+        """The next label of a sum, made when it is first asked for."""
+        found = next(known, None)
+        if found is None:
+            found = self._fresh(n)
+            sums.append(found)
+        return found
 
     # -- where -------------------------------------------------------------------------------------------
 
@@ -264,15 +278,20 @@ class Grouping:
 
     def _computed_again(self, slot: int, wants: list[tuple[int, Any]]) -> bool:
         """Whether a slot is computed wherever it is read."""
-        if any([index is None for _, index in wants]) or len(wants) > (4 if self._effort[slot] else 8):
+        if any([index is None for _, index in wants]):
             return False
-        if any([len(self.units[u].nodes) >= BODY for u, _ in wants]):
+        places = self._outlines(wants)
+        if len(places) > (4 if self._effort[slot] else 8) or any([len(self.units[u].nodes) + len(wants) > BODY for u, _ in places]):
             return False
         if not self._short(slot) and not (len(wants) == 1 and self._inside(slot, *wants[0])):
             return False
         size = max(size_of(self.program.shapes[slot]), 1)
         again = sum([self._evaluations(u, index) for u, index in wants]) - size
         return self._effort[slot] * again <= KEPT * size
+
+    def _outlines(self, wants: list[tuple[int, Any]]) -> dict[tuple[int, Outline | None], None]:
+        """Who reads a slot and where, all components of a short axis as one."""
+        return dict.fromkeys([(u, None if index is None else _outline(index)) for u, index in wants])
 
     def _short(self, slot: int) -> bool:
         """Whether a slot is no sum, or one over few numbers."""
@@ -288,55 +307,61 @@ class Grouping:
         here = {k for at in index for k in labels_in(at)}
         return bool(first) and self.known_label(first[0]) in here and all([self._uses[a] == 1 or not self._fits[a] for a in self.program.args[slot]])
 
-    def _home(self, slot: int, wants: list[tuple[int, Any]]) -> tuple[int, tuple[Index, ...]] | None:
+    def _home(self, slot: int, wants: list[tuple[int, Any]]) -> tuple[int, Outline] | None:
         """A group that computes a slot at every position of its box once, and may store it   (see Note [Order])."""
-        for u, index in wants:
-            if index is None or u < 0 or not isinstance(self.units[u], Group) or sum([v == u for v, _ in wants]) > 1:
+        shape = self.program.shapes[slot]
+        short = unrolled(shape)
+        places = self._outlines(wants)
+        for u, outline in places:
+            if outline is None or u < 0 or not isinstance(self.units[u], Group) or sum([v == u for v, _ in places]) > 1:
                 continue
             group = self.units[u]
-            here = [plain(at) for at in index if at != ORIGIN]
-            if [self.sizes[k] for k in here if k is not None] != [n for n in self.program.shapes[slot] if n != 1]:  # a part of it, x[:2]
+            index = [(at, n) for k, (at, n) in enumerate(zip(outline, shape, strict=True)) if at is not None or not (n == 1 or k in short)]
+            here = [None if at is None else plain(at) for at, _ in index]
+            if not here or any([k is None or self.sizes[k] != n for k, (_, n) in zip(here, index, strict=True)]):  # x[:2] is a part of x
                 continue
-            if not here or None in here or len(set(here)) < len(here) or set(here) != {self.known_label(k) for k in group.labels[: len(here)]}:
+            if len(set(here)) < len(here) or set(here) != {self.known_label(k) for k in group.labels[: len(here)]}:
                 continue
-            if len(group.nodes) >= BODY or not (self._short(slot) or self._inside(slot, u, index)):
+            if len(group.nodes) >= BODY or not (self._short(slot) or self._inside(slot, u, [at for at in outline if at is not None])):
                 continue
             if not any([v >= 0 and v != u and self._reaches(v, u) for v, _ in wants]):
-                return u, index
+                return u, outline
         return None
 
     # -- joining -----------------------------------------------------------------------------------------
 
     def _joined(self, slot: int, wants: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
         """Who reads a slot, after groups that read it all at the same positions have become one."""
-        groups = [u for u, index in wants if index is not None and sum([v == u for v, _ in wants]) == 1]
+        places = self._outlines(wants)
+        groups = [u for u, outline in places if outline is not None and sum([v == u for v, _ in places]) == 1]
         if len(groups) < 2:
             return wants
         first = groups[0]
         for u in groups[1:]:
-            at = dict(self._wants(slot))
+            at = {v: outline for v, outline in self._outlines(self._wants(slot)) if outline is not None}
             a, b = self.unit(first), self.unit(u)
             if a != b and not self._join(a, at[a], b, at[b]) and self._join(b, at[b], a, at[a]):
                 first = b
         return self._wants(slot)
 
-    def _join(self, a: int, at: tuple[Index, ...], b: int, other: tuple[Index, ...]) -> bool:
+    def _join(self, a: int, at: Outline, b: int, other: Outline) -> bool:
         """Make group b part of group a, if the loops of b are the outer loops of a or all of them."""
         one, two = self.units[a], self.units[b]
-        if len(one.nodes) + len(two.nodes) > BODY or len(one.loads | two.loads) + len(one.stores) + len(two.stores) > ARRAYS:
+        written = len({slot for slot, _ in (*one.stores, *two.stores)})
+        if len(one.nodes) + len(two.nodes) > BODY or len(one.loads | two.loads) + written > ARRAYS:
             return False
         names: dict[int, int] = {}
         for x, y in zip(at, other, strict=True):
-            k, m = plain(x), plain(y)
-            if x == y == ORIGIN:
+            if x is None and y is None:
                 continue
+            k, m = None if x is None else plain(x), None if y is None else plain(y)
             if k is None or m is None or names.setdefault(m, k) != k or self.sizes[k] != self.sizes[m]:
                 return False
         mine, its = [self.known_label(k) for k in one.labels], [self.known_label(k) for k in two.labels]
         if not names or set(names) != set(its) or len(set(names.values())) < len(names) or not set(names.values()) <= set(mine):
             return False
         place = {k: i for i, k in enumerate(mine)}
-        boxes = [tuple([names[self.known_label(k)] for k in s.box]) for s in two.stores]
+        boxes = [tuple([names[self.known_label(k)] for k in box]) for box in two.stores.values()]
         if any([{place[k] for k in box} != set(range(len(box))) for box in [*boxes, tuple(names.values())]]):
             return False
         if two.inner and names[its[0]] != mine[0]:
@@ -347,7 +372,7 @@ class Grouping:
             self._same_label[m] = k
         self._same_unit[b] = a
         one.nodes |= two.nodes
-        one.stores += two.stores
+        one.stores |= two.stores
         one.loads |= two.loads
         one.after |= two.after
         one.inner = one.inner or two.inner
@@ -396,6 +421,10 @@ def _found(same: list[int], k: int) -> int:
         same[k] = same[same[k]]
         k = same[k]
     return k
+
+
+def _outline(index: tuple[Index, ...]) -> Outline:
+    return tuple([at if at.terms else None for at in index])
 
 
 def _nested(at: Index) -> bool:

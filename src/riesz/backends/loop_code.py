@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..programs.program import Constant
-from ..vectors import weak
+from ..vectors import dense, weak
 from .accesses import Access, Entry, Index, Reads, labels_in, size_of
-from .grouping import UNROLLED, Group, Grouping, Key, Store
+from .grouping import UNROLLED, Group, Grouping, Key
 from .loop_forms import FLOAT, Kind, expression, literal, result_kind, turned, typed, usual
 from .vector_math import WIDEST
 
@@ -31,6 +31,14 @@ CHUNK = 1 << 14
 """How many numbers each part of a sum over the divided axis takes at least."""
 CHUNKS = 64
 """How many parts there are at most."""
+
+
+class Store(NamedTuple):
+    """What is written, at which position, and the labels that its value runs over: those not in the position are summed."""
+
+    slot: int
+    index: tuple[Index, ...]
+    box: tuple[int, ...]
 
 
 class Target(NamedTuple):
@@ -57,11 +65,12 @@ class Nest:
         self.program = grouping.program
         self.labels = [grouping.known_label(k) for k in group.labels]
         self.sizes = grouping.sizes
-        self.stores = [Store(s.slot, grouping.known(s.index), tuple([grouping.known_label(k) for k in s.box])) for s in group.stores]
+        self.stores = [Store(slot, grouping.known(at), tuple([grouping.known_label(k) for k in box])) for (slot, at), box in group.stores.items()]
+        self.slots = list(dict.fromkeys([s.slot for s in self.stores]))
         known: dict[Key, Reads] = {}
         for (slot, index), found in group.nodes.items():
-            accesses = [_known_access(grouping, a) for a in found.accesses]
-            known.setdefault((slot, grouping.known(index)), Reads(tuple(accesses), found.sums))
+            terms = [tuple([_known_access(grouping, a) for a in term]) for term in found.terms]
+            known.setdefault((slot, grouping.known(index)), Reads(tuple(terms), found.sums))
         self.nodes = self._needed(known)
         self.loads: list[int] = []
         self.arrays: list[Any] = []
@@ -73,7 +82,8 @@ class Nest:
                         numbers[array] = len(self.arrays)
                         self.arrays.append(np.ascontiguousarray(grouping.arrays[array], np.intp))
                 arg = self.program.args[slot][a.arg]
-                if (a.guards or (arg, a.index) not in self.nodes) and arg not in self.loads and self.number(arg) is None:
+                there = not a.guards and ((arg, a.index) in self.nodes or self.component(arg, a.index) is not None)
+                if not there and arg not in self.loads and self.number(arg) is None:
                     self.loads.append(arg)
         self.numbers = numbers
         self.divided, self.parts = self._divided()
@@ -95,6 +105,13 @@ class Nest:
         value = weak(op.value) if type(op) is Constant else None
         return value if type(value) is float else None
 
+    def component(self, slot: int, index: tuple[Index, ...]) -> Any:
+        """The number at a known position of a constant; None elsewhere."""
+        op = self.program.ops[slot]
+        if type(op) is not Constant or any([at.terms for at in index]) or not index:
+            return None
+        return np.asarray(dense(op.value))[tuple([at.offset for at in index])]
+
     def _divided(self) -> tuple[int | None, int]:
         """The label whose loop is divided, and the number of parts that sums over it are taken in, which depends on shapes alone."""
         if not self.labels:
@@ -103,8 +120,8 @@ class Nest:
         outer = self.labels[0]
         large = [k for k in self.labels if self.sizes[k] >= 2 * CHUNKS and all([k in s.box for s in self.stores])]
         candidates = [outer] if inner or not large else large
-        divided = min(candidates, key=lambda k: sum([size_of(self.program.shapes[s.slot]) for s in self.stores if k not in _labels(s)]))
-        apart = [size_of(self.program.shapes[s.slot]) for s in self.stores if divided not in _labels(s)]
+        divided = min(candidates, key=lambda k: sum([size_of(self.program.shapes[s.slot]) for s in self.stores if k not in labels_of(s)]))
+        apart = [size_of(self.program.shapes[s.slot]) for s in self.stores if divided not in labels_of(s)]
         work = math.prod([self.sizes[k] for k in self.labels])
         most = min(CHUNKS, self.sizes[divided], work // max(CHUNK, *[4 * n for n in apart], 1))
         return divided, max(most, 1) if apart else 1
@@ -115,7 +132,7 @@ class Nest:
         return len(self.nodes) * math.prod([self.sizes[k] for k in self.labels])
 
 
-def _labels(s: Store) -> set[int]:
+def labels_of(s: Store) -> set[int]:
     return {k for at in s.index for k in labels_in(at)}
 
 
@@ -212,6 +229,9 @@ class _Writer:
         number = self.nest.number(arg)
         if number is not None and not access.guards:
             return literal(number, FLOAT), float
+        known = None if access.guards else self.nest.component(arg, access.index)
+        if known is not None:
+            return (literal(known, FLOAT), known.dtype) if known.dtype.char in "df" else (repr(known.item()), known.dtype)
         key = (arg, access.index, access.guards) if access.guards else (arg, access.index)
         if key not in self._values:
             name, kind = (literal(number, FLOAT), float) if number is not None else self._arguments[arg]
@@ -230,23 +250,24 @@ class _Writer:
     def _node(self, key: Key, found: Reads) -> None:
         program, (slot, _) = self.nest.program, key
         op, shape = program.ops[slot], program.shapes[slot]
-        xs = [self._value(slot, a) for a in found.accesses]
-        kind = result_kind(op, [k for _, k in xs], shape)
-        text = expression(op, xs, kind)
+        terms = [[self._value(slot, a) for a in term] for term in found.terms]
+        kinds = {a.arg: k for term, xs in zip(found.terms, terms, strict=True) for a, (_, k) in zip(term, xs, strict=True)}
+        kind = result_kind(op, list(kinds.values()), shape)
+        text = expression(op, terms, kind)
         if text is None:
             self.fails = True
             return
         if text.isidentifier() and not found.sums:
             self._values[key] = text, kind
             return
-        block = max([self._deepest([*a.index, *[at for at, _ in a.guards]]) for a in found.accesses], key=lambda b: b.depth)
+        block = max([self._deepest([*a.index, *[at for at, _ in a.guards]]) for a in found.accesses], key=lambda b: b.depth, default=self._top)
         name = self._new("s" if found.sums else "v")
         self._values[key] = name, kind
         if not found.sums:
             block.lines.append(f"{name} = {text}")
             if turned(op):
                 self._wide = True
-                block.lines.append(f"wide = wide | (abs({xs[0][0]}) > {WIDEST})")
+                block.lines.append(f"wide = wide | (abs({terms[0][0][0]}) > {WIDEST})")
             return
         blocks = self._inner[key]
         blocks[-1].lines.append(f"{name} = plus({name}, {text})")
@@ -261,10 +282,10 @@ class _Writer:
 
     # -- results -----------------------------------------------------------------------------------------
 
-    def _store(self, j: int, s: Store) -> tuple[Target, Kind]:
-        nest = self.nest
+    def _store(self, s: Store) -> tuple[Target, Kind]:
+        nest, j = self.nest, self.nest.slots.index(s.slot)
         value, kind = self._values[s.slot, s.index]
-        here = _labels(s)
+        here = labels_of(s)
         deep = max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
         last = max([i for i, k in enumerate(nest.labels) if k in s.box], default=-1)
         blocks = [self._top, *self._main]
@@ -291,7 +312,11 @@ class _Writer:
             self._node(key, found)
         if self.fails:
             return None
-        stored = [self._store(j, s) for j, s in enumerate(self.nest.stores)]
+        stored: dict[int, tuple[Target, Kind]] = {}
+        for s in self.nest.stores:
+            target, kind = self._store(s)
+            if s.slot not in stored or stored[s.slot][1] is float:  # a component that is a plain number takes the kind of the others
+                stored[s.slot] = target, kind
         inner: list[str] = []
         for b in reversed(self._main):
             inner = b.text(inner)
@@ -300,7 +325,7 @@ class _Writer:
         body = [*self._top.lines, *inner, *self._top.after]
         body = ["wide = False", *body, "return wide"] if self._wide else [*body, "return False"]
         source = "\n".join([f"def loops({', '.join(arguments)}):", *[f"    {line}" for line in body]])
-        return Written(source, [t for t, _ in stored], [k for _, k in stored])
+        return Written(source, [t for t, _ in stored.values()], [k for _, k in stored.values()])
 
 
 def written(nest: Nest, kinds: Sequence[Kind]) -> Written | None:

@@ -70,12 +70,22 @@ def usual(kind: Kind) -> bool:
     return kind is float or kind.char in "fd?l"
 
 
-def expression(op: Any, xs: Sequence[tuple[str, Kind]], kind: Kind) -> str | None:
-    """A step at one position; None where it has no form for numbers of these kinds."""
+def expression(op: Any, terms: Sequence[Sequence[tuple[str, Kind]]], kind: Kind) -> str | None:
+    """A step at one position, from the numbers that each of its terms reads; None where it has no form for numbers of these kinds."""
     dtype = np.dtype(kind)
-    if not usual(dtype) or not all([usual(k) for _, k in xs]):
+    if not usual(dtype) or not all([usual(k) for xs in terms for _, k in xs]):
         return None
     floats = dtype.kind == "f"
+    match op:
+        case Reduction():
+            return " + ".join([typed(*xs[0], dtype) for xs in terms]) or typed("0.0", FLOAT, dtype) if floats or len(terms) == 1 else None
+        case Contraction():
+            return " + ".join([_product(op, xs, dtype) for xs in terms]) or typed("0.0", FLOAT, dtype) if floats else None
+        case _:
+            return _single(op, terms[0], dtype, floats)
+
+
+def _single(op: Any, xs: Sequence[tuple[str, Kind]], dtype: Any, floats: bool) -> str | None:
     match op:
         case float():
             return f"{literal(op, dtype)} * {typed(*xs[0], dtype)}" if floats else None
@@ -91,10 +101,6 @@ def expression(op: Any, xs: Sequence[tuple[str, Kind]], kind: Kind) -> str | Non
             return typed(*xs[0], dtype) if f.__name__ == "as_type" else _form(f, xs, dtype)
         case Select():
             return _select(xs, dtype)
-        case Contraction():
-            return _product(op, xs, dtype) if floats else None
-        case Reduction():
-            return " + ".join([typed(*x, dtype) for x in xs]) if floats or len(xs) == 1 else None
         case _:
             return typed(*xs[0], dtype)
 

@@ -32,7 +32,7 @@ class Loops:
 
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
-        self.slots = [s.slot for s in nest.stores]
+        self.slots = nest.slots
         self._codes: dict[Any, tuple[Written, Any] | None] = {}
         self._steps: Program | None = None
 

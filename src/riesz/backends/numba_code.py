@@ -12,9 +12,9 @@ from ..opaque import Get
 from ..programs.program import INPUT, Constant, Program
 from ..relations.running import numba_installed
 from .code import Code, Task
-from .grouping import Call, Group, Grouping
+from .grouping import Call, Grouping
 from .loop_code import Nest
-from .loops import Loops, extracted, float_kinds
+from .loops import Loops, float_kinds
 from .numpy_code import array_code
 
 WORTH = 1 << 25
@@ -61,16 +61,16 @@ class _Made:
                 _copy(program, [unit.slot], small, place)
                 continue
             nest = Nest(grouping, unit)
-            if self._compiles(nest, unit):
+            if self._compiles(nest):
                 found = small.step(Loops(nest), [place[s] for s in nest.loads])  # pyright: ignore
-                for j, s in enumerate(nest.stores):
-                    place[s.slot] = small.step(Get(j), [found])
+                for j, slot in enumerate(nest.slots):
+                    place[slot] = small.step(Get(j), [found])
             else:
-                _copy(program, [s.slot for s in unit.stores], small, place)
+                _copy(program, nest.slots, small, place)
         small.outputs = [place[s] for s in program.outputs]
         self.why = self._told(len(program), calls)
 
-    def _compiles(self, nest: Nest, group: Group) -> bool:
+    def _compiles(self, nest: Nest) -> bool:
         steps = len({slot for slot, _ in nest.nodes})
         if nest.work < (ALONE if steps == 1 else SMALL):
             return False
