@@ -113,12 +113,14 @@ class Grouping:
         return fits
 
     def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any, fits: bytearray) -> bool:
-        """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are."""
-        if len(args) == 1 or not set(op.sizes(tuple(shapes))) - set(op.out):
+        """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are and have no axis in common
+        with all others."""
+        sizes = op.sizes(tuple(shapes))
+        if len(args) == 1 or all([n == 1 or k in op.out for k, n in sizes.items()]):
             return False
-        box = math.prod(op.sizes(tuple(shapes)).values())
         made = any([fits[a] and type(self.program.ops[a]) not in (Reduction, Reshape) for a in args])
-        return not made or box > REUSED * max([size_of(s) for s in (*shapes, shape)])
+        common = [k for k in op.out if sizes[k] > 1 and all([k in ls for ls in op.labels])]
+        return not (made or common) or math.prod(sizes.values()) > REUSED * max([size_of(s) for s in (*shapes, shape)])
 
     def _efforts(self) -> list[float]:
         """What one number of each slot costs if all it is made of is computed with it."""

@@ -113,7 +113,7 @@ class Nest:
         return np.asarray(dense(op.value))[tuple([at.offset for at in index])]
 
     def _divided(self) -> tuple[int | None, int]:
-        """The label whose loop is divided, and the number of parts that sums over it are taken in, which depends on shapes alone."""
+        """The label whose loop is divided, and into how many parts, which depends on shapes alone."""
         if not self.labels:
             return None, 1
         inner = any([math.prod([n for _, n in found.sums]) > UNROLLED for found in self.nodes.values()])
@@ -124,7 +124,7 @@ class Nest:
         apart = [size_of(self.program.shapes[s.slot]) for s in self.stores if divided not in labels_of(s)]
         work = math.prod([self.sizes[k] for k in self.labels])
         most = min(CHUNKS, self.sizes[divided], work // max(CHUNK, *[4 * n for n in apart], 1))
-        return divided, max(most, 1) if apart else 1
+        return divided, max(most, 1)
 
     @property
     def work(self) -> int:

@@ -47,7 +47,7 @@ class Loops:
     def kinds(self, given: Sequence[Kind]) -> tuple[Kind, ...] | None:
         """The kinds of the results, where those of the arguments are known."""
         shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
-        code = None if None in given else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
+        code = None if any([k is None for k in given]) else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
         return None if code is None else tuple([FLOAT if k is float and t.shape else k for k, t in zip(code.kinds, code.targets, strict=True)])
 
     def run(self, *xs: Any) -> tuple[Any, ...]:
@@ -79,7 +79,6 @@ class Loops:
             shape = (parts, *t.shape) if t.apart else t.shape or (1,)
             made.append(np.zeros(shape, t.dtype) if t.added else buffers.empty(shape, t.dtype))
         n = nest.sizes[nest.divided] if nest.divided is not None else 1
-        parts = parts if any([t.apart for t in code.targets]) else min(threads.count(), max(n, 1), max(nest.work // PART, 1))
         several = min(threads.count(), parts, max(nest.work // PART, 1))
         rest = (*given, *nest.arrays, *made)
         wide: list[bool] = []

@@ -32,7 +32,7 @@ def functions() -> dict[str, Any]:
     from numba.core import types  # pyright: ignore
     from numba.extending import intrinsic  # pyright: ignore
 
-    jit: Any = numba.njit(nogil=True, error_model="numpy", forceinline=True)  # pyright: ignore
+    jit: Any = numba.njit(nogil=True, error_model="numpy", forceinline=True, fastmath={"contract"})  # pyright: ignore
     reassociated: Any = numba.njit(nogil=True, fastmath={"reassoc"}, forceinline=True)  # pyright: ignore
     made: Any = intrinsic
     kinds: Any = types
@@ -120,10 +120,15 @@ def functions() -> dict[str, Any]:
     @jit
     def tanh(x: Any) -> Any:
         a = abs(x)
-        t = expm1(-2.0 * (a if a < 30.0 else 30.0))
+        c = -2.0 * a if a < 20.0 else -40.0
+        s = c * LOG2_E + ROUND
+        k = s - ROUND
+        r = (c - k * LN2_HIGH) - k * LN2_LOW
+        two = power_of_two((bits(s) << 32) >> 32)
+        t = (r + r * r * tail(r)) * two + (two - 1.0)  # e⁻²ᵃ − 1
         y = (0.0 - t) / (t + 2.0)
-        y = y if x > 0.0 else -y if x < 0.0 else x
-        return y if x == x else x
+        y = -y if x < 0.0 else y
+        return y if a > 1e-300 else x  # nan too
 
     @jit
     def sigmoid(x: Any) -> Any:
