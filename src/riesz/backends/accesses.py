@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..opaque import Discrete, Select
+from ..opaque import Discrete, Ruled, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Shape
 from ..relations import Gather, Relation
 from ..relations.spans import Affine, Listed
+from ..syntax.reductions import EXTREMUM
 
 
 class Index(NamedTuple):
@@ -131,6 +132,8 @@ def reads(
             found = [_related(i, r, op.axis, index, array) for i, r in enumerate(op.relations)]
             known = [a for a in found if a is not None]
             return Reads(tuple([(_settled(a),) for a in known if not _outside(a)])) if len(known) == len(found) else None
+        case Ruled(smooth=smooth) if smooth is EXTREMUM:
+            return _extremum(op, shapes[0], index, fresh)
         case Reshape():
             at = _regrouped(shapes[0], shape, index)
             return None if at is None else Reads(((Access(0, at),),))
@@ -162,6 +165,29 @@ def _contraction(op: Contraction, shapes: Sequence[Shape], index: tuple[Index, .
         places = [tuple([ORIGIN if n == 1 else at[k] for k, n in zip(ls, s, strict=True)]) for ls, s in zip(op.labels, shapes, strict=True)]
         terms.append(tuple([Access(i, place) for i, place in enumerate(places)]))
     return Reads(tuple(terms), tuple(sums))
+
+
+def gone(op: Any, shape: Shape) -> list[int]:
+    """The axes that an extremum is taken over."""
+    return [k % len(shape) for k in dict(op.parameters)["axis"]]
+
+
+def _extremum(op: Any, shape: Shape, index: tuple[Index, ...], fresh: Callable[[int], int]) -> Reads | None:
+    if not math.prod(shape):
+        return None
+    along = gone(op, shape)
+    kept, place = iter(index), ORIGIN
+    at: list[Index] = []
+    sums: list[tuple[int, int]] = []
+    for k, n in enumerate(shape):
+        if k not in along or dict(op.parameters)["keepdims"]:
+            place = next(kept)
+        if k in along and n != 1:
+            sums.append((fresh(n), n))
+            at.append(label(sums[-1][0]))
+        else:
+            at.append(ORIGIN if k in along else place)
+    return Reads(((Access(0, tuple(at)),),), tuple(sums))
 
 
 def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:
@@ -249,7 +275,14 @@ def _regrouped(source: Shape, target: Shape, index: tuple[Index, ...]) -> tuple[
     return tuple(found) if all([n == 1 for n in target[j:]]) else None
 
 
-def weight(op: Any, shapes: Sequence[Shape], shape: Shape) -> float:
+def terms_of(op: Any, shapes: Sequence[Shape]) -> int:
+    """How many numbers a step adds up, or takes the extremum of, for each number of its result."""
+    if type(op) is Contraction:
+        return math.prod([n for k, n in op.sizes(tuple(shapes)).items() if k not in op.out])
+    return math.prod([shapes[0][k] for k in gone(op, shapes[0])]) if type(op) is Ruled else 1
+
+
+def weight(op: Any, shapes: Sequence[Shape]) -> float:
     """What one number of a step's result costs, in sums and products."""
     match op:
         case Elementwise(primitive=p):
@@ -257,12 +290,11 @@ def weight(op: Any, shapes: Sequence[Shape], shape: Shape) -> float:
         case Combination(coefficients=ks):
             return float(len(ks))
         case Contraction():
-            inside = math.prod(op.sizes(tuple(shapes)).values()) / max(math.prod(shape), 1)
-            return (len(shapes) + bool(op.strong)) * max(inside, 1.0) - 1.0
+            return (len(shapes) + bool(op.strong)) * max(terms_of(op, shapes), 1.0) - 1.0
         case Reduction() | Reshape() | Cast():
             return 0.0
         case _:
-            return 1.0
+            return float(terms_of(op, shapes))
 
 
 _SHORT = ("divide", "sqrt", "root", "power", "absolute", "sign", "relu", "step", "inverse", "larger", "maximum", "minimum", "floor", "trunc")

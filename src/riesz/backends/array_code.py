@@ -173,7 +173,9 @@ class Arrays:
 
     def _kind(self, op: Any, xs: list[Value]) -> Any:
         """The type of a step's result, where it follows from those of its arguments."""
-        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or getattr(op, "shaped", 0) is None
+        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or (
+            getattr(op, "shaped", 0) is None and "axis" not in dict(op.parameters)
+        )
         if not plain or any([x.kind is None for x in xs]):
             return None
         kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])

@@ -23,7 +23,7 @@ from typing import Any
 from ..opaque import Get
 from ..ops import Contraction, Reduction, Reshape
 from ..programs.program import INPUT, Constant, Program
-from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, unrolled, weight
+from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, terms_of, unrolled, weight
 from .loop_forms import has_form
 
 LEAST = 1 << 10
@@ -128,10 +128,8 @@ class Grouping:
         found = [0.0] * len(program.ops)
         for slot, args in enumerate(program.args):
             if self._fits[slot]:
-                op, shape = program.ops[slot], program.shapes[slot]
-                shapes = [program.shapes[a] for a in args]
-                inside = math.prod(op.sizes(tuple(shapes)).values()) / max(size_of(shape), 1) if type(op) is Contraction else 1.0
-                found[slot] = min(weight(op, shapes, shape) + max(inside, 1.0) * sum([found[a] for a in args]), 1e9)
+                op, shapes = program.ops[slot], [program.shapes[a] for a in args]
+                found[slot] = min(weight(op, shapes) + max(terms_of(op, shapes), 1) * sum([found[a] for a in args]), 1e9)
         return found
 
     # -- names -------------------------------------------------------------------------------------------
@@ -297,11 +295,7 @@ class Grouping:
 
     def _short(self, slot: int) -> bool:
         """Whether a slot is no sum, or one over few numbers."""
-        op = self.program.ops[slot]
-        if type(op) is not Contraction:
-            return True
-        sizes = op.sizes(tuple([self.program.shapes[a] for a in self.program.args[slot]]))
-        return math.prod([n for k, n in sizes.items() if k not in op.out]) <= UNROLLED
+        return terms_of(self.program.ops[slot], [self.program.shapes[a] for a in self.program.args[slot]]) <= UNROLLED
 
     def _inside(self, slot: int, u: int, index: Any) -> bool:
         """Whether a long sum can be a loop inside the outermost loop of a group: nobody else needs its terms."""

@@ -24,7 +24,7 @@ from ..programs.program import Constant
 from ..vectors import dense, weak
 from .accesses import Access, Entry, Index, Reads, labels_in, size_of
 from .grouping import UNROLLED, Group, Grouping, Key
-from .loop_forms import FLOAT, Kind, expression, literal, result_kind, turned, typed, usual
+from .loop_forms import FLOAT, Kind, Total, expression, literal, result_kind, total_of, turned, typed, usual
 from .vector_math import WIDEST
 
 CHUNK = 1 << 14
@@ -48,6 +48,7 @@ class Target(NamedTuple):
     dtype: Any
     added: bool
     apart: bool
+    total: Total
 
 
 class Written(NamedTuple):
@@ -270,12 +271,13 @@ class _Writer:
                 block.lines.append(f"wide = wide | (abs({terms[0][0][0]}) > {WIDEST})")
             return
         blocks = self._inner[key]
-        blocks[-1].lines.append(f"{name} = plus({name}, {text})")
+        total = total_of(op)
+        blocks[-1].lines.append(f"{name} = {total.name}({name}, {text})")
         inner: list[str] = []
         for b in reversed(blocks):
             inner = b.text(inner)
         outer = self._deepest(key[1])
-        outer.lines += [f"{name} = 0.0", *inner]
+        outer.lines += [f"{name} = {total.start}", *inner]
         if kind is not float and kind != FLOAT:
             self._values[key] = f"{name}_", kind
             outer.lines.append(f"{name}_ = {typed(name, FLOAT, kind)}")
@@ -296,14 +298,16 @@ class _Writer:
         place = self._element(f"Y{j}", s.index, apart)
         if not shape and not apart:
             place = f"Y{j}[at(0)]"
+        how = total_of(nest.program.ops[s.slot])
         if outer is not inner:
             total = self._new("s")
-            outer.lines.append(f"{total} = 0.0")
-            inner.lines.append(f"{total} = plus({total}, {value})")
-            outer.after.append(f"{place} = {place} + {total}" if added else f"{place} = {total}")
+            outer.lines.append(f"{total} = {how.start}")
+            inner.lines.append(f"{total} = {how.name}({total}, {value})")
+            lines, value = outer.after, total
         else:
-            inner.lines.append(f"{place} = {place} + {value}" if added else f"{place} = {value}")
-        return Target(shape, np.dtype(kind), added, apart), kind
+            lines = inner.lines
+        lines.append(f"{place} = {how.name}({place}, {value})" if added else f"{place} = {value}")
+        return Target(shape, np.dtype(kind), added, apart, how), kind
 
     def write(self) -> Written | None:
         for key, found in self.nest.nodes.items():

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..opaque import Discrete, Select
+from ..opaque import Discrete, Ruled, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..programs.along import kind_of
 from ..programs.tiles import FORMS, WHOLE
+from ..syntax.reductions import EXTREMUM
 from ..terms.primitives import RULES
 
 Kind = Any  # a dtype, or the type float
@@ -49,10 +50,27 @@ def has_form(op: Any) -> bool:
             return p.rule is RULES["power"] or (p.parameter is None and p.rule.array in _FORMS)
         case Discrete():
             return op.shaped is None and (op.function is np.where or op.function.__name__ == "as_type" or (not op.parameters and op.function in _FORMS))
+        case Ruled():
+            return op.smooth is EXTREMUM
         case float() | Combination() | Contraction() | Reduction() | Reshape() | Cast() | Select():
             return True
         case _:
             return False
+
+
+class Total(NamedTuple):
+    """How numbers become one: a function of two, what to begin with, the same along an axis of an array."""
+
+    name: str
+    start: str
+    along: Any
+
+
+def total_of(op: Any) -> Total:
+    """How a step that adds up, or takes an extremum, does so."""
+    if type(op) is not Ruled:
+        return Total("plus", "0.0", np.sum)
+    return Total("larger", "-np.inf", np.max) if op.title == "max" else Total("smaller", "np.inf", np.min)
 
 
 def result_kind(op: Any, kinds: Sequence[Kind], shape: Any) -> Kind:
@@ -102,7 +120,7 @@ def _single(op: Any, xs: Sequence[tuple[str, Kind]], dtype: Any, floats: bool) -
         case Select():
             return _select(xs, dtype)
         case _:
-            return typed(*xs[0], dtype)
+            return typed(*xs[0], dtype) if floats or type(op) is not Ruled else None
 
 
 def turned(op: Any) -> bool:

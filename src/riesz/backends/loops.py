@@ -67,7 +67,7 @@ class Loops:
         assert made is not None
         results: list[Any] = []
         for t, y in zip(code.targets, made, strict=True):
-            y = y.sum(axis=0, dtype=t.dtype) if t.apart else y
+            y = t.total.along(y, axis=0) if t.apart else y
             results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
         return tuple(results)
 
@@ -77,7 +77,9 @@ class Loops:
         made: list[Any] = []
         for t in code.targets:
             shape = (parts, *t.shape) if t.apart else t.shape or (1,)
-            made.append(np.zeros(shape, t.dtype) if t.added else buffers.empty(shape, t.dtype))
+            made.append(buffers.empty(shape, t.dtype))
+            if t.added:
+                made[-1][...] = float(t.total.start.replace("np.", ""))
         n = nest.sizes[nest.divided] if nest.divided is not None else 1
         several = min(threads.count(), parts, max(nest.work // PART, 1))
         rest = (*given, *nest.arrays, *made)

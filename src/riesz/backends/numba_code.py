@@ -6,11 +6,14 @@ its terms are computed. Matrix products, relations that add up and whatever has 
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
-from ..opaque import Get
+from ..opaque import Discrete, Get, Select
+from ..ops import Cast, Elementwise, unbroadcast
 from ..programs.program import INPUT, Constant, Program
 from ..relations.running import numba_installed
+from ..syntax.reductions import shares
+from ..terms.primitives import divide
 from .code import Code, Task
 from .grouping import Call, Grouping
 from .loop_code import Nest
@@ -31,7 +34,8 @@ def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
     if not numba_installed():
         return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
-    made = _Made(task.program)
+    wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
+    made = _Made(_simpler(task.program) if wide else task.program)
     if not task.asked and (made.work < WORTH or made.left):
         return f"{made.work:,} operations in loops are not worth compiling"
     code = array_code(task._replace(program=made.program))
@@ -94,6 +98,32 @@ class _Made:
         if self.left:
             text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
         return text
+
+
+def _simpler(program: Program) -> Program:
+    """The same, with the shares that places have in an extremum written as steps that loops can do: (x = m) / Σ (x = m), in 64 bits."""
+    if not any([type(op) is Discrete and op.function is shares for op in program.ops]):
+        return program
+    small = Program()
+    place: list[int] = []
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        given = [place[a] for a in args]
+        if op is INPUT:
+            place.append(small.input(program.shapes[slot]))
+        elif type(op) is Constant:
+            place.append(small.const(op.value))
+        elif type(op) is float:
+            place.append(small.scale(op, given[0]))
+        elif type(op) is Discrete and op.function is shares:
+            shape = program.shapes[slot]
+            along = {k % len(shape) for k in dict(op.parameters)["axis"]}
+            kept = tuple([1 if k in along else n for k, n in enumerate(shape)])
+            equal = small.step(Select(), [small.step(Discrete(np.equal), given), small.const(1.0), small.const(0.0)])
+            count = small.step(unbroadcast(shape, kept), [equal])
+            place.append(small.step(Elementwise(divide), [equal, count]))
+        else:
+            place.append(small.step(op, given))
+    return small.prune(small.inputs, [place[s] for s in program.outputs])
 
 
 def _copy(program: Program, results: list[int], small: Program, place: dict[int, int]) -> None:

@@ -176,7 +176,15 @@ def functions() -> dict[str, Any]:
     def plus(a: Any, b: Any) -> Any:
         return a + b
 
-    known = (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus)
+    @jit
+    def larger(a: Any, b: Any) -> Any:
+        return a if a > b or a != a else b
+
+    @jit
+    def smaller(a: Any, b: Any) -> Any:
+        return a if a < b or a != a else b
+
+    known = (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus, larger, smaller)
     return {f.__name__: f for f in known}
 
 
