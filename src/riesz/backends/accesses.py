@@ -60,7 +60,7 @@ class Reads(NamedTuple):
 
 
 ORIGIN = Index(0)
-SHORT = 16
+SHORT = 12
 """Axes up to this length, and sums over so many numbers, are written out, if there is a long axis beside them."""
 LONG = 64
 """How much longer that axis must be."""
@@ -176,18 +176,33 @@ def _extremum(op: Any, shape: Shape, index: tuple[Index, ...], fresh: Callable[[
     if not math.prod(shape):
         return None
     along = gone(op, shape)
-    kept, place = iter(index), ORIGIN
-    at: list[Index] = []
+    few = _few(dict(enumerate(shape)), along)
+    kept = iter(index)
+    at: dict[int, Index] = {}
     sums: list[tuple[int, int]] = []
     for k, n in enumerate(shape):
-        if k not in along or dict(op.parameters)["keepdims"]:
-            place = next(kept)
-        if k in along and n != 1:
+        if k not in along:
+            at[k] = next(kept)
+            continue
+        if dict(op.parameters)["keepdims"]:
+            next(kept)
+        at[k] = ORIGIN
+        if n != 1 and k not in few:
             sums.append((fresh(n), n))
-            at.append(label(sums[-1][0]))
-        else:
-            at.append(ORIGIN if k in along else place)
-    return Reads(((Access(0, tuple(at)),),), tuple(sums))
+            at[k] = label(sums[-1][0])
+    terms: list[tuple[Access, ...]] = []
+    for values in itertools.product(*[range(shape[k]) for k in few]):
+        at |= {k: Index(v) for k, v in zip(few, values, strict=True)}
+        terms.append((Access(0, tuple([at[k] for k in range(len(shape))])),))
+    return Reads(tuple(terms), tuple(sums))
+
+
+def scattered(op: Any, index: tuple[Index, ...], array: Callable[[Any], int]) -> tuple[Index, ...] | None:
+    """Where a reduction puts the number at an index of its argument, if every number goes to one place."""
+    if type(op) is not Reduction or len(op.relations) != 1:
+        return None
+    found = _related(0, op.relations[0].converse, op.axis, index, array)
+    return None if found is None or found.guards else found.index
 
 
 def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:

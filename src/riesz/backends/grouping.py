@@ -23,7 +23,7 @@ from typing import Any
 from ..opaque import Get
 from ..ops import Contraction, Reduction, Reshape
 from ..programs.program import INPUT, Constant, Program
-from .accesses import ORIGIN, Entry, Index, Reads, label, labels_in, plain, reads, renamed, size_of, terms_of, unrolled, weight
+from .accesses import ORIGIN, Access, Entry, Index, Reads, label, labels_in, plain, reads, renamed, scattered, size_of, terms_of, unrolled, weight
 from .loop_forms import has_form
 
 LEAST = 1 << 10
@@ -38,6 +38,8 @@ UNROLLED = 16
 """Sums over so few numbers are computed where they are needed."""
 REUSED = 12
 """A sum of products in which each number is used more often is left to matrix products."""
+SCATTERED = 1 << 16
+"""Numbers are added up at places of an array that has at most so many, which stay in the cache, and far fewer than there are terms."""
 LOOKED = 400
 """How many groups are looked at to see whether two depend on each other."""
 
@@ -85,6 +87,7 @@ class Grouping:
         self._uses = [0] * len(program.ops)
         for a in [*[a for args in program.args for a in args], *program.outputs]:
             self._uses[a] += 1
+        self._makes = bytearray(len(program.ops))  # which steps compute something, and do not only move numbers
         self._fits = self._fitting()
         self._effort = self._efforts()
         self.stored: dict[int, int] = {}
@@ -106,19 +109,21 @@ class Grouping:
             shapes = [program.shapes[a] for a in args]
             if max([size_of(s) for s in (*shapes, shape)]) < self._least or any([s and type(s[0]) is tuple for s in shapes]) or not has_form(op):
                 continue
-            if type(op) is Contraction and self._multiplies(op, args, shapes, shape, fits):
+            if type(op) is Contraction and self._multiplies(op, args, shapes, shape):
                 continue
             dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(shape)])
             fits[slot] = reads(op, shapes, shape, dummies, lambda _: len(shape), lambda _: 0) is not None
+            moves = type(op) in (Reduction, Reshape)
+            self._makes[slot] = fits[slot] and (not moves or any([self._makes[a] for a in args]))
         return fits
 
-    def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any, fits: bytearray) -> bool:
+    def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any) -> bool:
         """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are and have no axis in common
         with all others."""
         sizes = op.sizes(tuple(shapes))
         if len(args) == 1 or all([n == 1 or k in op.out for k, n in sizes.items()]):
             return False
-        made = any([fits[a] and type(self.program.ops[a]) not in (Reduction, Reshape) for a in args])
+        made = any([self._makes[a] for a in args])
         common = [k for k in op.out if sizes[k] > 1 and all([k in ls for ls in op.labels])]
         return not (made or common) or math.prod(sizes.values()) > REUSED * max([size_of(s) for s in (*shapes, shape)])
 
@@ -176,7 +181,9 @@ class Grouping:
         given = op is INPUT or type(op) is Constant
         if self._fits[slot] or (given and size_of(self.program.shapes[slot]) >= self._least):
             wants = self._joined(slot, wants)
-        if given or not self._fits[slot]:
+        if not given and not self._fits[slot] and self._scatters(slot):
+            self._scatter(slot, wants)
+        elif given or not self._fits[slot]:
             if not given:
                 made = Call(slot)
                 made.after = {u for u, _ in wants if u >= 0}
@@ -224,6 +231,37 @@ class Grouping:
         for access in found.accesses:
             whole = bool(access.guards) or any([_nested(at) for at in access.index])
             self._wanted[self.program.args[slot][access.arg]][u, None if whole else access.index] = None
+
+    def _scatters(self, slot: int) -> bool:
+        """Whether the terms of a reduction are added up where they are computed."""
+        program = self.program
+        op, args, shape = program.ops[slot], program.args[slot], program.shapes[slot]
+        if type(op) is not Reduction or len(args) != 1 or not self._makes[args[0]]:
+            return False
+        given = program.shapes[args[0]]
+        if not 8 * size_of(shape) <= size_of(given) or size_of(shape) > SCATTERED:
+            return False
+        dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(given)])
+        return scattered(op, dummies, lambda _: 0) is not None
+
+    def _scatter(self, slot: int, wants: list[tuple[int, Any]]) -> None:
+        """A new group over the positions of a reduction's argument."""
+        (a,), op = self.program.args[slot], self.program.ops[slot]
+        given = self.program.shapes[a]
+        short = unrolled(given)
+        outline = tuple([None if n == 1 or k in short else label(self._fresh(n)) for k, n in enumerate(given)])
+        group = Group([k for at in outline if at is not None for k in labels_in(at)])
+        u = self._unit(group)
+        group.low = group.high = slot
+        for index in self._indices(a, outline):
+            place = scattered(op, index, self._array)
+            assert place is not None
+            group.nodes[slot, place] = Reads(((Access(0, index),),))
+            group.stores[slot, place] = tuple(group.labels)
+            self._read(u, slot, group.nodes[slot, place])
+        self.stored[slot] = u
+        group.after = {v for v, _ in wants if v >= 0}
+        self._loaded(slot, wants)
 
     def _indices(self, slot: int, outline: Outline) -> list[tuple[Index, ...]]:
         """The positions of all components of a slot."""

@@ -31,6 +31,8 @@ CHUNK = 1 << 14
 """How many numbers each part of a sum over the divided axis takes at least."""
 CHUNKS = 64
 """How many parts there are at most."""
+COPIED = 128
+"""How many operations there are at least for each number of the results that every part has for itself."""
 
 
 class Store(NamedTuple):
@@ -76,9 +78,9 @@ class Nest:
         self.loads: list[int] = []
         self.arrays: list[Any] = []
         numbers: dict[int, int] = {}
-        for (slot, _), found in self.nodes.items():
+        for (slot, index), found in self.nodes.items():
             for a in found.accesses:
-                for array in _arrays_in(a):
+                for array in entries_in([*index, *a.index, *[at for at, _ in a.guards]]):
                     if array not in numbers:
                         numbers[array] = len(self.arrays)
                         self.arrays.append(np.ascontiguousarray(grouping.arrays[array], np.intp))
@@ -122,9 +124,9 @@ class Nest:
         large = [k for k in self.labels if self.sizes[k] >= 2 * CHUNKS and all([k in s.box for s in self.stores])]
         candidates = [outer] if inner or not large else large
         divided = min(candidates, key=lambda k: sum([size_of(self.program.shapes[s.slot]) for s in self.stores if k not in labels_of(s)]))
-        apart = [size_of(self.program.shapes[s.slot]) for s in self.stores if divided not in labels_of(s)]
-        work = math.prod([self.sizes[k] for k in self.labels])
-        most = min(CHUNKS, self.sizes[divided], work // max(CHUNK, *[4 * n for n in apart], 1))
+        apart = sum([size_of(self.program.shapes[slot]) for slot in {s.slot for s in self.stores if divided not in labels_of(s)}])
+        box = math.prod([self.sizes[k] for k in self.labels])
+        most = min(CHUNKS, self.sizes[divided], box // CHUNK, len(self.nodes) * box // max(COPIED * apart, 1))
         return divided, max(most, 1)
 
     @property
@@ -134,16 +136,17 @@ class Nest:
 
 
 def labels_of(s: Store) -> set[int]:
-    return {k for at in s.index for k in labels_in(at)}
+    return set() if entries_in(s.index) else {k for at in s.index for k in labels_in(at)}
 
 
 def _known_access(grouping: Grouping, a: Access) -> Access:
     return Access(a.arg, grouping.known(a.index), tuple([(grouping.known((at,))[0], n) for at, n in a.guards]))
 
 
-def _arrays_in(a: Access) -> list[int]:
+def entries_in(index: Sequence[Index]) -> list[int]:
+    """The index arrays that a position reads."""
     found: list[int] = []
-    waiting = [*a.index, *[at for at, _ in a.guards]]
+    waiting = list(index)
     while waiting:
         for atom, _ in waiting.pop().terms:
             if isinstance(atom, Entry):
@@ -177,6 +180,7 @@ class _Writer:
         self._main: list[_Block] = []
         self._inner: dict[Key, list[_Block]] = {}
         self._values: dict[Any, tuple[str, Kind]] = {}
+        self._entries: dict[Entry, str] = {}
         self._count = 0
         self._wide = False
         parent = self._top
@@ -208,12 +212,20 @@ class _Writer:
         """A position as text."""
         text = ""
         for atom, stride in at.terms:
-            name = self._names[atom] if not isinstance(atom, Entry) else f"I{self.nest.numbers[atom.array]}[{self._place(atom.at)}]"
+            name = self._names[atom] if not isinstance(atom, Entry) else self._entry(atom)
             one = name if abs(stride) == 1 else f"{abs(stride)} * {name}"
             text = f"{text} {'-' if stride < 0 else '+'} {one}" if text else f"-{one}" if stride < 0 else one
         if not text:
             return str(at.offset)
         return text if not at.offset else f"{text} {'-' if at.offset < 0 else '+'} {abs(at.offset)}" if text[0] != "-" else f"{at.offset} {text}"
+
+    def _entry(self, entry: Entry) -> str:
+        """A number of an index array, read once, outside of inner loops."""
+        if entry not in self._entries:
+            text = f"I{self.nest.numbers[entry.array]}[{self._place(entry.at)}]"
+            self._entries[entry] = self._new("e")
+            self._deepest([entry.at]).lines.append(f"{self._entries[entry]} = {text}")
+        return self._entries[entry]
 
     def _place(self, at: Index) -> str:
         return f"at({self._at(at)})"
@@ -288,8 +300,8 @@ class _Writer:
         nest, j = self.nest, self.nest.slots.index(s.slot)
         value, kind = self._values[s.slot, s.index]
         here = labels_of(s)
-        deep = max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
         last = max([i for i, k in enumerate(nest.labels) if k in s.box], default=-1)
+        deep = last if entries_in(s.index) else max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
         blocks = [self._top, *self._main]
         outer, inner = blocks[deep + 1], blocks[last + 1]
         apart = nest.divided is not None and nest.divided not in here

@@ -5,6 +5,7 @@ Types follow NumPy: a Python float takes the type of what it meets, sums of floa
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -99,6 +100,8 @@ def expression(op: Any, terms: Sequence[Sequence[tuple[str, Kind]]], kind: Kind)
             return " + ".join([typed(*xs[0], dtype) for xs in terms]) or typed("0.0", FLOAT, dtype) if floats or len(terms) == 1 else None
         case Contraction():
             return " + ".join([_product(op, xs, dtype) for xs in terms]) or typed("0.0", FLOAT, dtype) if floats else None
+        case Ruled():
+            return functools.reduce(lambda a, b: f"{total_of(op).name}({a}, {b})", [typed(*xs[0], dtype) for xs in terms]) if floats else None
         case _:
             return _single(op, terms[0], dtype, floats)
 
@@ -120,7 +123,7 @@ def _single(op: Any, xs: Sequence[tuple[str, Kind]], dtype: Any, floats: bool) -
         case Select():
             return _select(xs, dtype)
         case _:
-            return typed(*xs[0], dtype) if floats or type(op) is not Ruled else None
+            return typed(*xs[0], dtype)
 
 
 def turned(op: Any) -> bool:
