@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_programs import examples, random_function
 
 import riesz as rz
-from riesz.backends import grouping, loop_code, loops, numba_code
+from riesz.backends import accesses, grouping, loop_code, loops, numba_code
 from riesz.errors import VectorError
 from riesz.terms.primitives import RULES
 
@@ -27,7 +27,7 @@ def in_python(source, exact=False):
     """Loops as they stand, without a compiler."""
     math = types.SimpleNamespace(**{n: getattr(np, m) for n, m in [*FUNCTIONS.items(), *[(n, n) for n in PLAIN]]})
     space = {n: getattr(np, n) for n in ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "logaddexp", "bool_", "float32", "float64", "int64")}
-    space |= {"np": np, "math": math, "at": int, "plus": np.add, "sigmoid": RULES["sigmoid"].array}
+    space |= {"np": np, "math": math, "at": int, "plus": np.add, "larger": np.maximum, "smaller": np.minimum, "sigmoid": RULES["sigmoid"].array}
     exec(source, space)
     return lambda *args: in_silence(space["loops"], *args)
 
@@ -42,9 +42,11 @@ def everything_is_worth_a_loop(patch):
         patch.setattr(module, name, int(module in (loops, loop_code)))
 
 
-def in_python_too(patch):
+def in_python_too(patch, long=accesses.LONG):
+    """`long`: 1 writes out all short axes, as is done beside long ones."""
     everything_is_worth_a_loop(patch)
     patch.setattr(loops, "compiled", in_python)
+    patch.setattr(accesses, "LONG", long)
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def single(args):
 @given(seed=st.integers(0, 10**6))
 def test_random_programs(seed):
     with pytest.MonkeyPatch.context() as patch:
-        in_python_too(patch)
+        in_python_too(patch, 1 + seed % 3)
         f, args = random_function(seed, inputs=1 + seed % 2)
         agree(f, args, groups=False)
         agree(f, single(args), 5e-3, groups=False)
@@ -97,7 +99,7 @@ def test_random_programs(seed):
 @given(seed=st.integers(0, 10**6))
 def test_gradients_of_random_programs(seed):
     with pytest.MonkeyPatch.context() as patch:
-        in_python_too(patch)
+        in_python_too(patch, 1 + seed % 3)
         f, args = random_function(seed, inputs=1 + seed % 2, single=True)
         agree(rz.value_and_grad(lambda *xs: np.sum(np.sin(f(*xs)))), args, groups=False)
 
@@ -118,6 +120,8 @@ def nests(g):
     return g.source.count("def loops")
 
 
+PLACES = rz.relations.function(rz.seg(40), rz.seg(4), rng.integers(0, 4, size=40))
+BACK = rng.integers(0, 5, size=40)
 CASES = {
     "chain": (lambda x: np.sin(x) * np.exp(-x * x) + np.tanh(x), (x,), 1),
     "total": (lambda x: np.sum(np.sin(x) * x), (x,), 1),
@@ -149,6 +153,12 @@ CASES = {
     "constants": (lambda x: 0.1 * x + np.arange(40.0) * np.sin(x) - 3.0, (x,), 1),
     "where": (lambda x: np.where(x > 0.3, np.log(x), np.exp(x)), (x,), 1),
     "maxima": (lambda x, y: np.maximum(x, y) * np.clip(x, -0.5, 0.5) + np.minimum(x, 0.1), (x, y), 1),
+    "maximum of rows": (lambda m: np.exp(m - np.max(m, axis=1, keepdims=True)), (m,), None),
+    "minimum of columns": (lambda m: np.min(np.sin(m) * 3.0, axis=0), (m,), 1),
+    "largest of all": (lambda m: np.max(np.sin(m) * m) * m, (m,), None),
+    "added at places": (lambda x: rz.red(PLACES)(np.sin(x) * x), (x,), 1),
+    "rows added at places": (lambda a: rz.red(PLACES)(np.sin(a) * a) * 2.0, (rng.normal(size=(40, 3)),), None),
+    "gathered and added": (lambda a: rz.red(PLACES)(np.sin(a[BACK]) * x[:, None]), (rng.normal(size=(5, 3)),), None),
     "ones": (lambda a: np.sin(a) * np.sum(a * a, axis=0), (rng.normal(size=(1, 5, 1)),), None),
     "nothing": (lambda a: np.sum(np.sin(a) * a, axis=0), (np.zeros((0, 4)),), None),
     "no rows": (lambda a: np.sum(np.sin(a) * a, axis=1), (np.zeros((4, 0)),), None),
@@ -156,11 +166,13 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("long", [1, 64])
 @pytest.mark.parametrize("name", CASES)
-def test_groups(interpreted, name):
+def test_groups(monkeypatch, name, long):
+    in_python_too(monkeypatch, long)
     f, args, count = CASES[name]
     g = agree(f, args)
-    assert count is None or nests(g) == count
+    assert count is None or long == 1 or nests(g) == count
     agree(f, single(args), 1e-4)
     if all([np.size(a) for a in args]):
         agree(rz.grad(lambda *xs: sum([np.sum(np.sin(r)) for r in leaves_of(f(*xs))])), args)
@@ -185,8 +197,22 @@ def test_values_of_pairs_are_never_stored(interpreted):
 
     g = agree(rz.grad(energy), (rng.normal(size=(30, 3)),))
     units = grouping.Grouping(g.code.program).ordered()
-    written = [s.slot for u in units for s in getattr(u, "stores", ())]
+    written = [slot for u in units for slot, _ in getattr(u, "stores", ())]
     assert written and max([np.prod(g.code.program.shapes[s]) for s in written]) < 30 * 30
+
+
+def test_short_axes_are_written_out(interpreted):
+    """Coordinates, cross products and concatenations beside a long axis: one loop nest, with sums over who sees what inside."""
+    at = rng.integers(0, 4, size=900)
+
+    def f(a, v):
+        turned = np.cross(a[at], v)
+        near = np.concatenate([turned[:, :2] / (2.0 + turned[:, 2:] ** 2), np.sum(turned, axis=1, keepdims=True)], axis=1)
+        return np.sum(np.sin(near) * v)
+
+    args = rng.normal(size=(4, 3)), rng.normal(size=(900, 3))
+    g = agree(rz.grad(f, argnums=(0, 1)), args)
+    assert nests(g) == 1 and "for k" not in g.source and "for i1" not in g.source
 
 
 def test_expensive_values_are_not_computed_again(interpreted):
@@ -240,15 +266,20 @@ def test_every_primitive_of_two_numbers(small):
 
 
 def test_functions_of_our_own_are_right_to_a_few_units_in_the_last_place():
-    from riesz.backends.vector_math import functions
+    from riesz.backends.vector_math import FUNCTIONS
 
     r = np.random.default_rng(2)
     wide = np.concatenate([r.normal(size=4000) * s for s in (1e-9, 1e-3, 0.3, 1.0, 5.0, 100.0)])
     for name in ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos"):
         values = np.abs(wide) if name.startswith("log") else wide
-        found = np.array([functions()[name](v) for v in values])
+        found = np.array([FUNCTIONS[name](v) for v in values])
         expected = getattr(np, name)(values.astype(np.longdouble))
         assert np.max(np.abs(found - expected) / np.spacing(np.abs(expected.astype(float)))) < 4.0, name
+
+
+def test_extrema_keep_nan(small):
+    values = np.array([[1.0, np.nan, 3.0], [2.0, 1.0, 0.0]])
+    agree(lambda a: (np.max(a * 1.0 + 0.0 * a, axis=1), np.min(a * 2.0 + a, axis=0), np.max(np.sin(a))), (values,))
 
 
 def test_sines_of_large_numbers(small):

@@ -1,9 +1,9 @@
 """Which number of each argument a step reads for one number of its result: positions as sums of labels of a loop nest.
 
-    x[::-1] + y.T        at (i, j)   reads   x at (n − 1 − i, j),  y at (j, i)
-    Σₖ a·b               at (i, j)   reads   a at (i, k),  b at (k, j),  for a new label k
-    x[index]             at (i)      reads   x at index[i]
-    a slice, turned      at (i)      reads   x at i − 3,  or nothing where that is outside
+x[::-1] + y.T        at (i, j)   reads   x at (n − 1 − i, j),  y at (j, i)
+Σₖ a·b               at (i, j)   reads   a at (i, k),  b at (k, j),  for a new label k
+x[index]             at (i)      reads   x at index[i]
+a slice, turned      at (i)      reads   x at i − 3,  or nothing where that is outside
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def unrolled(shape: Sequence[int]) -> list[int]:
     found: list[int] = []
     count, size = 1, math.prod(shape)
     for k in range(len(shape) - 1, -1, -1):
-        if 1 < shape[k] and count * shape[k] <= SHORT and size >= LONG * count * shape[k]:
+        if shape[k] > 1 and count * shape[k] <= SHORT and size >= LONG * count * shape[k]:
             found.append(k)
             count *= shape[k]
     return found
@@ -210,7 +210,7 @@ def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:
     found: list[int] = []
     count, size = 1, math.prod(sizes.values())
     for k in summed:
-        if 1 < sizes[k] and count * sizes[k] <= SHORT and size >= LONG * count * sizes[k]:
+        if sizes[k] > 1 and count * sizes[k] <= SHORT and size >= LONG * count * sizes[k]:
             found.append(k)
             count *= sizes[k]
     return found
@@ -247,7 +247,7 @@ def _related(arg: int, relation: Relation, axis: int, index: tuple[Index, ...], 
             continue
         (k, sign), size = m.terms[0], span.sizes[m.terms[0][0]]
         at[k] = combined(-sign * m.offset, [(y, sign)])
-        if (m.offset, sign) != (0, 1) and (m.offset, sign) != (n - 1, -1) or size != n:
+        if (m.offset, sign) not in ((0, 1), (n - 1, -1)) or size != n:
             guards.append((at[k], size))
     if len(at) < len(span.sizes):
         return None

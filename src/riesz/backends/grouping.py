@@ -112,19 +112,19 @@ class Grouping:
             if type(op) is Contraction and self._multiplies(op, args, shapes, shape):
                 continue
             dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(shape)])
-            fits[slot] = reads(op, shapes, shape, dummies, lambda _: len(shape), lambda _: 0) is not None
+            fits[slot] = reads(op, shapes, shape, dummies, lambda _: -1, lambda _: 0) is not None
             moves = type(op) in (Reduction, Reshape)
             self._makes[slot] = fits[slot] and (not moves or any([self._makes[a] for a in args]))
         return fits
 
     def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any) -> bool:
-        """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are and have no axis in common
-        with all others."""
+        """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are and no two factors have
+        an axis of the result in common."""
         sizes = op.sizes(tuple(shapes))
         if len(args) == 1 or all([n == 1 or k in op.out for k, n in sizes.items()]):
             return False
         made = any([self._makes[a] for a in args])
-        common = [k for k in op.out if sizes[k] > 1 and all([k in ls for ls in op.labels])]
+        common = [k for k in op.out if sizes[k] > 1 and sum([k in ls for ls in op.labels]) > 1]
         return not (made or common) or math.prod(sizes.values()) > REUSED * max([size_of(s) for s in (*shapes, shape)])
 
     def _efforts(self) -> list[float]:

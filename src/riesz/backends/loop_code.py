@@ -1,15 +1,15 @@
 """The source of one loop nest: every value is a local variable, in the outermost loop that has all the labels it depends on.
 
-    for i in range(low, high):            a part of the axis that threads divide among themselves
-        v1 = …                            what depends on i alone
-        s2 = 0.0                          a sum over a label of its own, where a row needs it
-        for k in range(100): …
-        s5 = 0.0
-        for j in range(50):
-            v4 = …
-            Y0[i, j] = v4
-            s5 = plus(s5, v4)             a sum that is a result
-        Y1[i] = s5
+for i in range(low, high):            a part of the axis that threads divide among themselves
+    v1 = …                            what depends on i alone
+    s2 = 0.0                          a sum over a label of its own, where a row needs it
+    for k in range(100): …
+    s5 = 0.0
+    for j in range(50):
+        v4 = …
+        Y0[i, j] = v4
+        s5 = plus(s5, v4)             a sum that is a result
+    Y1[i] = s5
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from ..programs.program import Constant
 from ..vectors import dense, weak
 from .accesses import Access, Entry, Index, Reads, labels_in, size_of
 from .grouping import UNROLLED, Group, Grouping, Key
-from .loop_forms import FLOAT, Kind, Total, expression, literal, result_kind, total_of, turned, typed, usual
-from .vector_math import WIDEST
+from .loop_forms import FLOAT, WIDEST, Kind, Total, expression, literal, result_kind, total_of, turned, typed, usual
 
 CHUNK = 1 << 14
 """How many numbers each part of a sum over the divided axis takes at least."""
@@ -182,7 +181,7 @@ class _Writer:
         self._values: dict[Any, tuple[str, Kind]] = {}
         self._entries: dict[Entry, str] = {}
         self._count = 0
-        self._wide = False
+        self._checks: set[str] = set()
         parent = self._top
         for i, k in enumerate(nest.labels):
             self._names[k] = f"i{i}"
@@ -279,8 +278,9 @@ class _Writer:
         if not found.sums:
             block.lines.append(f"{name} = {text}")
             if turned(op):
-                self._wide = True
-                block.lines.append(f"wide = wide | (abs({terms[0][0][0]}) > {WIDEST})")
+                check = f"wide = wide | (abs({terms[0][0][0]}) > {WIDEST})"
+                block.lines.extend([check] if check not in self._checks else [])
+                self._checks.add(check)
             return
         blocks = self._inner[key]
         total = total_of(op)
@@ -339,7 +339,7 @@ class _Writer:
         arguments = ["low", "high", "part", *[a for a, _ in self._arguments.values()]]
         arguments += [f"I{i}" for i in range(len(self.nest.arrays))] + [f"Y{j}" for j in range(len(stored))]
         body = [*self._top.lines, *inner, *self._top.after]
-        body = ["wide = False", *body, "return wide"] if self._wide else [*body, "return False"]
+        body = ["wide = False", *body, "return wide"] if self._checks else [*body, "return False"]
         source = "\n".join([f"def loops({', '.join(arguments)}):", *[f"    {line}" for line in body]])
         return Written(source, [t for t, _ in stored.values()], [k for _, k in stored.values()])
 

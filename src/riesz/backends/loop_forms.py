@@ -21,6 +21,8 @@ from ..terms.primitives import RULES
 
 Kind = Any  # a dtype, or the type float
 FLOAT = np.dtype(float)
+WIDEST = 1e6
+"""Our own sines and cosines are right up to here; beyond it π/2 would be needed to more digits."""
 
 VECTORS: dict[Any, str] = {
     np.exp: "exp({0})",
@@ -50,7 +52,9 @@ def has_form(op: Any) -> bool:
         case Elementwise(primitive=p):
             return p.rule is RULES["power"] or (p.parameter is None and p.rule.array in _FORMS)
         case Discrete():
-            return op.shaped is None and (op.function is np.where or op.function.__name__ == "as_type" or (not op.parameters and op.function in _FORMS))
+            return op.shaped is None and (
+                op.function is np.where or op.function.__name__ == "as_type" or (not op.parameters and op.function in _FORMS)
+            )
         case Ruled():
             return op.smooth is EXTREMUM
         case float() | Combination() | Contraction() | Reduction() | Reshape() | Cast() | Select():

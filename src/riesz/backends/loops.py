@@ -1,6 +1,6 @@
 """A group of steps as one op of a program: compiled with Numba for the kinds of arrays it meets, run by all threads.
 
-Results do not depend on the number of threads: sums over the axis that threads divide are taken in parts fixed by shapes, and the parts are added in order.
+Results do not depend on the number of threads: the axis that they divide is cut into parts fixed by shapes, and sums of parts are added in order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ class Loops:
     def kinds(self, given: Sequence[Kind]) -> tuple[Kind, ...] | None:
         """The kinds of the results, where those of the arguments are known."""
         shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
-        code = None if any([k is None for k in given]) else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
+        code = (
+            None
+            if any([k is None for k in given])
+            else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
+        )
         return None if code is None else tuple([FLOAT if k is float and t.shape else k for k, t in zip(code.kinds, code.targets, strict=True)])
 
     def run(self, *xs: Any) -> tuple[Any, ...]:
@@ -130,9 +134,9 @@ def compiled(source: str, exact: bool = False) -> Any:
     """A loop nest compiled by Numba; the same text once. `exact`: with sines that are right everywhere."""
     import numba  # pyright: ignore
 
-    from .vector_math import exact_functions, functions
+    from .vector_math import EXACT, FUNCTIONS
 
-    space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(exact_functions() if exact else functions())}
+    space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(EXACT if exact else FUNCTIONS)}
     space.update(float32=np.float32, float64=np.float64, int64=np.int64)
     file = f"<riesz loops {hash(source)}>"
     exec(compile(source, file, "exec"), space)
