@@ -40,7 +40,7 @@ class Access(NamedTuple):
     """Where an argument is read: a position for each axis. Nothing is read where an index of `guards` is not in 0 … n − 1."""
 
     arg: int
-    index: tuple[Index, ...]
+    at: tuple[Index, ...]
     guards: tuple[tuple[Index, int], ...] = ()
 
 
@@ -202,7 +202,7 @@ def scattered(op: Any, index: tuple[Index, ...], array: Callable[[Any], int]) ->
     if type(op) is not Reduction or len(op.relations) != 1:
         return None
     found = _related(0, op.relations[0].converse, op.axis, index, array)
-    return None if found is None or found.guards else found.index
+    return None if found is None or found.guards else found.at
 
 
 def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:
@@ -222,7 +222,7 @@ def _outside(a: Access) -> bool:
 
 
 def _settled(a: Access) -> Access:
-    return Access(a.arg, a.index, tuple([(at, n) for at, n in a.guards if at.terms]))
+    return Access(a.arg, a.at, tuple([(at, n) for at, n in a.guards if at.terms]))
 
 
 def _related(arg: int, relation: Relation, axis: int, index: tuple[Index, ...], array: Callable[[Any], int]) -> Access | None:
@@ -253,10 +253,12 @@ def _related(arg: int, relation: Relation, axis: int, index: tuple[Index, ...], 
         return None
     moved: list[Index] = []
     for m, n in zip(span.left, source, strict=True):
-        if type(m) is Listed:
-            moved.append(_entry(m.array, at[m.label], array) if n != 1 else ORIGIN)
+        if n == 1:
+            moved.append(ORIGIN)
+        elif isinstance(m, Listed):
+            moved.append(_entry(m.array, at[m.label], array))
         else:
-            moved.append(combined(m.offset, [(at[k], s) for k, s in m.terms]) if n != 1 else ORIGIN)
+            moved.append(combined(m.offset, [(at[k], s) for k, s in m.terms]))
     return Access(arg, (*lead, *moved, *trail), tuple(guards))
 
 
@@ -310,6 +312,11 @@ def weight(op: Any, shapes: Sequence[Shape]) -> float:
             return 0.0
         case _:
             return float(terms_of(op, shapes))
+
+
+def bulk(op: Any) -> int:
+    """How much a compiler has to do for one number of a step's result, about: our own functions are some twenty operations each."""
+    return 20 if type(op) is Elementwise and op.primitive.name in (*_QUICK, "sin", "cos") else 1
 
 
 _SHORT = ("divide", "sqrt", "root", "power", "absolute", "sign", "relu", "step", "inverse", "larger", "maximum", "minimum", "floor", "trunc")

@@ -2,6 +2,7 @@
 
     function ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
                                                         "numpy"   a line of array code for each step; tiles along a long axis where that pays
+                                                        "numba"   groups of steps as compiled loop nests, the others as in "numpy"
                                                         "steps"   run step by step: programs too long to be worth a compiler's time
 
 A backend is a file with a function `written(task)` that gives Code, or says why it has none; `BACKENDS` names it.

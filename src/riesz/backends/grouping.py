@@ -23,13 +23,30 @@ from typing import Any
 from ..opaque import Get
 from ..ops import Contraction, Reduction, Reshape
 from ..programs.program import INPUT, Constant, Program
-from .accesses import ORIGIN, Access, Entry, Index, Reads, label, labels_in, plain, reads, renamed, scattered, size_of, terms_of, unrolled, weight
+from .accesses import (
+    ORIGIN,
+    Access,
+    Entry,
+    Index,
+    Reads,
+    bulk,
+    label,
+    labels_in,
+    plain,
+    reads,
+    renamed,
+    scattered,
+    size_of,
+    terms_of,
+    unrolled,
+    weight,
+)
 from .loop_forms import has_form
 
 LEAST = 1 << 10
 """Steps on fewer numbers are lines of array code."""
 BODY = 600
-"""How many numbers a loop body computes at most: compilers take long over longer ones."""
+"""How many operations a loop body has at most: compilers take long over longer ones, and longer for each operation."""
 ARRAYS = 11
 """How many arrays a loop nest touches at most where groups are joined: compilers use vector instructions up to about so many."""
 KEPT = 12.0
@@ -54,6 +71,7 @@ class Group:
     def __init__(self, labels: list[int]) -> None:
         self.labels = labels
         self.nodes: dict[Key, Reads] = {}
+        self.bulk = 0
         self.stores: dict[Key, tuple[int, ...]] = {}  # what is written, and the labels it runs over: those not in the position are summed
         self.loads: set[int] = set()
         self.after: set[int] = set()  # units that read what this one writes
@@ -221,6 +239,7 @@ class Grouping:
         found = reads(program.ops[slot], [program.shapes[a] for a in args], program.shapes[slot], index, self._fresh, self._array)
         assert found is not None
         group.nodes[slot, index] = found
+        group.bulk += bulk(program.ops[slot])
         path = self._evaluations(u, index)
         for k, n in found.sums:
             self._path[k] = path = path * n
@@ -229,8 +248,8 @@ class Grouping:
 
     def _read(self, u: int, slot: int, found: Reads) -> None:
         for access in found.accesses:
-            whole = bool(access.guards) or any([_nested(at) for at in access.index])
-            self._wanted[self.program.args[slot][access.arg]][u, None if whole else access.index] = None
+            whole = bool(access.guards) or any([_nested(at) for at in access.at])
+            self._wanted[self.program.args[slot][access.arg]][u, None if whole else access.at] = None
 
     def _scatters(self, slot: int) -> bool:
         """Whether the terms of a reduction are added up where they are computed."""
@@ -285,8 +304,9 @@ class Grouping:
             found = reads(program.ops[slot], [program.shapes[a] for a in args], shape, index, lambda n, i=again: self._again(i, sums, n), self._array)
             assert found is not None
             group.nodes[slot, index] = Reads(found.terms)
+            group.bulk += bulk(program.ops[slot])
             if sums and group.labels is labels:
-                largest = max(found.accesses, key=lambda a: len({k for at in a.index for k in labels_in(at)})).index
+                largest = max(found.accesses, key=lambda a: len({k for at in a.at for k in labels_in(at)})).at
                 order = list(dict.fromkeys([k for at in largest for k in labels_in(at)]))
                 group.labels = [*[k for k in (*labels, *sums) if k not in order], *order]
             group.stores[slot, index] = tuple(group.labels)
@@ -319,7 +339,8 @@ class Grouping:
         if any([index is None for _, index in wants]):
             return False
         places = self._outlines(wants)
-        if len(places) > (4 if self._effort[slot] else 8) or any([len(self.units[u].nodes) + len(wants) > BODY for u, _ in places]):
+        more = len(wants) * bulk(self.program.ops[slot])
+        if len(places) > (4 if self._effort[slot] else 8) or any([self.units[u].bulk + more > BODY for u, _ in places]):
             return False
         if not self._short(slot) and not (len(wants) == 1 and self._inside(slot, *wants[0])):
             return False
@@ -356,7 +377,7 @@ class Grouping:
                 continue
             if len(set(here)) < len(here) or set(here) != {self.known_label(k) for k in group.labels[: len(here)]}:
                 continue
-            if len(group.nodes) >= BODY or not (self._short(slot) or self._inside(slot, u, [at for at in outline if at is not None])):
+            if group.bulk >= BODY or not (self._short(slot) or self._inside(slot, u, [at for at in outline if at is not None])):
                 continue
             if not any([v >= 0 and v != u and self._reaches(v, u) for v, _ in wants]):
                 return u, outline
@@ -382,7 +403,7 @@ class Grouping:
         """Make group b part of group a, if the loops of b are the outer loops of a or all of them."""
         one, two = self.units[a], self.units[b]
         written = len({slot for slot, _ in (*one.stores, *two.stores)})
-        if len(one.nodes) + len(two.nodes) > BODY or len(one.loads | two.loads) + written > ARRAYS:
+        if one.bulk + two.bulk > BODY or len(one.loads | two.loads) + written > ARRAYS:
             return False
         names: dict[int, int] = {}
         for x, y in zip(at, other, strict=True):
@@ -406,6 +427,7 @@ class Grouping:
             self._same_label[m] = k
         self._same_unit[b] = a
         one.nodes |= two.nodes
+        one.bulk += two.bulk
         one.stores |= two.stores
         one.loads |= two.loads
         one.after |= two.after

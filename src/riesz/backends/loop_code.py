@@ -22,7 +22,7 @@ import numpy as np
 
 from ..programs.program import Constant
 from ..vectors import dense, weak
-from .accesses import Access, Entry, Index, Reads, labels_in, size_of
+from .accesses import Access, Entry, Index, Reads, bulk, labels_in, size_of
 from .grouping import UNROLLED, Group, Grouping, Key
 from .loop_forms import FLOAT, WIDEST, Kind, Total, expression, literal, result_kind, total_of, turned, typed, usual
 
@@ -38,7 +38,7 @@ class Store(NamedTuple):
     """What is written, at which position, and the labels that its value runs over: those not in the position are summed."""
 
     slot: int
-    index: tuple[Index, ...]
+    at: tuple[Index, ...]
     box: tuple[int, ...]
 
 
@@ -79,12 +79,12 @@ class Nest:
         numbers: dict[int, int] = {}
         for (slot, index), found in self.nodes.items():
             for a in found.accesses:
-                for array in entries_in([*index, *a.index, *[at for at, _ in a.guards]]):
+                for array in entries_in([*index, *a.at, *[at for at, _ in a.guards]]):
                     if array not in numbers:
                         numbers[array] = len(self.arrays)
                         self.arrays.append(np.ascontiguousarray(grouping.arrays[array], np.intp))
                 arg = self.program.args[slot][a.arg]
-                there = not a.guards and ((arg, a.index) in self.nodes or self.component(arg, a.index) is not None)
+                there = not a.guards and ((arg, a.at) in self.nodes or self.component(arg, a.at) is not None)
                 if not there and arg not in self.loads and self.number(arg) is None:
                     self.loads.append(arg)
         self.numbers = numbers
@@ -93,12 +93,12 @@ class Nest:
     def _needed(self, known: dict[Key, Reads]) -> dict[Key, Reads]:
         """The nodes that what is stored is made of, arguments first."""
         found: dict[Key, Reads] = {}
-        waiting: list[Key] = [(s.slot, s.index) for s in self.stores]
+        waiting: list[Key] = [(s.slot, s.at) for s in self.stores]
         while waiting:
             key = waiting.pop()
             if key not in found and key in known:
                 found[key] = known[key]
-                waiting.extend([(self.program.args[key[0]][a.arg], a.index) for a in known[key].accesses if not a.guards])
+                waiting.extend([(self.program.args[key[0]][a.arg], a.at) for a in known[key].accesses if not a.guards])
         return dict(sorted(found.items(), key=lambda item: item[0][0]))
 
     def number(self, slot: int) -> float | None:
@@ -129,17 +129,22 @@ class Nest:
         return divided, max(most, 1)
 
     @property
+    def bulk(self) -> int:
+        """How much a compiler has to do, about."""
+        return sum([bulk(self.program.ops[slot]) for slot, _ in self.nodes])
+
+    @property
     def work(self) -> int:
         """How many operations one run takes, about."""
         return len(self.nodes) * math.prod([self.sizes[k] for k in self.labels])
 
 
 def labels_of(s: Store) -> set[int]:
-    return set() if entries_in(s.index) else {k for at in s.index for k in labels_in(at)}
+    return set() if entries_in(s.at) else {k for at in s.at for k in labels_in(at)}
 
 
 def _known_access(grouping: Grouping, a: Access) -> Access:
-    return Access(a.arg, grouping.known(a.index), tuple([(grouping.known((at,))[0], n) for at, n in a.guards]))
+    return Access(a.arg, grouping.known(a.at), tuple([(grouping.known((at,))[0], n) for at, n in a.guards]))
 
 
 def entries_in(index: Sequence[Index]) -> list[int]:
@@ -241,21 +246,21 @@ class _Writer:
         number = self.nest.number(arg)
         if number is not None and not access.guards:
             return literal(number, FLOAT), float
-        known = None if access.guards else self.nest.component(arg, access.index)
+        known = None if access.guards else self.nest.component(arg, access.at)
         if known is not None:
             return (literal(known, FLOAT), known.dtype) if known.dtype.char in "df" else (repr(known.item()), known.dtype)
-        key = (arg, access.index, access.guards) if access.guards else (arg, access.index)
+        key = (arg, access.at, access.guards) if access.guards else (arg, access.at)
         if key not in self._values:
             name, kind = (literal(number, FLOAT), float) if number is not None else self._arguments[arg]
-            text = self._element(name, access.index) if number is None else name
+            text = self._element(name, access.at) if number is None else name
             if access.guards:
                 inside = " and ".join([f"{self._at(at)} == 0" if n == 1 else f"0 <= {self._at(at)} < {n}" for at, n in access.guards])
                 text = f"{text} if {inside} else {typed('0.0', FLOAT, kind)}"
-            elif not access.index:
+            elif not access.at:
                 self._values[key] = name, kind
                 return name, kind
             local = self._new("v")
-            self._deepest([*access.index, *[at for at, _ in access.guards]]).lines.append(f"{local} = {text}")
+            self._deepest([*access.at, *[at for at, _ in access.guards]]).lines.append(f"{local} = {text}")
             self._values[key] = local, kind
         return self._values[key]
 
@@ -272,7 +277,7 @@ class _Writer:
         if text.isidentifier() and not found.sums:
             self._values[key] = text, kind
             return
-        block = max([self._deepest([*a.index, *[at for at, _ in a.guards]]) for a in found.accesses], key=lambda b: b.depth, default=self._top)
+        block = max([self._deepest([*a.at, *[at for at, _ in a.guards]]) for a in found.accesses], key=lambda b: b.depth, default=self._top)
         name = self._new("s" if found.sums else "v")
         self._values[key] = name, kind
         if not found.sums:
@@ -298,16 +303,16 @@ class _Writer:
 
     def _store(self, s: Store) -> tuple[Target, Kind]:
         nest, j = self.nest, self.nest.slots.index(s.slot)
-        value, kind = self._values[s.slot, s.index]
+        value, kind = self._values[s.slot, s.at]
         here = labels_of(s)
         last = max([i for i, k in enumerate(nest.labels) if k in s.box], default=-1)
-        deep = last if entries_in(s.index) else max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
+        deep = last if entries_in(s.at) else max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
         blocks = [self._top, *self._main]
         outer, inner = blocks[deep + 1], blocks[last + 1]
         apart = nest.divided is not None and nest.divided not in here
         added = any([k not in here for k in nest.labels[: deep + 1]])
         shape = nest.program.shapes[s.slot]
-        place = self._element(f"Y{j}", s.index, apart)
+        place = self._element(f"Y{j}", s.at, apart)
         if not shape and not apart:
             place = f"Y{j}[at(0)]"
         how = total_of(nest.program.ops[s.slot])

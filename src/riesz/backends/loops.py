@@ -104,9 +104,7 @@ class Loops:
 
 def _plain(x: Any) -> Any:
     """An array without gaps, or a number."""
-    if type(x) is float:
-        return x
-    return x if isinstance(x, np.ndarray) and x.flags.c_contiguous else np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)[()]
+    return x if type(x) is float else np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)[()]
 
 
 def extracted(program: Program, inputs: Sequence[int], results: Sequence[int]) -> Program:
@@ -132,17 +130,14 @@ def extracted(program: Program, inputs: Sequence[int], results: Sequence[int]) -
 @lru_cache(maxsize=1024)
 def compiled(source: str, exact: bool = False) -> Any:
     """A loop nest compiled by Numba; the same text once. `exact`: with sines that are right everywhere."""
-    import numba  # pyright: ignore
-
-    from .vector_math import EXACT, FUNCTIONS
+    from .vector_math import EXACT, FUNCTIONS, loop
 
     space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(EXACT if exact else FUNCTIONS)}
     space.update(float32=np.float32, float64=np.float64, int64=np.int64)
     file = f"<riesz loops {hash(source)}>"
     exec(compile(source, file, "exec"), space)
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    jit: Any = numba.njit(nogil=True, error_model="numpy")  # pyright: ignore
-    return jit(space["loops"])
+    return loop(space["loops"])
 
 
 def float_kinds(nest: Nest) -> list[Kind]:

@@ -14,6 +14,7 @@ from ..programs.program import INPUT, Constant, Program
 from ..relations.running import numba_installed
 from ..syntax.reductions import shares
 from ..terms.primitives import divide
+from .accesses import size_of
 from .code import Code, Task
 from .grouping import Call, Grouping
 from .loop_code import Nest
@@ -34,6 +35,8 @@ def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
     if not numba_installed():
         return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
+    if not task.asked and 4 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
+        return "it is small"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
     made = _Made(_simpler(task.program) if wide else task.program)
     if not task.asked and (made.work < WORTH or made.left):
@@ -58,10 +61,8 @@ class _Made:
         for slot, op in enumerate(program.ops):
             if type(op) is Constant:
                 place[slot] = small.const(op.value)
-        calls = 0
         for unit in grouping.ordered():
             if isinstance(unit, Call):
-                calls += 1
                 _copy(program, [unit.slot], small, place)
                 continue
             nest = Nest(grouping, unit)
@@ -72,7 +73,7 @@ class _Made:
             else:
                 _copy(program, nest.slots, small, place)
         small.outputs = [place[s] for s in program.outputs]
-        self.why = self._told(len(program), calls)
+        self.why = self._told(len(program))
 
     def _compiles(self, nest: Nest) -> bool:
         steps = len({slot for slot, _ in nest.nodes})
@@ -82,19 +83,19 @@ class _Made:
         if code is None:
             return False
         if code.source not in self._known:
-            if self._spent + len(nest.nodes) > BUDGET:
+            if self._spent + nest.bulk > BUDGET:
                 self.left += 1
                 return False
-            self._spent += len(nest.nodes)
+            self._spent += nest.bulk
             self._known[code.source] = len(self._known)
             self.sources.append(code.source)
         self._nests.append(nest)
         self.work += nest.work
         return True
 
-    def _told(self, steps: int, calls: int) -> str:
+    def _told(self, steps: int) -> str:
         inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
-        text = f"{inside} of {steps} steps in {len(self._nests)} loop nests, {len(self._known)} of which differ; the others are lines of array code."
+        text = f"{inside} of {steps} steps in {len(self._nests)} compiled loop nests ({len(self._known)} different ones); the others on arrays, a line for each."
         if self.left:
             text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
         return text

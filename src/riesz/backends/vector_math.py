@@ -212,6 +212,11 @@ def smaller(a: Any, b: Any) -> Any:
     return a if a < b or a != a else b
 
 
-FUNCTIONS = {f.__name__: f for f in (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus, larger, smaller)}
-EXACT = {**FUNCTIONS, "sin": jit(lambda x: math.sin(x)), "cos": jit(lambda x: math.cos(x))}
+def loop(function: Any) -> Any:
+    """A function on arrays, compiled for those it meets; it runs without the interpreter's lock."""
+    return numba.njit(nogil=True, error_model="numpy")(function)
+
+
+FUNCTIONS: dict[str, Any] = {f.__name__: f for f in (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus, larger, smaller)}
+EXACT: dict[str, Any] = {**FUNCTIONS, "sin": jit(lambda x: math.sin(x)), "cos": jit(lambda x: math.cos(x))}
 """The same with sines and cosines that are right everywhere."""
