@@ -54,7 +54,7 @@ class _Made:
         self.work = 0
         self.left = 0
         self._nests: list[Nest] = []
-        self._known: dict[str, int] = {}
+        self._known: set[str] = set()
         self._spent = 0
         small = self.program = Program(share=False)
         place = {slot: small.input(program.shapes[slot]) for slot in program.inputs}
@@ -87,7 +87,7 @@ class _Made:
                 self.left += 1
                 return False
             self._spent += nest.bulk
-            self._known[code.source] = len(self._known)
+            self._known.add(code.source)
             self.sources.append(code.source)
         self._nests.append(nest)
         self.work += nest.work
@@ -95,7 +95,8 @@ class _Made:
 
     def _told(self, steps: int) -> str:
         inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
-        text = f"{inside} of {steps} steps in {len(self._nests)} compiled loop nests ({len(self._known)} different ones); the others on arrays, a line for each."
+        nests = f"{len(self._nests)} compiled loop nests ({len(self._known)} different ones)"
+        text = f"{inside} of {steps} steps in {nests}; the others on arrays, a line for each."
         if self.left:
             text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
         return text
