@@ -91,12 +91,11 @@ class Call:
 class Grouping:
     """The groups of a program, and the steps between them."""
 
-    def __init__(self, program: Program, least: int | None = None) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
         self.units: list[Any] = []
         self.sizes: list[int] = []
         self.arrays: list[Any] = []
-        self._least = LEAST if least is None else least
         self._same_label: list[int] = []
         self._same_unit: list[int] = []
         self._numbers: dict[int, int] = {}
@@ -108,7 +107,6 @@ class Grouping:
         self._makes = bytearray(len(program.ops))  # which steps compute something, and do not only move numbers
         self._fits = self._fitting()
         self._effort = self._efforts()
-        self.stored: dict[int, int] = {}
         for slot in program.outputs:
             self._wanted[slot][-1, None] = None
         for slot in range(len(program.ops) - 1, -1, -1):
@@ -125,7 +123,7 @@ class Grouping:
             if op is INPUT or type(op) is Constant or isinstance(op, Get) or not args or (shape and type(shape[0]) is tuple):
                 continue
             shapes = [program.shapes[a] for a in args]
-            if max([size_of(s) for s in (*shapes, shape)]) < self._least or any([s and type(s[0]) is tuple for s in shapes]) or not has_form(op):
+            if max([size_of(s) for s in (*shapes, shape)]) < LEAST or any([s and type(s[0]) is tuple for s in shapes]) or not has_form(op):
                 continue
             if type(op) is Contraction and self._multiplies(op, args, shapes, shape):
                 continue
@@ -197,7 +195,7 @@ class Grouping:
         op, args = self.program.ops[slot], self.program.args[slot]
         wants = self._wants(slot)
         given = op is INPUT or type(op) is Constant
-        if self._fits[slot] or (given and size_of(self.program.shapes[slot]) >= self._least):
+        if self._fits[slot] or (given and size_of(self.program.shapes[slot]) >= LEAST):
             wants = self._joined(slot, wants)
         if not given and not self._fits[slot] and self._scatters(slot):
             self._scatter(slot, wants)
@@ -219,7 +217,6 @@ class Grouping:
                 self._compute(u, slot, index)
                 box = tuple(dict.fromkeys([k for at in index for k in labels_in(at)]))
                 group.stores.setdefault((slot, index), box)
-            self.stored[slot] = u
             others = [(v, i) for v, i in wants if v != u]
             group.after |= {v for v, _ in others if v >= 0}
             group.low, group.high = min(group.low, slot), max(group.high, slot)
@@ -261,13 +258,15 @@ class Grouping:
         if not 8 * size_of(shape) <= size_of(given) or size_of(shape) > SCATTERED:
             return False
         dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(given)])
-        return scattered(op, dummies, lambda _: 0) is not None
+        place = scattered(op, dummies, lambda _: 0)
+        return place is not None and any([isinstance(atom, Entry) for at in place for atom, _ in at.terms])
 
     def _scatter(self, slot: int, wants: list[tuple[int, Any]]) -> None:
         """A new group over the positions of a reduction's argument."""
         (a,), op = self.program.args[slot], self.program.ops[slot]
         given = self.program.shapes[a]
-        short = unrolled(given)
+        moved = range(op.axis, op.axis + len(op.relations[0].source.box or ()))  # components of these may meet in one place
+        short = [k for k in unrolled(given) if k not in moved]
         outline = tuple([None if n == 1 or k in short else label(self._fresh(n)) for k, n in enumerate(given)])
         group = Group([k for at in outline if at is not None for k in labels_in(at)])
         u = self._unit(group)
@@ -278,7 +277,6 @@ class Grouping:
             group.nodes[slot, place] = Reads(((Access(0, index),),))
             group.stores[slot, place] = tuple(group.labels)
             self._read(u, slot, group.nodes[slot, place])
-        self.stored[slot] = u
         group.after = {v for v, _ in wants if v >= 0}
         self._loaded(slot, wants)
 
