@@ -38,7 +38,14 @@ def in_silence(function, *args):
 
 
 def everything_is_worth_a_loop(patch):
-    for module, name in [(grouping, "LEAST"), (numba_code, "ALONE"), (numba_code, "SMALL"), (loop_code, "CHUNK"), (loops, "PART")]:
+    for module, name in [
+        (grouping, "LEAST"),
+        (grouping, "FEWER"),
+        (numba_code, "ALONE"),
+        (numba_code, "SMALL"),
+        (loop_code, "CHUNK"),
+        (loops, "PART"),
+    ]:
         patch.setattr(module, name, int(module in (loops, loop_code)))
 
 

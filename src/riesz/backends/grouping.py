@@ -56,7 +56,9 @@ UNROLLED = 16
 REUSED = 12
 """A sum of products in which each number is used more often is left to matrix products."""
 SCATTERED = 1 << 16
-"""Numbers are added up at places of an array that has at most so many, which stay in the cache, and far fewer than there are terms."""
+"""Terms are added up at places of an array where they are computed if it has at most so many numbers, which stay in the cache,"""
+FEWER = 8
+"""and there are so many times as many terms."""
 LOOKED = 400
 """How many groups are looked at to see whether two depend on each other."""
 
@@ -255,7 +257,7 @@ class Grouping:
         if type(op) is not Reduction or len(args) != 1 or not self._makes[args[0]]:
             return False
         given = program.shapes[args[0]]
-        if not 8 * size_of(shape) <= size_of(given) or size_of(shape) > SCATTERED:
+        if FEWER * size_of(shape) > size_of(given) or size_of(shape) > SCATTERED:
             return False
         dummies = tuple([label(k) if n != 1 else ORIGIN for k, n in enumerate(given)])
         place = scattered(op, dummies, lambda _: 0)
