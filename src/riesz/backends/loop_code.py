@@ -235,7 +235,7 @@ class _Writer:
         return f"at({self._at(at)})"
 
     def _element(self, name: str, index: Sequence[Index], apart: bool = False) -> str:
-        places = [*(["part"] if apart else []), *[self._place(at) for at in index]]
+        places = [*(["at(part)"] if apart else []), *[self._place(at) for at in index]]
         return f"{name}[{', '.join(places)}]" if places else name
 
     # -- values ------------------------------------------------------------------------------------------
