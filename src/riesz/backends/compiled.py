@@ -25,7 +25,7 @@ from .code import OTHER, Code, Task, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
-BACKENDS = {"python": "number_code", "numpy": "numpy_code"}
+BACKENDS = {"python": "number_code", "numpy": "numpy_code", "jax": "jax_code"}
 """The file of each."""
 AUTO = ("python", "numpy")
 """The first of these that has code is taken."""
