@@ -42,36 +42,39 @@ def written(task: Task) -> Code | str:
 
 
 class InJax:
-    """A program as a function on JAX arrays: `function(*inputs, *arrays)`, compiled; `kinds` are the types of inputs and outputs."""
+    """A program as a function on JAX arrays. `given` and `kinds` are the types of its inputs and outputs.
+
+    What is compiled (`function`) takes the inputs that are used by themselves, stacks of inputs that are used as such, and the arrays the
+    program holds; it gives arrays, of which some outputs are rows. `whole` is the same from inputs and held arrays to outputs.
+    """
 
     def __init__(self, program: Program, given: Sequence[Any], kinds: Sequence[Any], title: str, names: Sequence[str] = ()) -> None:
-        self.program = program
-        self.given = tuple(given)
-        self.kinds = tuple(kinds)
-        self.title = title
-        self._names = list(names) or [f"x{i}" for i in range(len(given))]
-        self.why, self.source, self.plain, self._held = self._written()
-        self._arrays: dict[bool, list[Any]] = {}
-
-    def _written(self) -> Any:
         from .jax_lines import Lines, Shared, Value, result
 
-        shared, p = Shared(), self.program
-        shared.names.update({n: None for n in self._names} | {"result": result})
-        lines = Lines(p, [Value(n, p.shapes[s], False, k) for n, s, k in zip(self._names, p.inputs, self.given, strict=True)], shared)
-        found = lines.written()
-        texts = [f"result({v.text}, {v.shape}, {np.dtype(k).name!r})" for v, k in zip(found, self.kinds, strict=True)]
-        name = "".join([c if c.isalnum() and c.isascii() else "_" for c in self.title]).strip("_")
-        head = f"def f_{name}({', '.join([*self._names, *shared.arrays])}):"
-        source = "\n".join([head, *[f"    {line}" for line in [*lines.lines, f"return ({', '.join(texts)}{',' if texts else ''})"]]])
+        self.program, self.given, self.kinds, self.title = program, tuple(given), tuple(kinds), title
+        names = list(names) or [f"x{i}" for i in range(len(given))]
+        shared, p = Shared(), program
+        shared.names.update({n: None for n in names} | {"result": result})
+        lines = Lines(p, [Value(n, p.shapes[s], False, np.dtype(k)) for n, s, k in zip(names, p.inputs, given, strict=True)], shared)
+        lines.written()
+        texts, self._places = lines.given_back(kinds)
+        number = {slot: i for i, slot in enumerate(p.inputs)}
+        self._single = [number[s] for s in p.inputs if s in lines.used]
+        self._packs = [tuple([number[s] for s in slots]) for slots in shared.packs.values()]
+        name = "f_" + "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
+        head = f"def {name}({', '.join([*[names[i] for i in self._single], *shared.packs, *shared.arrays])}):"
+        body = [*lines.lines, f"return ({', '.join(texts)}{',' if texts else ''})"]
+        self.source = "\n".join([head, *[f"    {line}" for line in body]])
         file = f"<riesz jax {name} {id(self)}>"
-        exec(builtins.compile(source, file, "exec"), shared.names)
-        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-        called = f" On the host, called back: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""
-        rolled = source.count("def layer_")
+        exec(builtins.compile(self.source, file, "exec"), shared.names)
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
+        self.plain = shared.names[name]
+        self._held = list(shared.arrays.values())
+        self._arrays: dict[bool, list[Any]] = {}
+        called = f" Called back on the host: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""
+        rolled = self.source.count("def layer_")
         loops = f" Repeated steps are {rolled} loop{'s' if rolled > 1 else ''}." if rolled else ""
-        why = f"{len(p)} steps as {shared.count:,} lines for XLA; {len(shared.arrays)} arrays are arguments of the compiled function.{loops}{called}"
-        return why, source, shared.names[f"f_{name}"], list(shared.arrays.values())
+        self.why = f"{len(p)} steps as {len(body):,} lines for XLA; {len(self._held)} arrays are arguments of what is compiled.{loops}{called}"
 
     @cached_property
     def function(self) -> Any:
@@ -80,8 +83,16 @@ class InJax:
 
         return jax.jit(self.plain)
 
+    def taken(self, xs: Sequence[Any], stack: Any) -> list[Any]:
+        """The arguments of the compiled function, held arrays apart, from the inputs."""
+        return [*[xs[i] for i in self._single], *[stack([xs[i] for i in pack]) for pack in self._packs]]
+
+    def presented(self, found: Sequence[Any]) -> list[Any]:
+        """The outputs from what the compiled function gives."""
+        return [found[k] if row is None else found[k][row] for k, row in self._places]
+
     def arrays(self) -> list[Any]:
-        """The arrays that come after the inputs, on the device; made once for each setting of 64-bit types."""
+        """The arrays the program holds, on the device; made once for each setting of 64-bit types."""
         import jax
         import jax.numpy as jnp
 
@@ -101,7 +112,8 @@ class InJax:
         import jax
 
         with jax.enable_x64(True):
-            return [np.asarray(y) for y in self.function(*xs, *self.arrays())]
+            found = self.function(*self.taken(xs, np.stack), *self.arrays())
+        return self.presented([np.asarray(y) for y in found])
 
 
 def prepared(program: Program, given: Sequence[Any], kinds: Sequence[Any], title: str) -> InJax:

@@ -22,7 +22,7 @@ from ..programs.blocks import Call, Loop
 from ..programs.fusing import SparseProduct
 from ..programs.program import INPUT, Constant, Program
 from ..relations.in_jax import prepared
-from ..relations.kinds import Diagonal, Gather, Point, Range
+from ..relations.kinds import Diagonal, Gather, Place, Point, Range
 from ..terms.primitives import RULES
 from ..vectors import weak
 from . import jax_functions, jax_steps
@@ -31,6 +31,8 @@ from .rolled import ROUNDS, SAVED, Round, sorted_out, stretches
 
 MOST = 3_000
 """Programs with more lines than this, loops written once, are not given to XLA: it would take minutes."""
+PACKED = 16
+"""From so many on inputs are stacked, and outputs taken apart, outside of the compiled function."""
 DEEPEST = 12
 """How many loops and branches may be inside each other."""
 
@@ -54,6 +56,7 @@ class Shared:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"jax": jax, "jnp": jnp, "inf": math.inf, "nan": math.nan}
         self.arrays: dict[str, Any] = {}
+        self.packs: dict[str, tuple[int, ...]] = {}  # arguments that are stacks of inputs, made outside: XLA takes long to stack a thousand arrays
         self.called: list[str] = []
         self.count = 0
         self._held: dict[int, tuple[str, Any]] = {}
@@ -92,11 +95,12 @@ class Lines:
         self._program, self._shared, self._depth = program, shared, depth
         self._values: dict[int, Value] = dict(zip(program.inputs, inputs, strict=True))
         self._rows: dict[int, tuple[str, int]] = {}  # slots that are rows of an array: its name, and which
+        self.used: set[int] = set()
         self._of = self._rows_taken()
         self._slot = 0
 
-    def written(self) -> list[Value]:
-        """Write all steps; the values of the outputs."""
+    def written(self) -> None:
+        """Write all steps."""
         program = self._program
         steps = [s for s, op in enumerate(program.ops) if op is not INPUT and type(op) is not Constant and s not in self._of]
         place = {slot: i for i, slot in enumerate(steps)}
@@ -120,7 +124,11 @@ class Lines:
                 done = start = at = at + found.rounds * period
         for i in range(done, len(steps)):
             self._one(steps[i])
-        return [self.value(s) for s in program.outputs]
+
+    def outputs(self) -> list[str]:
+        """Write all steps; the outputs as arrays."""
+        self.written()
+        return [self._array(self.value(s)) for s in self._program.outputs]
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -150,6 +158,7 @@ class Lines:
     def value(self, slot: int) -> Value:
         """What a slot is called; constants and rows are written down when they are first used."""
         found = self._values.get(slot)
+        self.used.add(slot)
         if found is None:
             op, shape = self._program.ops[slot], self._program.shapes[slot]
             if type(op) is Constant:
@@ -218,11 +227,27 @@ class Lines:
         ops = self._program.ops
         if all([type(ops[s]) is Constant for s in slots]):
             name = self._shared.array(np.stack([np.asarray(weak(ops[s].value)) for s in slots]))
+        elif not self._depth and len(slots) >= PACKED and all([ops[s] is INPUT for s in slots]):
+            name = self._shared.fresh("p")
+            self._shared.packs[name] = tuple(slots)
         else:
             name = self._set(f"jnp.stack([{', '.join([self._array(self.value(s)) for s in slots])}])")
         for i, s in enumerate(slots):
             self._rows.setdefault(s, (name, i))
         return name
+
+    def given_back(self, kinds: Sequence[Any]) -> tuple[list[str], list[tuple[int, int | None]]]:
+        """The arrays to give back, and for each output which of them it is, or which row of which: where many are rows of one, it is not taken apart."""
+        outs = self._program.outputs
+        count = Counter([self._rows[s][0] for s in outs if s in self._rows])
+        texts: dict[str, int] = {}
+        places: list[tuple[int, int | None]] = []
+        for slot, kind in zip(outs, kinds, strict=True):
+            base, row = self._rows.get(slot, ("", 0))
+            whole = count[base] < PACKED
+            text = f"result({self.value(slot).text}, {np.dtype(kind).name!r}, {self._program.shapes[slot]})" if whole else f"result({base}, {np.dtype(kind).name!r})"
+            places.append((texts.setdefault(text, len(texts)), None if whole else row))
+        return list(texts), places
 
     # -- loops --------------------------------------------------------------------------------------------------------
 
@@ -280,7 +305,7 @@ class Lines:
         shapes = [body.shapes[s] for s in body.inputs]
         names = [Value(self._shared.fresh(), s) for s in shapes[c:]]
         inner = Lines(body, [*xs[:c], *names], self._shared, self._depth + 1)
-        found = [inner._array(v) for v in inner.written()]
+        found = inner.outputs()
         carry = [n.text for n in names[:m]]
         kept = carry if op.keep else []
         name = self._function("round", carry, [n.text for n in names[m:]], inner.lines, found[:m], [*found[m:], *kept])
@@ -296,13 +321,13 @@ class Lines:
                 rest = iter(names)
                 xs = [x if x.number else Value(next(rest), x.shape) for x in xs]
             inner = Lines(op.branches[0], xs, self._shared, self._depth + 1)
-            found = [inner._array(v) for v in inner.written()]
+            found = inner.outputs()
             self.lines.extend(inner.lines)
             return self._tuple_value(_tuple(found))
         branches: list[str] = []
         for branch in op.branches:
             inner = Lines(branch, xs[1:], self._shared, self._depth + 1)
-            found = [inner._array(v) for v in inner.written()]
+            found = inner.outputs()
             name = self._shared.fresh("branch_")
             self.lines.extend([f"def {name}():", *[f"    {line}" for line in inner.lines], f"    return {_tuple(found)}"])
             branches.append(name)
@@ -315,7 +340,9 @@ class Lines:
 
     def _one(self, slot: int) -> None:
         self._slot = slot
-        self._values[slot] = self._step(self._program.ops[slot], [self.value(a) for a in self._program.args[slot]])
+        op, args = self._program.ops[slot], self._program.args[slot]
+        rows = self._put_rows(op, args) if type(op) is Reduction and len(args) > 1 else None
+        self._values[slot] = rows or self._step(op, [self.value(a) for a in args])
 
     def _helper(self, name: str) -> str:
         return self._shared.name(name, getattr(jax_steps, name))
@@ -447,18 +474,9 @@ class Lines:
         shape = self._program.shapes[self._slot]
         if len(xs) == 1:
             return self._value(self._red(op, op.relations[0], xs[0], shape))
-        slots = self._program.args[self._slot]
         box = op.relations[0].target.box or ()
         tiles = [r.tile for r in op.relations]
-        one = [t is not None and r.source.size == 1 and not r.source.box for t, r in zip(tiles, op.relations, strict=True)]
         starts = [-1 if t is None else t.start or 0 for t in tiles]
-        if all(one) and len(box) == 1 and len(set(starts)) == len(starts) and self._depth == 0:
-            order = sorted(range(len(xs)), key=lambda i: starts[i])
-            rows = self._stacked([slots[i] for i in order])
-            if len(xs) == box[0]:
-                return self._value(f"jnp.moveaxis({rows}, 0, {op.axis})" if op.axis else rows)
-            at = self._shared.array(np.array([starts[i] for i in order]))
-            return self._value(f"{self._helper('put_rows')}({rows}, {at}, {shape}, {op.axis})")
         lead, size, trail = math.prod(shape[: op.axis]), op.relations[0].target.size, math.prod(shape[op.axis + len(box) :])
         flat = [f"{self._array(x)}.reshape({(lead, r.source.size, trail)})" for x, r in zip(xs, op.relations, strict=True)]
         if op.covers and all([t is not None and t.step in (None, 1) for t in tiles]):
@@ -472,6 +490,18 @@ class Lines:
             else:
                 total = self._set(f"{total} + {self._red(op, r, x, (lead, size, trail))}")
         return self._value(f"{total}.reshape({shape})")
+
+    def _put_rows(self, op: Reduction, slots: Sequence[int]) -> Value | None:
+        """Values put to different places of one axis: a stack of them, which may be there already."""
+        box, shape = op.relations[0].target.box or (), self._program.shapes[self._slot]
+        places = [r.at for r in op.relations if isinstance(r, Place)]
+        if len(places) < len(slots) or len(box) != 1 or len(set(places)) < len(places) or len({self._program.shapes[s] for s in slots}) > 1:
+            return None
+        rows = self._stacked([s for _, s in sorted(zip(places, slots, strict=True))])
+        if len(places) == box[0]:
+            return self._value(f"jnp.moveaxis({rows}, 0, {op.axis})" if op.axis else rows)
+        at = self._shared.array(np.array(sorted(places)))
+        return self._value(f"{self._helper('put_rows')}({rows}, {at}, {shape}, {op.axis})")
 
     def _red(self, op: Reduction, relation: Any, x: Value, shape: Any) -> str:
         """red_R of one value."""
@@ -526,6 +556,7 @@ def _slice_text(s: slice) -> str:
     return f"{'' if s.start is None else s.start}:{'' if s.stop is None else s.stop}{step}"
 
 
-def result(x: Any, shape: tuple[int, ...], kind: str) -> Any:
-    """An output in its shape and type."""
-    return jnp.broadcast_to(jnp.asarray(x, kind), shape)
+def result(x: Any, kind: str, shape: tuple[int, ...] | None = None) -> Any:
+    """An output in its type and shape."""
+    y = jnp.asarray(x, kind)
+    return y if shape is None else jnp.broadcast_to(y, shape)

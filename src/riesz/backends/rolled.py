@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-ROUNDS = 8
-SAVED = 64
+ROUNDS = 6
+SAVED = 32
 """A loop is written from so many rounds on, and where it saves so many steps."""
 LONGEST = 1024
 """Longer periods are not looked for."""
