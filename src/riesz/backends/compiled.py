@@ -2,6 +2,7 @@
 
     function ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
                                                         "numpy"   a line of array code for each step; tiles along a long axis where that pays
+                                                        "jax"     a line of jnp for each step, compiled by XLA for the CPU or the GPU
                                                         "steps"   run step by step: programs too long to be worth a compiler's time
 
 A backend is a file with a function `written(task)` that gives Code, or says why it has none; `BACKENDS` names it.
@@ -9,6 +10,7 @@ A backend is a file with a function `written(task)` that gives Code, or says why
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
@@ -41,6 +43,7 @@ class Compiled:
         self.name = self.__name__ = function.name
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
+        self._citizens: dict[Any, Any] = {}  # for JAX arrays
         self._first: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # of the last code written for plain arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -49,6 +52,10 @@ class Compiled:
             if found is not OTHER:
                 return found
         given = self.function.given(args, kwargs)
+        if "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays]):
+            from .jax_citizen import called
+
+            return called(self._citizens, given, self.function.record(given))
         code = self._codes.get(given.key)
         if code is None:
             record = self.function.record(given)
@@ -151,8 +158,9 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     program = ready(record.program)
     steps = len(program)
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
-    if asked == "steps" or steps > LONGEST or record.captured or not native:
-        why = f"{steps:,} steps are more than the {LONGEST:,} that source is written for." if steps > LONGEST else "It is run step by step."
+    longest = 10 * LONGEST if asked == "jax" else LONGEST  # repeated steps are written once there
+    if asked == "steps" or steps > longest or record.captured or not native:
+        why = f"{steps:,} steps are more than the {longest:,} that source is written for." if steps > longest else "It is run step by step."
         return Code(record, program, "steps", why)
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     task = Task(record, folded(program), names, kinds, asked != "auto")
