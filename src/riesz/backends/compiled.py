@@ -43,7 +43,7 @@ class Compiled:
         self.name = self.__name__ = function.name
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
-        self._citizens: dict[Any, Any] = {}  # for JAX arrays
+        self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
         self._first: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # of the last code written for plain arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +55,7 @@ class Compiled:
         if "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays]):
             from .jax_citizen import called
 
-            return called(self._citizens, given, self.function.record(given))
+            return called(self._citizens, self.function, given)
         code = self._codes.get(given.key)
         if code is None:
             record = self.function.record(given)
@@ -99,6 +99,12 @@ class Compiled:
     def cost(self) -> Cost:
         """Operations of one run, and numbers kept."""
         return self.code.cost
+
+    def to_torch(self) -> Callable[..., Any]:
+        """The same function on PyTorch tensors (on the CPU), differentiable there: its backward pass is the adjoint, compiled."""
+        from .torch_code import on_tensors
+
+        return on_tensors(self)
 
     def explain(self) -> str:
         """What was chosen, and why."""

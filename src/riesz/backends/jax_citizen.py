@@ -7,6 +7,7 @@ riesz, so selections stay selections (no nan from a branch not taken) and produc
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from jax.interpreters import ad, batching, mlir
 from ..calculus.derive import derive_program, transpose_linear
 from ..errors import SpaceError, VectorError
 from ..programs.fusing import ready
-from ..syntax.functions import Given, Record
+from ..syntax.functions import KEPT, Function, Given
 from .folded import folded
 from .jax_code import InJax
 from .jax_lines import Unfit
@@ -140,14 +141,19 @@ mlir.register_lowering(RUN, mlir.lower_fun(_run, multiple_results=True))
 # -- calls --------------------------------------------------------------------------------------------------------------
 
 
-def called(citizens: dict[Any, Citizen], given: Given, record: Record) -> Any:
-    """The result of a function at arguments of which some are JAX arrays."""
-    citizen = citizens.get(given.key)
-    if citizen is None:
+def called(known: OrderedDict[Any, Any], function: Function, given: Given) -> Any:
+    """The result of a function at arguments of which some are JAX arrays; `known`: traces and citizens by the kind of arguments."""
+    found = known.get(given.key)
+    if found is None:
+        record = function.record(given)
         if record.captured:
             raise VectorError(f"{record.name} closes over arrays that are being traced by riesz; it cannot take JAX arrays at the same time")
-        kinds = [a.dtype for a in record.outputs]
-        citizen = citizens[given.key] = Citizen(record.program, [a.dtype for a in record.avals], kinds, record.name)
+        found = record, Citizen(record.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name)
+        if function.keeps(given):
+            known[given.key] = found
+            if len(known) > KEPT:
+                known.popitem(last=False)
+    record, citizen = found
     if not jax.config.jax_enable_x64:
         strong = [a for a in (*record.avals, *record.outputs) if a.dtype == np.float64 and not a.weak]
         if strong or citizen.code.wide:
@@ -156,4 +162,3 @@ def called(citizens: dict[Any, Citizen], given: Given, record: Record) -> Any:
                 "or make all its arrays float32, those it closes over too"
             )
     return record.wrap(citizen.bind([jnp.asarray(x) for x in given.arrays]))
-

@@ -183,8 +183,8 @@ class Lines:
         array = np.asarray(one)
         if array.ndim and array.size and not any(array.strides):
             return Value(self._set(f"jnp.full({array.shape}, {_literal(array.flat[0].item())}, {array.dtype.name!r})"), shape)
-        if array.dtype == float and not array.ndim:
-            return Value(_literal(float(array)), shape, True)
+        if not array.ndim and array.dtype.name in ("float64", "int64", "bool"):
+            return Value(_literal(array.item()), shape, True)
         return Value(self._shared.array(one), shape)
 
     def _array(self, v: Value) -> str:
