@@ -52,7 +52,7 @@ class Compiled:
             if found is not OTHER:
                 return found
         given = self.function.given(args, kwargs)
-        if "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays]):
+        if _in_jax(given):
             from .jax_citizen import called
 
             return called(self._citizens, self.function, given)
@@ -118,7 +118,12 @@ class Maps(Compiled):
     """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace of f."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function.function(*args, **kwargs)
+        given = self.function.given(args, kwargs)
+        if not (_in_jax(given) or self._asked == "jax"):
+            return self.function.function(*args, **kwargs)
+        from .jax_maps import mapped_in
+
+        return mapped_in(self._citizens, self.function, given)
 
     def start(self, given: Given) -> None:
         """Nothing is written."""
@@ -129,10 +134,15 @@ class Maps(Compiled):
 
     @property
     def backend(self) -> str:
-        return "steps"
+        return "jax" if self._asked == "jax" else "steps"
 
     def explain(self) -> str:
-        return f"{self.name}: backend 'steps'. It gives LinearMaps, whose programs and structure are derived once."
+        return f"{self.name}: backend {self.backend!r}. It gives LinearMaps, whose programs and structure are derived once."
+
+
+def _in_jax(given: Given) -> bool:
+    """Whether some argument is a JAX array."""
+    return "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays])
 
 
 def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:

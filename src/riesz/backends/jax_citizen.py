@@ -154,11 +154,14 @@ def called(known: OrderedDict[Any, Any], function: Function, given: Given) -> An
             if len(known) > KEPT:
                 known.popitem(last=False)
     record, citizen = found
-    if not jax.config.jax_enable_x64:
-        strong = [a for a in (*record.avals, *record.outputs) if a.dtype == np.float64 and not a.weak]
-        if strong or citizen.code.wide:
-            raise VectorError(
-                f"{record.name} computes in float64, which is off in JAX: write jax.config.update('jax_enable_x64', True), "
-                "or make all its arrays float32, those it closes over too"
-            )
+    allowed(record.name, [a.dtype for a in (*record.avals, *record.outputs) if not a.weak], citizen)
     return record.wrap(citizen.bind([jnp.asarray(x) for x in given.arrays]))
+
+
+def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:
+    """Refuse float64 where JAX has it switched off: it would be computed in float32 without a word."""
+    if not jax.config.jax_enable_x64 and (np.dtype(float) in kinds or citizen.code.wide):
+        raise VectorError(
+            f"{name} computes in float64, which is off in JAX: write jax.config.update('jax_enable_x64', True), "
+            "or make all its arrays float32, those it closes over too"
+        )
