@@ -18,7 +18,7 @@ from test_compile import agree, total
 
 import riesz as rz
 from riesz import relations, seg
-from riesz.backends import jax_code, jax_functions, jax_lines, rolled
+from riesz.backends import jax_code, jax_functions, jax_ops, rolled
 from riesz.backends.compiled import compile as compiled
 from riesz.errors import SpaceError, VectorError
 from riesz.syntax.special import SPECIAL
@@ -90,7 +90,9 @@ def primitives(rules):
     """All primitives at once: (functions of arrays, arguments)."""
     found = [Primitive(rule, 3.0 if rule.name == "power" else 1.0 if rule.name.endswith("_derivative") else None) for rule in rules.values()]
     ranges = [DOMAINS.get(p.name, (0.2, 2.5)) for p in found]
-    return found, [[np.linspace(*(ends if i % 2 == 0 else ends[::-1]), 7) for i in range(p.rule.arity)] for p, ends in zip(found, ranges, strict=True)]
+    return found, [
+        [np.linspace(*(ends if i % 2 == 0 else ends[::-1]), 7) for i in range(p.rule.arity)] for p, ends in zip(found, ranges, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -328,7 +330,7 @@ def test_stretches_repeat(noise, period, rounds):
 
 
 def test_long_programs_that_do_not_repeat_fall_back_with_a_word(monkeypatch):
-    monkeypatch.setattr(jax_lines, "MOST", 30)
+    monkeypatch.setattr(jax_ops, "MOST", 30)
 
     def f(x):
         for i in range(60):
@@ -487,7 +489,13 @@ def test_linear_maps_in_jax(case):
     dense, rough = L.to_dense(), 1e-5 if L.dtype == np.float32 else 1e-10
     for kind in (np.asarray, jnp.asarray):
         M = g(*[kind(a) for a in args])
-        found = [M.to_dense(), M.T.to_dense().T, M.H.to_dense().T, jax.tree.leaves(M(jax.tree.map(kind, v))), jax.tree.leaves(M @ jax.tree.map(kind, v))]
+        found = [
+            M.to_dense(),
+            M.T.to_dense().T,
+            M.H.to_dense().T,
+            jax.tree.leaves(M(jax.tree.map(kind, v))),
+            jax.tree.leaves(M @ jax.tree.map(kind, v)),
+        ]
         assert all([isinstance(x, np.ndarray if kind is np.asarray else jax.Array) and x.dtype == L.dtype for x in jax.tree.leaves(found)])
         for x, y in zip(jax.tree.leaves(found), jax.tree.leaves([dense, dense, dense, [L(v)], [L(v)]]), strict=True):
             assert np.allclose(x, y, rtol=rough, atol=rough)

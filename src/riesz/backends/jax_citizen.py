@@ -24,7 +24,7 @@ from ..programs.fusing import ready
 from ..syntax.functions import KEPT, Function, Given
 from .folded import folded
 from .jax_code import InJax
-from .jax_lines import Unfit
+from .jax_ops import Unfit
 
 STACKED = 32
 """So many arrays are stacked at once: XLA takes long over a thousand."""

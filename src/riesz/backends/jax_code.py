@@ -26,7 +26,7 @@ def written(task: Task) -> Code | str:
     """Code for XLA, or why there is none."""
     if find_spec("jax") is None:
         return "JAX is not installed (pip install 'riesz[jax]')"
-    from .jax_lines import Unfit
+    from .jax_ops import Unfit
 
     record, names = task.record, task.names
     try:
@@ -49,12 +49,13 @@ class InJax:
     """
 
     def __init__(self, program: Program, given: Sequence[Any], kinds: Sequence[Any], title: str, names: Sequence[str] = ()) -> None:
-        from .jax_lines import Lines, Shared, Value, result
+        from .jax_lines import Lines, result
+        from .jax_ops import Shared, Value
 
         self.program, self.given, self.kinds, self.title = program, tuple(given), tuple(kinds), title
-        names = list(names) or [f"x{i}" for i in range(len(given))]
+        names = [f"{n}_" if n in ("jnp", "inf", "nan", "result") else n for n in names] or [f"x{i}" for i in range(len(given))]
         shared, p = Shared(), program
-        shared.names.update({n: None for n in names} | {"result": result})
+        shared.names.update(dict.fromkeys(names) | {"result": result})
         lines = Lines(p, [Value(n, p.shapes[s], False, np.dtype(k)) for n, s, k in zip(names, p.inputs, given, strict=True)], shared)
         lines.written()
         texts, self._places = lines.given_back(kinds)

@@ -16,11 +16,10 @@ import jax.scipy.linalg
 import jax.scipy.special as special
 import numpy as np
 
-from ..opaque import Discrete, Ruled, Smooth, _smooth  # pyright: ignore[reportPrivateUsage]
+from ..opaque import Discrete, Ruled, _smooth  # pyright: ignore[reportPrivateUsage]
 from ..syntax.special import SPECIAL
 from ..terms.primitives import RULES, Primitive
 
-LN10 = math.log(10.0)
 DEGREE = math.pi / 180.0
 
 
@@ -66,10 +65,9 @@ def _pseudo_huber(d: Any, r: Any) -> Any:
     return jnp.where(d < 0, jnp.inf, whole)
 
 
-_SAME = """sin cos tan arcsin arccos arctan exp expm1 log1p sqrt sinh cosh tanh arcsinh arccosh arctanh exp2 log2 log10 cbrt sinc sign floor trunc
-    remainder fmod maximum minimum fmax fmin hypot arctan2 logaddexp logaddexp2 divide""".split()
+_DIFFERENT = {"power", "ln", "absolute", "sigmoid", "relu", "step", "root", "inverse", "log0", "pow", "power_slope", "larger", "sinc_derivative"}
 PRIMITIVES: dict[str, Callable[..., Any]] = {
-    **{name: getattr(jnp, name) for name in _SAME},
+    **{name: getattr(jnp, name) for name in RULES if name not in _DIFFERENT},
     "ln": jnp.log,
     "absolute": jnp.abs,
     "sigmoid": jax.nn.sigmoid,
@@ -85,10 +83,26 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
 }
 """riesz's own primitives."""
 
-_SCIPY = """gammaln gammainc gammaincc betainc betaln beta gamma gammasgn erf erfc erfinv expit logit xlogy xlog1py entr rel_entr kl_div ndtr ndtri log_ndtr
-    i0 i0e i1 i1e""".split()
+_EXACT = (
+    "gammaln",
+    "gammainc",
+    "gammaincc",
+    "betainc",
+    "betaln",
+    "beta",
+    "gamma",
+    "gammasgn",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "logit",
+    "ndtr",
+    "ndtri",
+)
+_EXACT += ("log_ndtr", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "i0", "i0e", "i1", "i1e")
 SPECIALS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(special, name) for name in _SCIPY if hasattr(special, name)},
+    **{name: getattr(special, name) for name in _EXACT},
     "psi": special.digamma,
     "log_expit": jax.nn.log_sigmoid,
     "ratio": _ratio,
@@ -288,6 +302,3 @@ def called_back(op: Any, shapes: Any, elementwise: bool) -> Callable[..., Any]:
         return jax.pure_callback(host, tuple(like) if several else like[0], *xs, vmap_method="broadcast_all" if elementwise else "sequential")
 
     return function
-
-
-__all__ = ["Smooth", "called_back", "found", "primitive"]

@@ -29,7 +29,9 @@ from .jax_citizen import Citizen, allowed
 def mapped_in(known: dict[Any, Any], function: Function, given: Given) -> JaxMap:
     """The linear map at arguments of which some may be JAX arrays."""
     if given.key not in known:
-        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in zip(given.arrays, given.avals, strict=True)]
+        point = [
+            np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in zip(given.arrays, given.avals, strict=True)
+        ]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):

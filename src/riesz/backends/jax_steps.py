@@ -65,7 +65,10 @@ def strong_product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, str
     every = tuple(dict.fromkeys([k for ls in labels for k in ls]))
 
     def careful(*xs: Any) -> Any:
-        wide = [_spread(product([x], [ls], tuple([k for k in every if k in ls]), sizes), tuple([k for k in every if k in ls]), every) for x, ls in _zip(xs, labels)]
+        wide = [
+            _spread(product([x], [ls], tuple([k for k in every if k in ls]), sizes), tuple([k for k in every if k in ls]), every)
+            for x, ls in _zip(xs, labels)
+        ]
         dead = functools.reduce(jnp.logical_or, [wide[i] == 0 for i in strong])
         return product([jnp.where(dead, 0, functools.reduce(jnp.multiply, wide))], [every], out, sizes)
 

@@ -81,10 +81,8 @@ class Round(NamedTuple):
     each: list[tuple[int, ...]]
 
 
-def sorted_out(
-    args: Sequence[Sequence[int]], steps: Sequence[int], place: dict[int, int], start: int, period: int, rounds: int
-) -> Round | None:
-    """The arguments of a stretch, for as many rounds as they fit; args[i] are those of step i, steps[i] its slot, `place` the step a slot is made by."""
+def sorted_out(args: Sequence[Sequence[int]], steps: Sequence[int], place: dict[int, int], start: int, period: int, rounds: int) -> Round | None:
+    """The arguments of a stretch, for as many rounds as they fit; step i has args[i] and makes steps[i]; `place` is the step a slot is made by."""
 
     def at(r: int, j: int, k: int) -> tuple[str, int]:
         slot = args[start + r * period + j][k]

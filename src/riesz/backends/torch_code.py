@@ -33,7 +33,9 @@ def on_tensors(compiled: Compiled) -> Callable[..., Any]:
         tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
         for i in tensors:
             if leaves[i].device.type != "cpu":
-                raise VectorError(f"{compiled.name} as a torch function runs on the CPU; a tensor on {leaves[i].device} was given: move it with .cpu()")
+                raise VectorError(
+                    f"{compiled.name} as a torch function runs on the CPU; a tensor on {leaves[i].device} was given: move it with .cpu()"
+                )
         return node(leaves, tree, tensors)
 
     function.__name__ = compiled.name
@@ -77,7 +79,9 @@ class Node:
                 given = list(leaves)
                 for i, x in zip(tensors, ctx.saved_tensors, strict=True):
                     given[i] = x
-                moving = tuple([i for i, needed in zip(tensors, ctx.needs_input_grad[5:], strict=True) if needed and given[i].dtype.is_floating_point])
+                moving = tuple(
+                    [i for i, needed in zip(tensors, ctx.needs_input_grad[5:], strict=True) if needed and given[i].dtype.is_floating_point]
+                )
                 found = iter(node.adjoint(given, tree, moving, arrays, cotangents) if moving else ())
                 return (None,) * 5 + tuple([next(found) if i in moving else None for i in tensors])
 
