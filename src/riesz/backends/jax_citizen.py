@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -59,8 +59,14 @@ class Citizen:
             self._derived["T"] = Citizen(program, [*given[:fixed], *kinds], given[fixed:], f"{self.title}*", fixed)
         return self._derived["T"]
 
+    def at(self, xs: Sequence[Any]) -> list[Any]:
+        """The outputs at JAX arrays and numbers; an operation of JAX's own only where JAX is looking."""
+        if any([isinstance(x, Tracer) for x in xs]):
+            return self.bind([jnp.asarray(x) for x in xs])
+        return self.code.presented(self.code.function(*self.code.taken(xs, _stack), *self.code.arrays()))
+
     def bind(self, xs: Sequence[Any], maps: Any = ()) -> list[Any]:
-        """The outputs at JAX arrays."""
+        """The operation on JAX arrays."""
         return RUN.bind(*xs, *jax.tree.leaves(self.code.arrays()), citizen=self, maps=maps)
 
     def __call__(self, *flat: Any) -> list[Any]:
@@ -155,7 +161,7 @@ def called(known: OrderedDict[Any, Any], function: Function, given: Given) -> An
                 known.popitem(last=False)
     record, citizen = found
     allowed(record.name, [a.dtype for a in (*record.avals, *record.outputs) if not a.weak], citizen)
-    return record.wrap(citizen.bind([jnp.asarray(x) for x in given.arrays]))
+    return record.wrap(citizen.at(given.arrays))
 
 
 def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:

@@ -35,6 +35,11 @@ def _larger(a: Any, b: Any) -> Any:
     return jnp.where(a == b, 0.5, jnp.where(a > b, 1.0, 0.0)).astype(jnp.result_type(a, b))
 
 
+def _sinc(x: Any) -> Any:
+    y = jnp.pi * jnp.where(x == 0, 1e-20, x)
+    return jnp.sin(y) / y
+
+
 def _sinc_derivative(x: Any, n: float) -> Any:
     """By the Taylor series near 0 and by recurrence elsewhere, as in NumPy."""
     z, order = jnp.pi * x, int(n)
@@ -65,7 +70,22 @@ def _pseudo_huber(d: Any, r: Any) -> Any:
     return jnp.where(d < 0, jnp.inf, whole)
 
 
-_DIFFERENT = {"power", "ln", "absolute", "sigmoid", "relu", "step", "root", "inverse", "log0", "pow", "power_slope", "larger", "sinc_derivative"}
+_DIFFERENT = {
+    "power",
+    "ln",
+    "absolute",
+    "sigmoid",
+    "relu",
+    "step",
+    "root",
+    "inverse",
+    "log0",
+    "pow",
+    "power_slope",
+    "larger",
+    "sinc",
+    "sinc_derivative",
+}
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     **{name: getattr(jnp, name) for name in RULES if name not in _DIFFERENT},
     "ln": jnp.log,
@@ -79,6 +99,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "pow": jnp.power,
     "power_slope": _power_slope,
     "larger": _larger,
+    "sinc": _sinc,
     "sinc_derivative": _sinc_derivative,
 }
 """riesz's own primitives."""

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..errors import SpaceError, TraceError
@@ -108,7 +107,7 @@ class JaxMap:
         if not any([isinstance(x, jax.Array) for x in xs]):
             return citizen.code.run(*xs)
         allowed(self.name, [self.dtype], citizen)
-        return citizen.bind([jnp.asarray(x) for x in xs])
+        return citizen.at(xs)
 
     def __repr__(self) -> str:
         return f"{self.name} in JAX: {self.domain} ⊸ {self.codomain}"

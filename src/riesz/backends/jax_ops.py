@@ -191,8 +191,10 @@ class Steps:
     def _contraction(self, op: Contraction, xs: list[Value]) -> Value:
         labels, out, shape = op.labels, op.out, self.shape
         distinct = all([len(set(ls)) == len(ls) for ls in (*labels, out)])
-        inside = {k for ls in labels for k in ls}
         sizes = op.sizes(tuple([x.shape for x in xs]))
+        if len(xs) > 1:
+            labels, xs = self._squeezed(labels, xs, {k for k, n in sizes.items() if n == 1 and k not in out})
+        inside = {k for ls in labels for k in ls}
         if op.strong:
             given = tupled([self.array(x) for x in xs])
             return self._value(f"{self.shared.helper('strong_product')}({given}, {labels}, {out}, {op.strong}, {sizes})")
@@ -200,18 +202,31 @@ class Steps:
             return self._value(f"{self.shared.helper('product')}({tupled([self.array(x) for x in xs])}, {labels}, {out}, {sizes})")
         if len(xs) == 1:
             return self._single(op, xs[0])
-        if inside <= set(out):
-            numbers = [
-                x.number and set(ls) <= {k for j, other in enumerate(labels) if j != i for k in other}
-                for i, (x, ls) in enumerate(zip(xs, labels, strict=True))
-            ]
-            plain = sum(numbers) < len(xs) and inside == {k for n, ls in zip(numbers, labels, strict=True) if not n for k in ls}
-            texts = [x.text if n and plain else _placed(self.array(x), ls, out) for x, n, ls in zip(xs, numbers, labels, strict=True)]
-            text = " * ".join(texts)
-            return self._value(text if inside == set(out) else f"jnp.broadcast_to({text}, {shape})")
+        order = _pointwise(labels, out)
+        if order is not None:
+            text = self._multiplied(xs, labels, order)
+            gone = tuple([i for i, k in enumerate(order) if k not in out])
+            text = f"({text}).sum({gone[0] if len(gone) == 1 else gone})" if gone else text
+            order = tuple([k for k in order if k in out])
+            text = _placed(f"({text})" if order != out and not gone else text, order, out) if order != out else text
+            return self._value(text if set(order) == set(out) else f"jnp.broadcast_to({text}, {shape})")
         kept = tuple([k for k in out if k in inside])
         text = f"{self.shared.helper('einsum')}({jax_steps.letters(labels, kept)!r}, {', '.join([self.array(x) for x in xs])})"
         return self._value(text if kept == out else f"jnp.broadcast_to({_placed(text, kept, out)}, {shape})")
+
+    def _squeezed(self, labels: Sequence[Any], xs: Sequence[Value], gone: set[int]) -> Any:
+        """Arguments without the axes of size 1 that are summed over."""
+        found: list[tuple[Any, Value]] = []
+        for ls, x in zip(labels, xs, strict=True):
+            shape = tuple([n for k, n in zip(ls, x.shape, strict=True) if k not in gone])
+            text = x.text if x.number or shape == x.shape else f"{x.text}.reshape({shape})"
+            found.append((tuple([k for k in ls if k not in gone]), Value(text, shape, x.number)))
+        return tuple([ls for ls, _ in found]), [x for _, x in found]
+
+    def _multiplied(self, xs: Sequence[Value], labels: Sequence[Any], order: Any) -> str:
+        """A product with axes in an order; numbers stay numbers where the other factors have all axes."""
+        covered = {k for x, ls in zip(xs, labels, strict=True) if not x.number for k in ls} == set(order)
+        return " * ".join([x.text if x.number and covered else _placed(self.array(x), ls, order) for x, ls in zip(xs, labels, strict=True)])
 
     def _single(self, op: Contraction, x: Value) -> Value:
         labels, out, shape = op.labels[0], op.out, self.shape
@@ -277,6 +292,16 @@ class Steps:
         return self._value(
             f"{self.shared.helper('red')}({self.shared.name('R_sum', code)}, {self.shared.array(arrays)}, {rows}, {(1, count, trail)}, {shape})"
         )
+
+
+def _pointwise(labels: Sequence[Any], out: Any) -> Any:
+    """The order of labels for a product that is not one of matrices: without sums, or a batch of sums that XLA fuses with its factors."""
+    inside = {k for ls in labels for k in ls}
+    if inside <= set(out):
+        return tuple([k for k in out if k in inside])
+    largest = max(labels, key=len)
+    batch = [k for k in out if all([k in ls for ls in labels])]
+    return largest if batch and set(largest) == inside else None
 
 
 def _power(x: str, k: float) -> str:

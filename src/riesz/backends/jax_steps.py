@@ -72,7 +72,7 @@ def strong_product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, str
         dead = functools.reduce(jnp.logical_or, [wide[i] == 0 for i in strong])
         return product([jnp.where(dead, 0, functools.reduce(jnp.multiply, wide))], [every], out, sizes)
 
-    if set(every) <= set(out):
+    if set(every) <= set(out) or any([set(ls) == set(every) for ls in labels]):  # no larger than a factor: XLA fuses it
         return careful(*xs)
     plain = functools.reduce(jnp.logical_and, [jnp.isfinite(x).all() for x in xs])
     return jax.lax.cond(plain, lambda *xs: product(xs, labels, out, sizes), careful, *xs)
