@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -357,6 +359,19 @@ def test_threads_may_call_at_once():
     assert all([np.allclose(y, plain(x)) for pair, x in zip(found, xs, strict=True) for y in pair])
 
 
+OFF = """
+import jax, numpy as np, scipy.special, riesz as rz
+x = np.linspace(0.0, 2.0, 5000) + 1e-12
+f = lambda x: scipy.special.erfcx(x) * x
+y = rz.compile(f, backend="jax")(x)
+assert not jax.config.jax_enable_x64 and y.dtype == np.float64 and np.array_equal(y, f(x))
+"""
+
+
+def test_calls_to_the_host_keep_float64_where_jax_has_it_off():
+    subprocess.run([sys.executable, "-c", OFF], check=True)
+
+
 def test_float64_stays_where_jax_has_it_off():
     a = RNG.normal(size=(3, 3))
     g = rz.compile(lambda x: a @ x, backend="jax")
@@ -550,8 +565,6 @@ def test_a_compiled_function_on_tensors():
 
 
 def test_without_torch_there_is_a_sentence(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(VectorError, match="to_torch needs PyTorch"):
         rz.compile(np.sin).to_torch()

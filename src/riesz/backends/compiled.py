@@ -22,6 +22,7 @@ from ..programs.fusing import ready
 from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, stand_in
+from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
 from .code import OTHER, Code, Task, names_of
 from .folded import folded
@@ -118,12 +119,13 @@ class Maps(Compiled):
     """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace of f."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.function.given(args, kwargs)
-        if not (_in_jax(given) or self._asked == "jax"):
-            return self.function.function(*args, **kwargs)
-        from .jax_maps import mapped_in
+        if self._asked == "jax" or "jax" in sys.modules:
+            given = self.function.given(args, kwargs)
+            if _in_jax(given) or (self._asked == "jax" and not any([type(x) is Traced for x in given.arrays])):
+                from .jax_maps import mapped_in
 
-        return mapped_in(self._citizens, self.function, given)
+                return mapped_in(self._citizens, self.function, given)
+        return self.function.function(*args, **kwargs)
 
     def start(self, given: Given) -> None:
         """Nothing is written."""

@@ -1,6 +1,6 @@
 """What the ops of a program are in JAX: a function for every primitive, discrete function and function of matrices that JAX has one for.
 
-`found` gives None for the others; they are called back on the host (`called_back`), where that is safe.
+`found` and `primitive` give None for the others; they are called back on the host (jax_host.py), where that is safe.
 """
 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
@@ -300,26 +300,3 @@ def primitive(p: Primitive) -> Callable[..., Any] | None:
 
 def _with(function: Callable[..., Any], named: dict[str, Any]) -> Callable[..., Any]:
     return (lambda *xs: function(*xs, **named)) if named else function
-
-
-# -- on the host ------------------------------------------------------------------------------------------------------
-
-
-def called_back(op: Any, shapes: Any, elementwise: bool) -> Callable[..., Any]:
-    """An op that runs on the host, on NumPy arrays; its results have the type of its arguments."""
-    several = bool(shapes) and type(shapes[0]) is tuple
-
-    def function(*xs: Any) -> Any:
-        kind = jnp.result_type(*[x for x in xs if jnp.issubdtype(jnp.result_type(x), jnp.floating)] or [1.0])
-
-        def host(*given: Any) -> Any:
-            with np.errstate(all="ignore"):
-                y = op.run(*[np.asarray(g) for g in given])
-            return tuple([np.asarray(v, kind) for v in y]) if several else np.asarray(y, kind)
-
-        like = [jax.ShapeDtypeStruct(s, kind) for s in (shapes if several else [shapes])]
-        if elementwise:
-            xs = jnp.broadcast_arrays(*xs)
-        return jax.pure_callback(host, tuple(like) if several else like[0], *xs, vmap_method="broadcast_all" if elementwise else "sequential")
-
-    return function

@@ -7,6 +7,7 @@ programs of the point, compiled by XLA; on JAX arrays they work under jit, vmap 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,12 +21,12 @@ from ..maps.matrix_programs import diagonal, matrix
 from ..maps.sources import Source, adjoint, turned
 from ..programs.program import Program
 from ..spaces import Space
-from ..syntax.functions import Function, Given
+from ..syntax.functions import KEPT, Function, Given
 from ..syntax.trees import flatten
 from .jax_citizen import Citizen, allowed
 
 
-def mapped_in(known: dict[Any, Any], function: Function, given: Given) -> JaxMap:
+def mapped_in(known: OrderedDict[Any, Any], function: Function, given: Given) -> JaxMap:
     """The linear map at arguments of which some may be JAX arrays."""
     if given.key not in known:
         point = [
@@ -36,6 +37,8 @@ def mapped_in(known: dict[Any, Any], function: Function, given: Given) -> JaxMap
         if not isinstance(found, LinearMap):
             raise SpaceError(f"{function.name} with has_aux=True has no form in JAX; leave has_aux out, or give NumPy arrays to rz.jacobian itself")
         known[given.key] = found, _source(found, function.name, len(point))
+        if len(known) > KEPT:
+            known.popitem(last=False)
     template, source = known[given.key]
     return JaxMap(source, template.domain, template.codomain, template.dtype, given.arrays, function.name)
 

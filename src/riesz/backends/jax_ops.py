@@ -23,6 +23,7 @@ from ..relations.kinds import Diagonal, Gather, Point, Range
 from ..terms.primitives import RULES
 from . import jax_functions, jax_steps
 from .array_code import _placed, _word  # pyright: ignore[reportPrivateUsage]
+from .jax_host import called_back
 
 MOST = 3_000
 """Programs with more lines than this, loops written once, are not given to XLA: it would take minutes."""
@@ -150,7 +151,7 @@ class Steps:
             return self._applied(op.title, found, xs)
         if isinstance(op, (Ruled, Declared)) and not (isinstance(op, Ruled) and op.smooth.name in ("lu", "eigh_pair")):
             self.shared.called.append(op.title)
-            return self._applied(op.title, jax_functions.called_back(op, self.shape, False), xs)
+            return self._applied(op.title, called_back(op, self.shape, False), xs)
         title = op.title if isinstance(op, (Discrete, Ruled)) else type(op).__name__
         raise Unfit(f"{title} has no form in JAX")
 
@@ -180,7 +181,7 @@ class Steps:
         function = jax_functions.primitive(p)
         if function is None:
             self.shared.called.append(p.name)
-            return self._applied(p.name, jax_functions.called_back(op, self.shape, True), xs)
+            return self._applied(p.name, called_back(op, self.shape, True), xs)
         more = [] if p.parameter is None else [literal(p.parameter)]
         named = getattr(jnp, function.__name__, None) is function
         name = f"jnp.{function.__name__}" if named else self.shared.name(_word(p.name), function)
