@@ -339,8 +339,11 @@ def test_long_programs_that_do_not_repeat_fall_back_with_a_word(monkeypatch):
             x = np.sin(x) if i * i % 7 in (1, 2) else x * np.cos(x)[::-1] if i % 3 else x + x[0]
         return x
 
-    with pytest.raises(VectorError, match="more than 30 lines that do not repeat"):
-        rz.compile(f, np.ones(3), backend="jax")
+    g = rz.compile(f, np.ones(3), backend="jax")
+    assert g.backend == "steps" and "more than 30 lines that do not repeat" in g.explain()
+    assert np.array_equal(g(np.ones(3)), rz.function(f)(np.ones(3)))
+    with pytest.raises(VectorError, match="more than 30 lines"):
+        g(jnp.ones(3))
 
 
 def test_threads_may_call_at_once():

@@ -70,7 +70,7 @@ class Citizen:
         return RUN.bind(*xs, *jax.tree.leaves(self.code.arrays()), citizen=self, maps=maps)
 
     def __call__(self, *flat: Any) -> list[Any]:
-        """The outputs from inputs and held arrays, without compiling."""
+        """The outputs from inputs and held arrays, all flat: what the operation does."""
         arrays = jax.tree.unflatten(jax.tree.structure(self.code.arrays()), flat[self.count :])
         return self.code.presented(self.code.function(*self.code.taken(flat[: self.count], _stack), *arrays))
 

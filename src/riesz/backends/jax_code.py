@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from ..programs.fusing import ready
 from ..programs.program import Program
 from ..syntax.functions import own
 from .code import Code, Task, function, result_text
-from .folded import folded
 
 
 def written(task: Task) -> Code | str:
     """Code for XLA, or why there is none."""
     if find_spec("jax") is None:
         return "JAX is not installed (pip install 'riesz[jax]')"
-    from .jax_ops import Unfit
+    from .jax_ops import TooLong, Unfit
 
     record, names = task.record, task.names
     try:
         code = InJax(task.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name, names)
+    except TooLong as problem:
+        return Code(record, task.program, "steps", f"It is run step by step: {problem}.")
     except Unfit as problem:
         return str(problem)
     space: dict[str, Any] = {f"aval_{j}": a for j, a in enumerate(record.outputs)}
@@ -45,7 +45,7 @@ class InJax:
     """A program as a function on JAX arrays. `given` and `kinds` are the types of its inputs and outputs.
 
     What is compiled (`function`) takes the inputs that are used by themselves, stacks of inputs that are used as such, and the arrays the
-    program holds; it gives arrays, of which some outputs are rows. `whole` is the same from inputs and held arrays to outputs.
+    program holds; it gives arrays, of which some outputs are rows.
     """
 
     def __init__(self, program: Program, given: Sequence[Any], kinds: Sequence[Any], title: str, names: Sequence[str] = ()) -> None:
@@ -115,8 +115,3 @@ class InJax:
         with jax.enable_x64(True):
             found = self.function(*self.taken(xs, np.stack), *self.arrays())
         return self.presented([np.asarray(y) for y in found])
-
-
-def prepared(program: Program, given: Sequence[Any], kinds: Sequence[Any], title: str) -> InJax:
-    """Code for a program as it was derived: put in order first."""
-    return InJax(folded(ready(program)), given, kinds, title)

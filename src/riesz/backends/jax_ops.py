@@ -33,6 +33,10 @@ class Unfit(Exception):
     """There is no JAX code for a program; the reason."""
 
 
+class TooLong(Unfit):
+    """XLA would take too long."""
+
+
 class Value(NamedTuple):
     """A slot in generated code: an expression, its shape, whether it is a number that stands for an array of them; of an input, its type."""
 
@@ -77,7 +81,7 @@ class Shared:
         """A name that was not used."""
         self.count += 1
         if self.count > MOST:
-            raise Unfit(f"it has more than {MOST:,} lines that do not repeat, which would take XLA minutes")
+            raise TooLong(f"it has more than {MOST:,} lines that do not repeat, which would take XLA minutes")
         return f"{letter}{self.count}"
 
 
