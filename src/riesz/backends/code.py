@@ -15,17 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..calculus.domains import OTHER
 from ..calculus.guard import checking
 from ..programs.cost import Cost, cost
 from ..programs.program import Program
 from ..syntax.functions import Aval, Function, Given, Record, Static, evaluated
 from ..syntax.points import argument_names
 from ..syntax.trees import unflatten
+from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
 from .scalar_code import NAMES
-
-OTHER = object()
-"""What generated code gives where it does not apply."""
 
 
 class Task(NamedTuple):
@@ -110,8 +109,10 @@ def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> 
     return str(unflatten(record.tree, leaves, make))
 
 
-def function(title: str, avals: Sequence[Aval], names: list[str], body: list[str], space: dict[str, Any]) -> tuple[str, Any]:
-    """A function that checks its arguments and runs some lines."""
+def function(
+    title: str, avals: Sequence[Aval], names: list[str], body: list[str], space: dict[str, Any], fixed: Sequence[str] | None = None
+) -> tuple[str, Any]:
+    """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of these names."""
     name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
     name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
     space |= {"OTHER": OTHER, "checking": checking, "ndarray": np.ndarray}
@@ -125,8 +126,24 @@ def function(title: str, avals: Sequence[Aval], names: list[str], body: list[str
             f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {n}.shape != {a.shape}" if a.shape else f"type({n}) is not {kind}"
         )
         lines.extend([f"if {wrong}:", "    return OTHER"])
-    source = "\n".join([f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]])
+    whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
+    if fixed is not None:
+        whole, name = [f"def with_numbers({', '.join(fixed)}):", *[f"    {line}" for line in [*whole, f"return {name}"]]], "with_numbers"
+    source = "\n".join(whole)
     file = f"<riesz {name} {id(space)}>"
     exec(builtins.compile(source, file, "exec"), space)
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     return source, space[name]
+
+
+def while_current(run: Callable[[tuple[Any, ...]], Any], function: Function, given: Given) -> Callable[[tuple[Any, ...]], Any]:
+    """Generated code that gives OTHER once a name its function closes over means something else."""
+    watched, era = function.watched(given), function.era
+
+    def quick(args: tuple[Any, ...]) -> Any:
+        for holder, name, value in watched:
+            if holder.get(name, MISSING) is not value:
+                return OTHER
+        return run(args) if function.era is era else OTHER
+
+    return quick

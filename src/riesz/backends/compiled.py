@@ -16,6 +16,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..calculus.domains import OTHER
 from ..errors import SpaceError, VectorError
 from ..programs.cost import Cost
 from ..programs.fusing import ready
@@ -24,7 +25,7 @@ from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, stand_in
 from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
-from .code import OTHER, Code, Task, names_of
+from .code import Code, Task, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
