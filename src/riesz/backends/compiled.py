@@ -3,6 +3,7 @@
     function ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
                                                         "numpy"   a line of array code for each step; tiles along a long axis where that pays
                                                         "numba"   groups of steps as compiled loop nests, the others as in "numpy"
+                                                        "jax"     a line of jnp for each step, compiled by XLA for the CPU or the GPU
                                                         "steps"   run step by step: programs too long to be worth a compiler's time
 
 A backend is a file with a function `written(task)` that gives Code, or says why it has none; `BACKENDS` names it.
@@ -10,6 +11,7 @@ A backend is a file with a function `written(task)` that gives Code, or says why
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
@@ -23,12 +25,13 @@ from ..programs.fusing import ready
 from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, stand_in
+from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
 from .code import Code, Task, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
-BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code"}
+BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code", "jax": "jax_code"}
 """The file of each."""
 AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
@@ -44,6 +47,7 @@ class Compiled:
         self.name = self.__name__ = function.name
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
+        self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
         self._first: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # of the last code written for plain arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -52,6 +56,10 @@ class Compiled:
             if found is not OTHER:
                 return found
         given = self.function.given(args, kwargs)
+        if _in_jax(given):
+            from .jax_citizen import called
+
+            return called(self._citizens, self.function, given)
         code = self._codes.get(given.key)
         if code is None:
             record = self.function.record(given)
@@ -96,6 +104,12 @@ class Compiled:
         """Operations of one run, and numbers kept."""
         return self.code.cost
 
+    def to_torch(self) -> Callable[..., Any]:
+        """The same function on PyTorch tensors (on the CPU), differentiable there: its backward pass is the adjoint, compiled."""
+        from .torch_code import on_tensors
+
+        return on_tensors(self)
+
     def explain(self) -> str:
         """What was chosen, and why."""
         return f"{self.name}: backend {self.code.backend!r}. {self.code.why}"
@@ -108,6 +122,12 @@ class Maps(Compiled):
     """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace of f."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._asked == "jax" or "jax" in sys.modules:
+            given = self.function.given(args, kwargs)
+            if _in_jax(given) or (self._asked == "jax" and not any([type(x) is Traced for x in given.arrays])):
+                from .jax_maps import mapped_in
+
+                return mapped_in(self._citizens, self.function, given)
         return self.function.function(*args, **kwargs)
 
     def start(self, given: Given) -> None:
@@ -119,10 +139,15 @@ class Maps(Compiled):
 
     @property
     def backend(self) -> str:
-        return "steps"
+        return "jax" if self._asked == "jax" else "steps"
 
     def explain(self) -> str:
-        return f"{self.name}: backend 'steps'. It gives LinearMaps, whose programs and structure are derived once."
+        return f"{self.name}: backend {self.backend!r}. It gives LinearMaps, whose programs and structure are derived once."
+
+
+def _in_jax(given: Given) -> bool:
+    """Whether some argument is a JAX array."""
+    return "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays])
 
 
 def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:
@@ -154,8 +179,9 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     program = ready(apart(record.program))
     steps = len(program)
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
-    if asked == "steps" or steps > LONGEST or record.captured or not native:
-        why = f"{steps:,} steps are more than the {LONGEST:,} that source is written for." if steps > LONGEST else "It is run step by step."
+    longest = 10 * LONGEST if asked == "jax" else LONGEST  # repeated steps are written once there
+    if asked == "steps" or steps > longest or record.captured or not native:
+        why = f"{steps:,} steps are more than the {longest:,} that source is written for." if steps > longest else "It is run step by step."
         return Code(record, program, "steps", why)
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     task = Task(record, folded(program), names, kinds, asked != "auto")

@@ -59,28 +59,29 @@ def applied(c: Coefficients, e: Entry, program: Program, x: int, shapes: tuple[S
     x, labels = _read(c, e, program, x, source)
     out = distinct(e.out)
     direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.out, target, strict=True)]) and len(out) == sum([n != 1 for n in target])
-    wanted = _axes(c, e.out, target) if direct else out
+    wanted = axes_of(c, e.out, target) if direct else out
     factors = [Factor(factor(f.slot), f.labels, f.strong) for f in e.factors]
     have = {*labels, *[k for f in factors for k in f.labels]}
     extra = {k: c.sizes[k] for k in wanted if k not in have}
     strong = tuple([i for i, f in enumerate(factors) if f.strong] + ([len(factors)] if strongly and factors else []))
     op: Op = contraction((*[f.labels for f in factors], labels), wanted, extra, strong)
     y = program.scale(e.scale, program.step(op, [*[f.slot for f in factors], x]))
-    return y if direct else program.step(Reduction((_reading(c, e.out, target, out).converse,), 0), (y,))
+    return y if direct else program.step(Reduction((reading(c, e.out, target, out).converse,), 0), (y,))
 
 
 def _read(c: Coefficients, e: Entry, program: Program, x: int, source: Shape) -> tuple[int, Labels]:
     inn = distinct(e.inn)
     if all([n == 1 or whole(m, n, c.sizes) for m, n in zip(e.inn, source, strict=True)]) and len(inn) == sum([n != 1 for n in source]):
-        return x, _axes(c, e.inn, source)
-    return program.step(Reduction((_reading(c, e.inn, source, inn),), 0), (x,)), inn
+        return x, axes_of(c, e.inn, source)
+    return program.step(Reduction((reading(c, e.inn, source, inn),), 0), (x,)), inn
 
 
-def _axes(c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> Labels:
+def axes_of(c: Coefficients, maps: Sequence[IndexMap], box: Shape) -> Labels:
+    """A label for each axis that a map runs along; axes of size 1 have their own."""
     return tuple([labels_of(m)[0] if n != 1 else c.fresh(1) for m, n in zip(maps, box, strict=True)])
 
 
-def _reading(c: Coefficients, maps: Sequence[IndexMap], box: Shape, labels: Labels) -> Relation:
+def reading(c: Coefficients, maps: Sequence[IndexMap], box: Shape, labels: Labels) -> Relation:
     """The relation that reads an array on a box at the maps, into an array on the labels."""
     sizes = tuple([c.sizes[k] for k in labels])
     names = {k: i for i, k in enumerate(labels)}

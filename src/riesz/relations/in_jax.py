@@ -113,7 +113,7 @@ def _batched(values: Any, axes: Any, **params: Any) -> Any:
     if axes[0] is None or any([axis is not None for axis in axes[1:]]):
         raise RelationError("a relation cannot be mapped over with vmap, only the values it reduces")
     v = jnp.moveaxis(v, axes[0], 0)
-    y = RED.bind(v.reshape(-1, *v.shape[2:]), *arrays, **params)
+    y = RED.bind(v.reshape(v.shape[0] * v.shape[1], *v.shape[2:]), *arrays, **params)
     return y.reshape(*v.shape[:2], *y.shape[1:]), 0
 
 
