@@ -31,13 +31,12 @@ def modules() -> list[str]:
 # -- in a process of its own ------------------------------------------------------------------------------
 
 
-def measured(module: str, number: int, quick: bool, only: str | None) -> dict[str, Any]:
+def measured(module: str, number: int, size: dict[str, Any], budget: float, only: str | None) -> dict[str, Any]:
     """One row, or one contestant of it: what each took, in seconds or bytes."""
     import contest
     import numpy as np
 
     row = importlib.import_module(f"rows.{module}").ROWS[number]
-    size = dict(row.quick if quick else row.full)
     if row.measure == "time":
         contestants = row.contestants(**size)
         results = {name: row.compared(name, work()) for name, work in contestants.items()}
@@ -46,7 +45,7 @@ def measured(module: str, number: int, quick: bool, only: str | None) -> dict[st
             gap = contest.difference(found, wanted)
             assert gap <= row.tolerance, f"{row.title}: {name} differs by {gap:.2g}"
         del results, wanted
-        return contest.take_turns(contestants, 0.7 if quick else 4.0)
+        return contest.take_turns(contestants, budget)
     if only is None:
         return dict.fromkeys(row.contestants(**size), 0.0)
     if row.measure == "memory":  # libraries are loaded and threads started before it counts
@@ -82,9 +81,9 @@ def asked(arguments: list[str], cores: int | None) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def played(module: str, number: int, row: Any, quick: bool, cores: int | None) -> dict[str, Any]:
-    """What each contestant of a row took."""
-    base = [module, str(number), "quick" if quick else "full"]
+def played(module: str, number: int, row: Any, size: dict[str, Any], budget: float, cores: int | None) -> dict[str, Any]:
+    """What each contestant of a row took at a size; `budget`: seconds of timed calls for each."""
+    base = [module, str(number), json.dumps(size), str(budget)]
     found = asked(base, cores)
     if row.measure == "time" or "failed" in found:
         return found
@@ -209,8 +208,8 @@ def main() -> None:
     parser.add_argument("--measure", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        module, number, size, *only = given.measure
-        print(json.dumps(measured(module, int(number), size == "quick", only[0] if only else None)))
+        module, number, size, budget, *only = given.measure
+        print(json.dumps(measured(module, int(number), json.loads(size), float(budget), only[0] if only else None)))
         return
     unknown = set(given.rows) - set(modules())
     if unknown:
@@ -222,7 +221,7 @@ def main() -> None:
         for number, row in enumerate(importlib.import_module(f"rows.{module}").ROWS):
             size = dict(row.quick if given.quick else row.full)
             print(f"[{time.perf_counter() - start:4.0f} s] {row.title.format(**size)}", file=sys.stderr, flush=True)
-            added = lines(row, size, played(module, number, row, given.quick, given.cores))
+            added = lines(row, size, played(module, number, row, size, 0.5 if given.quick else 4.0, given.cores))
             print("\n".join(table(added).splitlines()[2:]), file=sys.stderr, flush=True)
             found += added
     found.sort(key=lambda line: -line.get("ratios", {}).get(line["rival"], 0.0))
