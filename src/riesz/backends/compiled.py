@@ -30,12 +30,13 @@ from ..programs.program import Program
 from ..programs.scalars import Scalars
 from ..spaces import Space
 from ..stackless import quiet
-from ..syntax.functions import KEPT, Aval, Function, Given, Record, Static, as_function, evaluated, home_of, own, stand_in
+from ..syntax.functions import KEPT, Aval, Function, Given, Record, Static, as_function, evaluated, home_of, numbers_of, own, stand_in
 from ..syntax.points import argument_names
 from ..syntax.trees import ONE_LEAF, unflatten
 from ..terms.primitives import RULES
 from .array_code import Arrays, Value, numbers
 from .folded import folded
+from .profile import Profile, profiled
 from .scalar_code import NAMES, RAISED, Lines
 from .unrolled import FLOAT, kinds, unrolled
 
@@ -145,6 +146,13 @@ class Compiled:
     def cost(self) -> Cost:
         """Operations of one run, and numbers kept."""
         return self.code.cost
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Where the time goes at some arguments: time, operations, bytes and share of the machine's peak of each step."""
+        self(*args, **kwargs)
+        given = self.function.given(args, kwargs)
+        code = self._codes.get(given.key) or self.code
+        return profiled(self.name, code.backend, code.program, numbers_of(given.arrays), lambda: self(*args, **kwargs))
 
     def explain(self) -> str:
         """What was chosen, and why."""
