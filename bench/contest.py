@@ -24,7 +24,8 @@ class Row:
 
     `aims`: for each of ours, how many times faster than the rival it is meant to be; for measure "seconds", the time it may take.
     `measure`: "time" of a call once it has run; "first", time of the first call in a process of its own; "seconds", the same without a rival;
-    "memory", the peak of the first call in a process of its own. `compared` takes what is to be equal out of a result.
+    "memory", the peak of the first call in a process of its own. For these, a call at the small size `warm` loads all libraries before it counts.
+    `compared` takes what is to be equal out of a result.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Row:
     tolerance: float = 1e-7
     compared: Callable[[str, Any], Any] = field(default=lambda name, result: result)
     aim_text: str = ""
+    warm: Mapping[str, Any] = field(default_factory=dict)
 
 
 def installed(*names: str) -> bool:

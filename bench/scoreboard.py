@@ -48,8 +48,7 @@ def measured(module: str, number: int, size: dict[str, Any], budget: float, only
         return contest.take_turns(contestants, budget)
     if only is None:
         return dict.fromkeys(row.contestants(**size), 0.0)
-    if row.measure == "memory":  # libraries are loaded and threads started before it counts
-        row.contestants(**row.quick)[only]()
+    row.contestants(**row.warm)[only]()
     work = row.contestants(**size)[only]
     if row.measure == "memory":
         amount, result = contest.peak_during(work)

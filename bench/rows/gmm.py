@@ -88,5 +88,6 @@ ROWS = [
         dict(n=10_000, d=64, k=100),
         dict(n=4_000, d=64, k=50),
         measure="memory",
+        warm=dict(n=50, d=4, k=3),
     ),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import scipy.sparse
 from contest import Contestants, Row, in_jax, jax, torch
@@ -14,8 +16,8 @@ def by_hand(centres, X, norms):
     k, d = centres.shape
     labels = np.argmin(norms[:, None] - 2.0 * (X @ centres.T) + np.sum(centres**2, axis=1), axis=1)
     counts = np.bincount(labels, minlength=k).astype(float)
-    chosen = scipy.sparse.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
-    sums = (chosen.T @ X).toarray()
+    places = np.repeat(labels * d, np.diff(X.indptr)) + X.indices
+    sums = np.bincount(places, X.data, k * d).reshape(k, d)
     return 2.0 * (counts[:, None] * centres - sums), np.repeat(2.0 * counts[:, None], d, axis=1)
 
 
@@ -33,9 +35,6 @@ def contestants(n, d, k, each) -> Contestants:
         distances = norms[:, None] - 2.0 * (X @ centres.T) + np.sum(centres**2, axis=1)
         return np.sum(np.min(distances, axis=1))
 
-    both = rz.compile(lambda c, v: rz.hvp(cost, (c,), (v,)))
-    gradient = rz.grad(cost)
-    del gradient, both
     newton = rz.compile(lambda c: rz.jvp(rz.grad(cost), (c,), (ones,)))
     found: Contestants = {"riesz": lambda: newton(centres), "hand": lambda: by_hand(centres, X, norms)}
     if j := jax():
@@ -49,6 +48,7 @@ def contestants(n, d, k, each) -> Contestants:
         rest = where, place, numbers, lengths
         found["JAX"] = in_jax(lambda c, v, *rest: j.jvp(lambda c: j.grad(cost_in_jax)(c, *rest), (c,), (v,)), centres, ones, *rest)
     if t := torch():
+        warnings.simplefilter("ignore")  # sparse matrices are in beta there
         there = t.sparse_csr_tensor(t.from_numpy(X.indptr.astype(np.int64)), t.from_numpy(X.indices.astype(np.int64)), t.from_numpy(X.data), X.shape)
         at, one, length = t.from_numpy(centres), t.from_numpy(ones), t.from_numpy(norms)
 

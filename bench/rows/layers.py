@@ -59,6 +59,7 @@ ROWS = [
         dict(layers=1_000),
         dict(layers=100),
         measure="first",
+        warm=dict(layers=2),
     ),
     Row(
         "time to the first gradient, {layers:,} layers",
@@ -67,6 +68,7 @@ ROWS = [
         dict(layers=10_000),
         dict(layers=10_000),
         measure="seconds",
+        warm=dict(layers=2),
         aim_text="≤ 0.4 s",
     ),
 ]

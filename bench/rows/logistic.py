@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from contest import Contestants, Row, in_jax, jax, torch
 
 import riesz as rz
 
 
 def by_hand(w, X):
-    """XᵀDX, with D from the sigmoid."""
+    """XᵀDX, with D from the sigmoid: one triangle by BLAS, the other copied."""
     s = 1.0 / (1.0 + np.exp(-(X @ w)))
-    return X.T @ ((s * (1.0 - s))[:, None] * X)
+    half = scipy.linalg.blas.dsyrk(1.0, (np.sqrt(s * (1.0 - s))[:, None] * X).T)
+    return np.triu(half) + np.triu(half, 1).T
 
 
 def contestants(n) -> Contestants:

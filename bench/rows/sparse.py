@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.linalg
 from contest import Contestants, Row, installed, jax
 
 import riesz as rz
@@ -36,9 +37,7 @@ def newton_step(n) -> Contestants:
         import sparsejac
         from jax.experimental import sparse as jax_sparse
 
-        r = np.arange(n)
         pattern = scipy.sparse.diags_array([np.ones(n - 1), np.ones(n), np.ones(n - 1)], offsets=[-1, 0, 1]).tocoo()
-        del r
         jacfwd = j.jit(sparsejac.jacfwd(lambda u: stencil(j.numpy, u), jax_sparse.BCOO.from_scipy_sparse(pattern)))
         at = j.numpy.asarray(u)
         found["sparsejac"] = lambda: scipy.sparse.linalg.spsolve(_from_bcoo(jacfwd(at)).tocsc(), b)
