@@ -20,7 +20,7 @@ import riesz as rz
 def timed(contestants, wait, calls, rounds):
     """Median seconds of a call of each, taking turns."""
     times = {name: [] for name in contestants}
-    for name, work in contestants.items():
+    for work in contestants.values():
         wait([work() for _ in range(3)])
     for _ in range(rounds):
         for name, work in contestants.items():
@@ -157,10 +157,16 @@ def matfact(n, k):
 
 
 ROWS = {
-    "gmm": ("GMM gradient, n = {n:,}, d = {d}, K = {k}", gmm, 1.4, dict(n=10_000, d=128, k=200), dict(n=200, d=8, k=5)),
-    "relations": ("red_R forward and adjoint, {pairs:,} pairs, width {width}", relations, 2.5, dict(pairs=10**7, width=16), dict(pairs=10**4, width=4)),
-    "logistic": ("logistic Hessian, n = {n:,}", logistic, 1.9, dict(n=4000), dict(n=40)),
-    "matfact": ("Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}", matfact, 100.0, dict(n=1000, k=5), dict(n=60, k=5)),
+    "gmm": ("GMM gradient, n = {n:,}, d = {d}, K = {k}", gmm, 1.4, {"n": 10_000, "d": 128, "k": 200}, {"n": 200, "d": 8, "k": 5}),
+    "relations": (
+        "red_R and adjoint, {pairs:,} pairs, width {width}",
+        relations,
+        2.5,
+        {"pairs": 10**7, "width": 16},
+        {"pairs": 10**4, "width": 4},
+    ),
+    "logistic": ("logistic Hessian, n = {n:,}", logistic, 1.9, {"n": 4000}, {"n": 40}),
+    "matfact": ("Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}", matfact, 100.0, {"n": 1000, "k": 5}, {"n": 60, "k": 5}),
 }
 
 

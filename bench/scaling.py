@@ -14,11 +14,11 @@ from pathlib import Path
 from scoreboard import HERE, played
 
 PANELS = {
-    "gmm": ("n", [100, 300, 1_000, 3_000, 10_000], dict(d=32, k=50), "riesz"),
-    "matfact": ("n", [100, 300, 1_000, 3_000], dict(k=5), "riesz, compiled hvp"),
+    "gmm": ("n", [100, 300, 1_000, 3_000, 10_000], {"d": 32, "k": 50}, "riesz"),
+    "matfact": ("n", [100, 300, 1_000, 3_000], {"k": 5}, "riesz, compiled hvp"),
     "chain": ("n", [30, 100, 300, 1_000], {}, "riesz, factored"),
-    "low_rank": ("n", [100, 300, 1_000, 3_000], dict(rank=10), "riesz"),
-    "relations": ("pairs", [1_000, 10_000, 100_000, 1_000_000], dict(width=16), "riesz"),
+    "low_rank": ("n", [100, 300, 1_000, 3_000], {"rank": 10}, "riesz"),
+    "relations": ("pairs", [1_000, 10_000, 100_000, 1_000_000], {"width": 16}, "riesz"),
     "layers": ("layers", [10, 30, 100, 300], {}, "riesz"),
     "logistic": ("n", [30, 100, 300, 1_000], {}, "riesz"),
     "bundle_adjustment": ("observations", [1_000, 10_000, 100_000], {}, "riesz"),

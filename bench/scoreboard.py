@@ -108,7 +108,13 @@ def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[st
     """One line of the table for each of ours."""
     title, shown = row.title.format(**size), []
     for ours, aim in row.aims.items():
-        line: dict[str, Any] = {"title": title + ours.removeprefix("riesz"), "aim": aim, "measure": row.measure, "aim_text": row.aim_text, "all": found}
+        line: dict[str, Any] = {
+            "title": title + ours.removeprefix("riesz"),
+            "aim": aim,
+            "measure": row.measure,
+            "aim_text": row.aim_text,
+            "all": found,
+        }
         line["rival"] = row.rival
         mine, theirs = found.get(ours), found.get(row.rival)
         line["mine"] = mine

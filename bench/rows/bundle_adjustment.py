@@ -1,4 +1,4 @@
-"""Bundle adjustment: residuals of observations, each of one camera (11 numbers), one point (3) and one weight; the sparse Jacobian and its adjoint."""
+"""Bundle adjustment: observations, each of one camera (11 numbers), one point (3) and one weight; residuals, their sparse Jacobian, its adjoint."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ class Problem:
         """Where the blocks' numbers go in CSR: a row for each pixel, 11 + 3 + 1 columns, of which the other pixel's principal point is 0."""
         n = len(self.weights)
         starts = np.cumsum([0, self.cameras.size, self.points.size])
-        columns = [11 * self.camera_of[:, None] + np.arange(11), starts[1] + 3 * self.point_of[:, None] + np.arange(3), starts[2] + np.arange(n)[:, None]]
+        columns = [
+            11 * self.camera_of[:, None] + np.arange(11),
+            starts[1] + 3 * self.point_of[:, None] + np.arange(3),
+            starts[2] + np.arange(n)[:, None],
+        ]
         return np.repeat(np.concatenate(columns, axis=1)[:, None, :], 2, axis=1).reshape(-1), 15 * np.arange(2 * n + 1), (2 * n, starts[2] + n)
 
 
@@ -111,6 +115,16 @@ def _in_casadi(casadi, camera, X, weight, seen):
     return weight * (focal * q * (1 + radial[0] * r2 + radial[1] * r2**2) + shift - seen)
 
 
+def residuals(observations) -> Contestants:
+    """The function itself."""
+    p = Problem(observations)
+    ours = rz.compile(lambda *at: p.residual(np, *at))
+    found: Contestants = {"riesz": lambda: ours(*p.at), "NumPy as written": lambda: p.residual(np, *p.at)}
+    if j := jax():
+        found["JAX"] = in_jax(lambda *at: p.residual(j.numpy, *at), *p.at)
+    return found
+
+
 def pulled(observations) -> Contestants:
     """Jᵀu by the stored matrix, and by the derived program."""
     p = Problem(observations)
@@ -131,7 +145,7 @@ def flat(name, result):
     return result if name == "riesz, stored Jᵀu" else np.concatenate([np.asarray(x).reshape(-1) for x in result])
 
 
-SIZES = dict(observations=204_472), dict(observations=30_000)
+SIZES = {"observations": 204_472}, {"observations": 30_000}
 ROWS = [
     Row("bundle adjustment, {observations:,} observations: CSR Jacobian", matrices, {"riesz": 5.0}, *SIZES, compared=probed),
     Row(
@@ -141,5 +155,6 @@ ROWS = [
         *SIZES,
         compared=probed,
     ),
+    Row("bundle adjustment: residuals", residuals, {"riesz": 0.0}, *SIZES),
     Row("bundle adjustment", pulled, {"riesz, stored Jᵀu": 8.0, "riesz, vjp": 2.0}, *SIZES, compared=flat),
 ]

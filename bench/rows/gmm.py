@@ -80,14 +80,14 @@ def contestants(n, d, k) -> Contestants:
 
 
 ROWS = [
-    Row("GMM gradient, n = {n:,}, d = {d}, K = {k}", contestants, {"riesz": 3.8}, dict(n=10_000, d=64, k=100), dict(n=1_000, d=32, k=50)),
+    Row("GMM gradient, n = {n:,}, d = {d}, K = {k}", contestants, {"riesz": 3.8}, {"n": 10_000, "d": 64, "k": 100}, {"n": 1_000, "d": 32, "k": 50}),
     Row(
         "GMM gradient: peak memory",
         contestants,
         {"riesz": 60.0},
-        dict(n=10_000, d=64, k=100),
-        dict(n=4_000, d=64, k=50),
+        {"n": 10_000, "d": 64, "k": 100},
+        {"n": 4_000, "d": 64, "k": 50},
         measure="memory",
-        warm=dict(n=50, d=4, k=3),
+        warm={"n": 50, "d": 4, "k": 3},
     ),
 ]

@@ -43,7 +43,7 @@ def pushed(n) -> Contestants:
 
 
 LEVEL = {"riesz": 1 / 1.1}
-SIZES = dict(n=10**6), dict(n=10**5)
+SIZES = {"n": 10**6}, {"n": 10**5}
 ROWS = [
     Row("Griewank's b·sin(aᵀx), derivative applied, n = {n:,}", applied, LEVEL, *SIZES, aim_text="level"),
     Row("Griewank's b·sin(aᵀx), value and derivative, n = {n:,}", pushed, LEVEL, *SIZES, aim_text="level"),

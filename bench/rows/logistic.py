@@ -31,4 +31,4 @@ def contestants(n) -> Contestants:
     return found
 
 
-ROWS = [Row("logistic regression, Hessian, n = {n}", contestants, {"riesz": 4.0}, dict(n=1000), dict(n=400))]
+ROWS = [Row("logistic regression, Hessian, n = {n}", contestants, {"riesz": 4.0}, {"n": 1000}, {"n": 400})]

@@ -30,4 +30,4 @@ def contestants(n, rank) -> Contestants:
     return found
 
 
-ROWS = [Row("J⁻¹b, J = I + rank {rank}, n = {n}", contestants, {"riesz": 300.0}, dict(n=2000, rank=10), dict(n=1000, rank=10))]
+ROWS = [Row("J⁻¹b, J = I + rank {rank}, n = {n}", contestants, {"riesz": 300.0}, {"n": 2000, "rank": 10}, {"n": 1000, "rank": 10})]

@@ -94,8 +94,8 @@ ROWS = [
         "LSTM as a scan, {time} steps, batch {batch}, width {size}",
         contestants,
         {"riesz": 1 / 1.1},
-        dict(time=100, batch=32, size=128),
-        dict(time=50, batch=16, size=64),
+        {"time": 100, "batch": 32, "size": 128},
+        {"time": 50, "batch": 16, "size": 64},
         aim_text="level",
     )
 ]

@@ -31,7 +31,7 @@ ROWS = [
         "Hessian of ‖T − UVᵀ‖² times vector, n = {n}, k = {k}",
         contestants,
         {"riesz": 50.0, "riesz, compiled hvp": 50.0},
-        dict(n=1000, k=5),
-        dict(n=1000, k=5),
+        {"n": 1000, "k": 5},
+        {"n": 1000, "k": 5},
     )
 ]

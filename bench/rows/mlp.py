@@ -46,13 +46,15 @@ def contestants(width, batch, layers) -> Contestants:
     return found
 
 
+SMALL = {"width": 32, "batch": 16, "layers": 2}
 ROWS = [
     Row(
         "MLP gradient, {layers} layers of width {width}, batch {batch}",
         contestants,
         {"riesz": 1 / 1.1},
-        dict(width=1024, batch=128, layers=4),
-        dict(width=512, batch=128, layers=4),
+        {"width": 1024, "batch": 128, "layers": 4},
+        {"width": 512, "batch": 128, "layers": 4},
         aim_text="level",
-    )
+    ),
+    Row("small network, {layers} layers of width {width}, batch {batch}", contestants, {"riesz": 0.0}, SMALL, SMALL),
 ]

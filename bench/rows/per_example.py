@@ -65,7 +65,7 @@ ROWS = [
         "per-example squared gradient norms, MLP {layers} × {width}, batch {batch}",
         contestants,
         {"riesz": 30.0},
-        dict(layers=4, width=512, batch=128),
-        dict(layers=4, width=256, batch=64),
+        {"layers": 4, "width": 512, "batch": 128},
+        {"layers": 4, "width": 256, "batch": 64},
     )
 ]

@@ -38,7 +38,7 @@ ROWS = [
         "red_R forward and adjoint, {pairs:,} random pairs, width {width}",
         contestants,
         {"riesz": 8.0},
-        dict(pairs=10**6, width=16),
-        dict(pairs=2 * 10**5, width=16),
+        {"pairs": 10**6, "width": 16},
+        {"pairs": 2 * 10**5, "width": 16},
     )
 ]

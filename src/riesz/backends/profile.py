@@ -1,7 +1,7 @@
 """`g.profile(x)`: where the time of a compiled function goes, step by step, beside what the machine could do.
 
-The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the peak is the time its operations or
-its memory would take at best, whichever is longer, over the time it took. Steps that stay in the cache can beat the copy of a large array: above 100%.
+The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the peak is the time that its operations
+or its memory would take at best, whichever is longer, over the time it took; steps that stay in the cache can beat the copy of a large array.
 """
 
 from __future__ import annotations
@@ -134,9 +134,7 @@ def profiled(name: str, backend: str, program: Program, leaves: Sequence[Any], w
         if turn > 1 and time.perf_counter() - start > LONG:
             break
         _run(program, leaves, times, moved, single, last, counted=turn == 0)
-    steps = [
-        _step(program, slot, statistics.median(found[1:]), moved[slot], single[slot]) for slot, found in enumerate(times) if found
-    ]
+    steps = [_step(program, slot, statistics.median(found[1:]), moved[slot], single[slot]) for slot, found in enumerate(times) if found]
     calls = [_seconds(whole)]
     while len(calls) <= repeat and sum(calls) < LONG:
         calls.append(_seconds(whole))
