@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_programs import random_function
 
 import riesz as rz
-from riesz.backends.profile import SHOWN, Profile, Step, peak
+from riesz.backends.profile import SHOWN, Profile, Step, peak, waited
 from riesz.errors import SpaceError
 from riesz.programs.cost import cost
 
@@ -99,6 +99,18 @@ def test_deep_programs():
 
     found = check(rz.compile(f, backend="steps"), 1.0)
     assert len(found.steps) == 3000
+
+
+def test_arrays_computed_elsewhere_are_waited_for():
+    class Later:
+        there = False
+
+        def block_until_ready(self):
+            self.there = True
+
+    result = {"a": (Later(), 1.0), "b": [Later()]}
+    waited(result)
+    assert result["a"][0].there and result["b"][0].there
 
 
 def test_the_peak_is_measured_once():

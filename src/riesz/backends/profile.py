@@ -1,6 +1,6 @@
 """`g.profile(x)`: where the time of a compiled function goes, step by step, beside what the machine could do.
 
-The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the peak is the time that its operations
+The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the peak is the time its operations
 or its memory would take at best, whichever is longer, over the time it took; steps that stay in the cache can beat the copy of a large array.
 """
 
@@ -20,6 +20,7 @@ from ..ops import Combination, Contraction, Elementwise, Reduction
 from ..programs.blocks import Block, Loop
 from ..programs.cost import cost, flops
 from ..programs.program import INPUT, Constant, Program
+from ..syntax.trees import flatten
 from ..vectors import Formal
 
 SHOWN = 25
@@ -57,10 +58,16 @@ def peak(single: bool = False) -> Peak:
     return Peak(2 * 512**3 / product, 2 * b.nbytes / copied)
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def _seconds(work: Callable[[], Any], done: Callable[[Any], Any] = lambda result: result) -> float:
     start = time.perf_counter()
-    work()
+    done(work())
     return time.perf_counter() - start
+
+
+def waited(result: Any) -> None:
+    """Until arrays that are computed elsewhere, as JAX's, are there."""
+    for leaf in flatten(result)[0]:
+        getattr(leaf, "block_until_ready", lambda: None)()
 
 
 class Profile:
@@ -135,9 +142,9 @@ def profiled(name: str, backend: str, program: Program, leaves: Sequence[Any], w
             break
         _run(program, leaves, times, moved, single, last, counted=turn == 0)
     steps = [_step(program, slot, statistics.median(found[1:]), moved[slot], single[slot]) for slot, found in enumerate(times) if found]
-    calls = [_seconds(whole)]
+    calls = [_seconds(whole, waited)]
     while len(calls) <= repeat and sum(calls) < LONG:
-        calls.append(_seconds(whole))
+        calls.append(_seconds(whole, waited))
     return Profile(name, backend, steps, statistics.median(calls[1:] or calls))
 
 
