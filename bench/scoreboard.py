@@ -107,6 +107,7 @@ def played(module: str, number: int, row: Any, size: dict[str, Any], budget: flo
 def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[str, Any]]:
     """One line of the table for each of ours."""
     title, shown = row.title.format(**size), []
+    against = "" if row.rival == "JAX" else f" (against {row.rival})"
     for ours, aim in row.aims.items():
         line: dict[str, Any] = {
             "title": title + ours.removeprefix("riesz"),
@@ -154,10 +155,10 @@ def table(found: list[dict[str, Any]]) -> str:
             out.append(f"| {line['title']} | failed: {line['all']['failed']} | | | | | | {aim_of(line)} | no |")
             continue
         kind, ratios = line["measure"], line.get("ratios", {})
-        rest = ", ".join(f"{n} {amount(x, kind)}" for n, x in line["all"].items() if n not in (line["rival"], "hand") and not n.startswith("riesz"))
+        rest = ", ".join(f"{n} {amount(x, kind)}" for n, x in line["all"].items() if n not in ("JAX", "hand") and not n.startswith("riesz"))
         met = {True: "yes", False: "**no**", None: ""}[line.get("met")]
-        cells = [amount(line["mine"], kind), amount(line["all"].get(line["rival"]), kind), amount(line["all"].get("hand"), kind), rest]
-        cells += [ratio(ratios.get(line["rival"])), ratio(ratios.get("hand")), aim_of(line), met]
+        cells = [amount(line["mine"], kind), amount(line["all"].get("JAX"), kind), amount(line["all"].get("hand"), kind), rest]
+        cells += [ratio(ratios.get("JAX")), ratio(ratios.get("hand")), aim_of(line), met]
         out.append(f"| {line['title']} | {' | '.join(cells)} |")
     return "\n".join(out)
 
@@ -170,19 +171,24 @@ def picture(found: list[dict[str, Any]], path: Path) -> None:
     from matplotlib import pyplot
 
     shown = [line for line in found if line.get("ratios", {}).get(line["rival"])][::-1]
-    figure, axes = pyplot.subplots(figsize=(11, 1.2 + 0.48 * len(shown)), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(11, 1.2 + 0.42 * len(shown)), layout="constrained")
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", alpha=0.3)
+
+    def bar(at: float, x: float, colour: str, label: str) -> None:
+        axes.barh(at, x - 1.0, 0.36, left=1.0, color=colour, label=label if not k else None)
+        box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+        axes.text(x * (1.1 if x >= 1 else 0.91), at, ratio(x), va="center", ha="left" if x >= 1 else "right", fontsize=8, color=colour, bbox=box)
+
     for k, line in enumerate(shown):
-        theirs, hand = line["ratios"][line["rival"]], line["ratios"].get("hand")
-        axes.barh(k + 0.19, theirs, 0.36, left=0, color="#3b6ea8", label="JAX ÷ riesz" if not k else None)
-        axes.text(max(theirs, 1.0) * 1.08, k + 0.19, ratio(theirs), va="center", fontsize=8, color="#3b6ea8")
-        if hand:
-            axes.barh(k - 0.19, hand, 0.36, left=0, color="#c9a227", label="hand ÷ riesz" if not k else None)
-            axes.text(max(hand, 1.0) * 1.08, k - 0.19, ratio(hand), va="center", fontsize=8, color="#8a6d10")
+        bar(k + 0.19, line["ratios"][line["rival"]], "#3b6ea8", "JAX ÷ riesz")
+        if line["ratios"].get("hand"):
+            bar(k - 0.19, line["ratios"]["hand"], "#a8861c", "hand ÷ riesz")
         if line["aim"] and line["measure"] != "seconds":
             axes.plot([line["aim"]] * 2, [k - 0.42, k + 0.42], color="#b03a2e", lw=2, label="aim" if not k else None)
     axes.set_xscale("log")
     low = min([min(line["ratios"].get("hand", 1.0), line["ratios"][line["rival"]]) for line in shown], default=0.1)
-    axes.set_xlim(left=min(0.1, 0.6 * low))
+    axes.set_xlim(left=min(0.1, 0.4 * low))
     axes.axvline(1.0, color="black", lw=0.8)
     axes.set_yticks(range(len(shown)), [line["title"] for line in shown], fontsize=9)
     axes.set_ylim(-0.7, len(shown) - 0.3)
@@ -228,14 +234,14 @@ def main() -> None:
         for number, row in enumerate(importlib.import_module(f"rows.{module}").ROWS):
             size = dict(row.quick if given.quick else row.full)
             print(f"[{time.perf_counter() - start:4.0f} s] {row.title.format(**size)}", file=sys.stderr, flush=True)
-            added = lines(row, size, played(module, number, row, size, 0.5 if given.quick else 4.0, given.cores))
+            added = lines(row, size, played(module, number, row, size, 0.3 if given.quick else 4.0, given.cores))
             print("\n".join(table(added).splitlines()[2:]), file=sys.stderr, flush=True)
             found += added
     found.sort(key=lambda line: -line.get("ratios", {}).get(line["rival"], 0.0))
     header = f"{'Quick sizes' if given.quick else 'Full sizes'}, {datetime.date.today()}. {machine(given.cores)}."
     print(f"{header}\n\n{table(found)}")
     if not given.rows:
-        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster (or takes less memory)."
+        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster (or takes less memory). Aims are for full sizes."
         (given.out / "RESULTS.md").write_text(f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n![ratios](results.png)\n", encoding="utf-8")
         picture(found, given.out / "results.png")
 

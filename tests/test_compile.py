@@ -13,6 +13,7 @@ from random_programs import random_function
 
 import riesz as rz
 from riesz.backends import compiled, recorded
+from riesz.calculus.domains import OTHER
 from riesz.errors import DomainError, SpaceError, VectorError
 from riesz.syntax.trees import flatten
 from riesz.vectors import TensorValue
@@ -310,7 +311,7 @@ def test_other_arguments_get_code_of_their_own_and_wrong_ones_an_error():
         rz.compile(np.sin, 1.0, backend="cuda")
     with pytest.raises(SpaceError, match="compile takes a function"):
         rz.compile(3.0)
-    with pytest.raises(VectorError, match="no code on single numbers"):
+    with pytest.raises(VectorError, match=r"backend=.python.: it has more than 2,000 operations"):
         rz.compile(np.sin, np.zeros(10_000), backend="python")
 
 
@@ -474,7 +475,7 @@ def test_repeated_gradients_have_the_same_bits(case, monkeypatch):
             monkeypatch.setattr(recorded, "scalar_function", counted)
             again = rz.value_and_grad(rz.function(lambda *xs: f(*xs)), argnums)
             found = [again(*points[0]) for _ in range(4)] and [again(*p) for p in points]
-            assert len([r for r in runs if r is not compiled.OTHER]) >= 40 or (not runs and case >= len(SMALL) - 3)
+            assert len([r for r in runs if r is not OTHER]) >= 40 or (not runs and case >= len(SMALL) - 3)
             for a, b in zip(found, wanted, strict=True):
                 assert flatten(a)[1] == flatten(b)[1] and [type(x) for x in flatten(a)[0]] == [type(x) for x in flatten(b)[0]]
                 assert all([np.array_equal(x, y, equal_nan=True) for x, y in zip(flatten(a)[0], flatten(b)[0], strict=True)])

@@ -310,3 +310,25 @@ def test_names_outside_are_not_used_for_something_else():
     assert "y ∗ (X ⋆ w)" in text and "y = " not in text
     many = rz.jacobian(lambda y, z, w, s, t: np.sin(y * z) * np.exp(np.sin(y * z)) + w * s * t, argnums=(0, 1, 2, 3, 4))
     assert "y′₀ = " in str(many(*rng.normal(size=(5, 3))).simplify())
+
+
+@pytest.mark.parametrize("sign", ["positive", "negative", "mixed"])
+@pytest.mark.parametrize("n", [5, 180])
+def test_one_half_of_a_symmetric_product(n, sign):
+    """Xᵀ diag(w) X of either sign, two axes summed as well as one; symmetric to the last bit where it is large."""
+    rng = np.random.default_rng(3)
+    X, x = rng.normal(size=(150, 2, n)), rng.normal(size=n)
+    w = {"positive": 1.0, "negative": -1.0, "mixed": 0.0}[sign] + 0.5 * rng.uniform(-1, 1, size=(150, 2))
+    for scale in (1.0, -3.0):
+        H = rz.hessian(lambda x, scale=scale: scale * np.sum(w * (X @ x) ** 2))(x)
+        D = H.to_dense()
+        assert np.allclose(D, 2 * scale * np.einsum("abi,ab,abj->ij", X, w, X), rtol=1e-10, atol=1e-10)
+        assert n < 100 or np.array_equal(D, D.T)
+
+
+def test_a_matrix_of_one_entry_belongs_to_the_caller():
+    A = np.arange(6.0).reshape(2, 3)
+    L = rz.jacobian(lambda x: A @ x)(np.ones(3))
+    D = L.to_dense()
+    D += 1.0
+    assert np.array_equal(A, np.arange(6.0).reshape(2, 3)) and np.array_equal(L.to_dense(), A)

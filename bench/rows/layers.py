@@ -57,7 +57,7 @@ ROWS = [
         contestants,
         {"riesz": 2000.0},
         {"layers": 1_000},
-        {"layers": 100},
+        {"layers": 60},
         measure="first",
         warm={"layers": 2},
     ),

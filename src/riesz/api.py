@@ -22,6 +22,7 @@ from .maps.linear_map import LinearMap, as_element
 from .maps.sources import held
 from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
+from .stackless import quiet
 from .syntax.functions import Function, as_function, numbers_of, owned
 from .syntax.points import Point, TermPoint, point
 from .syntax.symbolic import SymbolicMap, present, traced_element
@@ -197,11 +198,12 @@ def value_and_grad(
     quick: Any = None  # the same operations as generated code, for functions of a few numbers
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        known = quick(args) if quick is not None and not kwargs else None
+        return computed(args, kwargs) if known is None else known
+
+    @quiet
+    def computed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         nonlocal quick
-        if quick is not None and not kwargs:
-            known = quick(args)
-            if known is not None:
-                return known
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
         if at.codomain is not R:
             raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
@@ -219,7 +221,8 @@ def value_and_grad(
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
         quick = _again(at, cast(Function, f), space) or quick
-        return at.wrap(_owned(at, values, tape)), at.presented(owned(raised, at.avals, tape.held, at.leaves))
+        held = at.record.held | tape.held
+        return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
 

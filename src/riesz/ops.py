@@ -188,8 +188,9 @@ class Contraction(Multilinear):
         if self._expands:
             shapes = [np.shape(x) for x in xs]
             total = sum([math.prod(s) for s in shapes if s])
-            if math.prod(self.result(tuple(shapes))) >= total and total:
-                return self._formal(xs)
+            shape = self.result(tuple(shapes))
+            if math.prod(shape) >= total and total:
+                return self._outer(xs, shape)
         return self._kernel(*xs) if self.out else number(self._kernel(*xs))
 
     def _selected(self, xs: list[Any]) -> Any:
@@ -229,6 +230,18 @@ class Contraction(Multilinear):
         flat = [label for ls in self.labels for label in ls]
         apart = len(set(flat)) == len(flat) and set(flat) == set(self.out) and len(self.out) == len(flat)
         return len(self.labels) > 1 and apart and bool(flat)
+
+    def _outer(self, xs: tuple[Any, ...], shape: Shape) -> Any:
+        """An outer product of arrays, with at most one number among them, that is not multiplied out."""
+        if len(xs) != 2 or any([type(x) is not np.ndarray and type(x) is not float for x in xs]):
+            return self._formal(xs)
+        scale = next((x for x in xs if type(x) is float), 1.0)
+        return Formal(shape, (Product(scale, tuple([(x, axes) for x, axes in zip(xs, self._places, strict=True) if axes])),))
+
+    @cached_property
+    def _places(self) -> tuple[Labels, ...]:
+        """The axes of the result that the labels of each argument are."""
+        return tuple([tuple([self.out.index(k) for k in ls]) for ls in self.labels])
 
     def _formal(self, xs: tuple[Any, ...]) -> Any:
         if len(set(self.out)) < len(self.out):

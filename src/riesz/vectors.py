@@ -111,6 +111,10 @@ def multiply_out(factors: tuple[Factor, ...], out: tuple[int, ...], sizes: dict[
     if not factors:
         return np.broadcast_to(1.0, [sizes[label] for label in out])
     (a, la), *rest = factors
+    if len(rest) == 1 and (*la, *rest[0][1]) == (0, 1) == out:  # u ⊗ v, the most frequent one
+        b = rest[0][0]
+        charge(a.size * b.size)
+        return a[:, None] * b
     for b, lb in rest:
         after = tuple(sorted({*la, *lb}))
         a, la = pair(a, la, b, lb, after), after

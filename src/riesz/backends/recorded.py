@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus.derive import affine_program, linear_slots, tape_value
+from ..calculus.domains import OTHER
 from ..calculus.reverse import pullback
 from ..opaque import Discrete, Select
 from ..ops import Combination, Contraction, Elementwise, Reduction
@@ -26,7 +27,9 @@ from ..syntax.points import Point as FunctionPoint
 from ..syntax.trees import ONE_LEAF
 from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
-from .compiled import FLOAT, OTHER, names_of, scalar_function
+from .code import names_of
+from .number_code import scalar_function
+from .unrolled import FLOAT
 
 MOST = 200
 """Up to how many operations are recorded."""

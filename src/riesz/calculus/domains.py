@@ -11,6 +11,9 @@ from ..contractions import metered
 from ..ops import Elementwise, Op
 from ..vectors import Formal, dense
 
+OTHER = object()
+"""What generated code gives where it does not apply."""
+
 
 class Numbers:
     """eval⁽⁰⁾: a leaf is a float, an array or a formal vector."""

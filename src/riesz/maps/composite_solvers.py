@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,21 @@ class LowRankPlus(Solver):
         self.name = f"{base.name}; plus rank {k}: Woodbury"
         self.flops = (k + 1.0) * base.flops + 2.0 * n * k**2 + 2.0 / 3.0 * k**3 + 8.0 * n * k
         self.left = base.solve(self.U)
-        self.right = base.solve(self.V, transposed=True)
+        small = np.eye(k, dtype=self.dtype) + self.V.T @ self.left
         try:
-            self.capacitance = Dense(np.eye(k, dtype=self.dtype) + self.V.T @ self.left, rcond)
+            self.capacitance = Dense(small, rcond)
         except SolveError as error:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular, since I + VᵀA⁻¹U ({k} × {k}) is: {error}") from None
-        self.rcond = min(base.rcond, self.capacitance.rcond)
+        terms = np.eye(k) + np.abs(self.V).T @ np.abs(self.left)  # what may have cancelled
+        left = float((np.abs(small).sum(axis=0) / terms.sum(axis=0)).min(initial=1.0))
+        if not left * self.capacitance.rcond > (float(np.finfo(self.dtype).eps) if rcond is None else rcond):
+            raise SolveError(f"{self.name}: A + U Vᵀ is singular to working precision: all digits of I + VᵀA⁻¹U ({k} × {k}) cancel")
+        self.rcond = min(base.rcond, left * self.capacitance.rcond)
+
+    @cached_property
+    def right(self) -> Any:
+        """A⁻ᵀV, for transposed solutions."""
+        return self.base.solve(self.V, transposed=True)
 
     def _run(self, b: Any, transposed: bool) -> Any:
         first = self.base.solve(b, transposed=transposed)

@@ -101,12 +101,23 @@ def _triples(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any, 
 
 def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
     """The matrix as an array."""
+    found = placed(v, rows, columns)
+    if len(found) == 1 and _whole(v, found[0][0], found[0][1].shape, found[0][2].shape):
+        e = found[0][0]
+        return np.array(v.spread(e, tuple([cast(Affine, m).terms[0][0] for m in (*e.out, *e.inn)])).reshape(shape))
     total = np.zeros(shape, v.dtype)
-    for e, row, column in placed(v, rows, columns):
+    for e, row, column in found:
         block = total[row.start : row.start + math.prod(row.shape), column.start : column.start + math.prod(column.shape)]
         strides = (*_strides(row.shape, block.strides[0]), *_strides(column.shape, block.strides[1]))
         add(v, e, np.lib.stride_tricks.as_strided(block, (*row.shape, *column.shape), strides), (*e.out, *e.inn))
     return total
+
+
+def _whole(v: Values, e: Entry, row: Shape, column: Shape) -> bool:
+    """Whether an entry has one label for each axis, and so is the array of its coefficients."""
+    axes = [m.terms[0] for m in (*e.out, *e.inn) if type(m) is Affine and m.offset == 0 and len(m.terms) == 1]
+    labels = dict.fromkeys([k for k, step in axes if step == 1])
+    return len(labels) == len(row) + len(column) and [v.net.c.sizes[k] for k in labels] == [*row, *column]
 
 
 def _strides(shape: Shape, step: int) -> list[int]:

@@ -6,6 +6,7 @@ it costs to factorise and to solve once. Singular matrices are refused when they
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -74,14 +75,19 @@ class Solver:
         """The matrix as it was given, times a matrix."""
         raise NotImplementedError
 
-    def _inspect(self, norm: float, threshold: float | None) -> None:
-        """Estimate the reciprocal condition number of the scaled matrix, whose 1-norm is given, and refuse what is singular to working precision."""
+    def _inspect(self, norm: float, threshold: float | None, rcond: float | None = None) -> None:
+        """Estimate the reciprocal condition number of the scaled matrix, whose 1-norm is given, and refuse what is singular to working precision.
+        `rcond`: an estimate that there is already."""
         if not self.shape[0]:
+            return
+        least = float(np.finfo(self.dtype).eps) if threshold is None else threshold
+        if rcond is not None and rcond > least:
+            self.rcond = rcond
             return
         with np.errstate(all="ignore"):
             inverse, where = _inverse_norm(self._run, self.shape[0], self.dtype)
         self.rcond = 1.0 / (norm * inverse) if np.isfinite(inverse) else 0.0
-        if not self.rcond > (float(np.finfo(self.dtype).eps) if threshold is None else threshold):
+        if not self.rcond > least:
             raise SolveError(
                 f"{self.name}: singular to working precision (reciprocal condition number {self.rcond:.1e}), "
                 f"unknown {where} is not determined; for a least-squares solution use method='lsmr' or add a small multiple of the identity"
@@ -150,6 +156,12 @@ def _scales(a: Any, definite: bool) -> tuple[Any, Any]:
         return both, both
     row = powers(np.abs(a).max(axis=-1))
     return row, powers(np.abs(a * row[..., :, None]).max(axis=-2))
+
+
+@lru_cache
+def _lapack(names: tuple[str, ...], dtype: Any) -> Any:
+    """LAPACK's own functions: SciPy's wrappers take longer than small matrices do."""
+    return linalg.get_lapack_funcs(names, dtype=dtype)
 
 
 class Diagonal(Solver):
@@ -376,9 +388,9 @@ class Dense(Solver):
         if not n:
             return
         symmetric = bool((np.diagonal(self.matrix) > 0).all()) and np.array_equal(self.matrix, self.matrix.T)
-        if not (symmetric and self._cholesky()):
-            self._lu()
-        self._inspect(self._norm, rcond)
+        found = self._cholesky() if symmetric else None
+        found = self._lu() if found is None else found
+        self._inspect(self._norm, rcond, found)
 
     def _prepare(self, definite: bool) -> Any:
         self.row, self.column = _scales(self.matrix, definite)
@@ -386,21 +398,24 @@ class Dense(Solver):
         self._norm = float(np.abs(scaled).sum(axis=0).max())
         return scaled
 
-    def _cholesky(self) -> bool:
-        try:
-            factors = linalg.cho_factor(self._prepare(True), lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            return False
+    def _cholesky(self) -> float | None:
+        """Factorise, and estimate the condition; None where the matrix is not positive definite."""
+        potrf, potrs, pocon = _lapack(("potrf", "potrs", "pocon"), self.dtype)
+        factor, info = potrf(self._prepare(True), lower=True, overwrite_a=True)
+        if info:
+            return None
         self.name, self.flops = "dense, symmetric positive definite: Cholesky", self.flops - len(self.matrix) ** 3 / 3.0
-        self._run = lambda b, transposed: linalg.cho_solve(factors, b, check_finite=False)
-        return True
+        self._run = lambda b, transposed: potrs(factor, b, lower=True)[0]
+        return pocon(factor, self._norm, uplo="L")[0]
 
-    def _lu(self) -> None:
-        getrf = linalg.get_lapack_funcs("getrf", (self.matrix,))
+    def _lu(self) -> float:
+        """Factorise, and estimate the condition."""
+        getrf, getrs, gecon = _lapack(("getrf", "getrs", "gecon"), self.dtype)
         lu, pivots, info = getrf(self._prepare(False), overwrite_a=True)
         if info:
             raise SolveError(f"dense: singular, column {info - 1} depends on those before it")
-        self._run = lambda b, transposed: linalg.lu_solve((lu, pivots), b, trans=int(transposed), check_finite=False)
+        self._run = lambda b, transposed: getrs(lu, pivots, b, trans=int(transposed))[0]
+        return gecon(lu, self._norm)[0]
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return (self.matrix.T if transposed else self.matrix) @ x

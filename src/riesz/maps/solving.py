@@ -328,7 +328,8 @@ def _low_rank(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
         inner = _between(v, base, row, column)
     except SolveError:  # a singular base says nothing about the sum
         return None
-    return None if inner is None else LowRankPlus(inner, np.concatenate(U, axis=1), np.concatenate(V, axis=1))
+    left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
+    return None if inner is None else LowRankPlus(inner, left, right)
 
 
 def _split(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any] | None:
@@ -343,8 +344,13 @@ def _split(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any] | 
     rank = size_of(inner, c.sizes)
     sides: list[Any] = []
     for maps, box, factors, scale in ((e.out, row, far, e.scale), (e.inn, column, near, 1.0)):
-        tall = np.zeros((*box, *[c.sizes[k] for k in inner]), v.dtype)
-        whole = Entry(tuple(maps), tuple([Affine(0, ((k, 1),)) for k in inner]), tuple(factors), scale)
-        add(v, whole, tall, (*maps, *[Affine(0, ((k, 1),)) for k in inner]))
+        ends = tuple([Affine(0, ((k, 1),)) for k in inner])
+        whole = Entry(tuple(maps), ends, tuple(factors), scale)
+        axes = [m.terms[0][0] for m in maps if type(m) is Affine and m.offset == 0 and len(m.terms) == 1 and m.terms[0][1] == 1]
+        if tuple([c.sizes[k] for k in dict.fromkeys(axes)]) == tuple(box):  # one label for each axis
+            tall = v.spread(whole, (*axes, *inner))
+        else:
+            tall = np.zeros((*box, *[c.sizes[k] for k in inner]), v.dtype)
+            add(v, whole, tall, (*maps, *ends))
         sides.append(tall.reshape(math.prod(box), rank))
     return sides[0], sides[1]

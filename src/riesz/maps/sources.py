@@ -50,14 +50,16 @@ class Source(NamedTuple):
     @property
     def fixed(self) -> bool:
         """Whether the pattern is the same at every point: no positions are computed from it."""
-        program = self.program
-        moving = program.dependent(program.inputs[len(self.point) :])
-        return not any(
-            [
-                isinstance(op, (Take, Put)) and moving[args[0]] and type(program.ops[args[1]]) is not Constant
-                for op, args in zip(program.ops, program.args, strict=True)
-            ]
-        )
+        program, known = self.program, self.known
+        if "fixed" not in known:
+            moving = program.dependent(program.inputs[len(self.point) :])
+            known["fixed"] = not any(
+                [
+                    isinstance(op, (Take, Put)) and moving[args[0]] and type(program.ops[args[1]]) is not Constant
+                    for op, args in zip(program.ops, program.args, strict=True)
+                ]
+            )
+        return known["fixed"]
 
     @property
     def portable(self) -> bool:

@@ -29,7 +29,7 @@ class Sparsity(NamedTuple):
     derived: bool
 
     def __repr__(self) -> str:
-        known = "" if self.derived else "; read off the numbers: at another point there may be others"
+        known = "" if self.derived else "; some are computed from the point: at another there may be others"
         return f"{self.positions:,} positions of {self.size:,}, {self.surplus:,} of them 0 here{known}"
 
 
@@ -41,6 +41,7 @@ class Structured:
     dtype: Any
     facts: frozenset[str]
     T: Any
+    _source: Any
     _transpose: Any
     _solvers: dict[Any, Solver]
 
@@ -54,6 +55,11 @@ class Structured:
         @cached_property
         def source(self) -> Source:
             """The program it is an instance of."""
+            ...
+
+        @cached_property
+        def program(self) -> Any:
+            """The linear program."""
             ...
 
         def matvec(self, x: Any) -> Any:
@@ -186,16 +192,15 @@ class Structured:
         array([[2., 1., 0.],
                [0., 3., 2.]])
         """
-        import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
-
         from .materialise import places, product, sparse
+        from .reach import filled, reached
 
         v = self.flat
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
             found = product(self.values, places(self.domain.leaves), self.shape)
-            found = cast(Any, scipy_sparse).csr_array(self.to_dense()) if found is None else found
+            found = filled(reached(self.values.net), self.to_dense() if found is None else found)
         return found if format == "csr" else found.asformat(format)
 
     def sparsity(self) -> Sparsity:
@@ -206,7 +211,12 @@ class Structured:
         4 positions of 6, 2 of them 0 here
         """
         matrix = self.to_sparse()
-        return Sparsity(matrix.nnz, int(matrix.nnz - np.count_nonzero(matrix.data)), self.shape[0] * self.shape[1], self.flat is not None)
+        return Sparsity(
+            matrix.nnz,
+            int(matrix.nnz - np.count_nonzero(matrix.data)),
+            self.shape[0] * self.shape[1],
+            self.source.program is not self.program or self._source is None,
+        )
 
     def diagonal(self) -> Any:
         """The diagonal of the matrix of a map V ⊸ V, flat."""

@@ -16,6 +16,7 @@ from ..vectors import dense
 from .entries import Entry, sparse_size
 from .indexing import Labels, size_of
 from .network import Network
+from .symmetric import gram
 
 
 def multiplied_out(e: Entry, outer: Labels, numbers: dict[int, Any], dtype: Any) -> tuple[Any, Labels]:
@@ -24,6 +25,10 @@ def multiplied_out(e: Entry, outer: Labels, numbers: dict[int, Any], dtype: Any)
     labels = tuple([k for k in outer if k in have])
     if not e.factors:
         return np.asarray(e.scale, dtype), ()
+    with np.errstate(all="ignore"):
+        found = gram(e, labels, numbers, dtype)
+    if found is not None:
+        return found, labels
     strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
     op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
     with np.errstate(all="ignore"):

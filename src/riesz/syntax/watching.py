@@ -200,12 +200,19 @@ class Dice:
             for v in _values(f):
                 if isinstance(v, (np.random.Generator, np.random.RandomState)):
                     self.generators.append(v.bit_generator if isinstance(v, np.random.Generator) else v._bit_generator)  # pyright: ignore
-        self.before = [repr(g.state) for g in self.generators]
+        self.before = [_state(g.state) for g in self.generators]
 
     @property
     def rolled(self) -> bool:
         """Whether a generator moved on: then what was traced is one draw, and must not be kept."""
-        return [repr(g.state) for g in self.generators] != self.before
+        return [_state(g.state) for g in self.generators] != self.before
+
+
+def _state(x: Any) -> Any:
+    """The state of a generator as something to compare: nested dictionaries of numbers and arrays."""
+    if isinstance(x, dict):
+        return [(k, _state(v)) for k, v in cast("dict[Any, Any]", x).items()]
+    return x.tobytes() if isinstance(x, np.ndarray) else x
 
 
 def _values(f: Any) -> list[Any]:

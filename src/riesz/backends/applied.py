@@ -1,0 +1,151 @@
+"""Small linear maps as generated code. A map at another point has another program with the same steps: one code for all of them.
+
+The numbers of a linear program are its constants and scalings. Without them it is a `Skeleton`, known by its steps: what it makes of its numbers
+alone is computed once for each map, the rest is a function of these and the vector. Code is written when a map of a kind is applied for the first
+time, so that the same map gives the same bits at every call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..calculus.domains import NUMBERS
+from ..maps.linear_map import LinearMap
+from ..ops import broadcast, product
+from ..programs.blocks import Block
+from ..programs.fusing import fused
+from ..programs.ordering import ordered
+from ..programs.program import INPUT, Constant, Program, outputs
+from ..syntax.functions import Aval, own
+from ..vectors import Formal, weak
+from .array_code import Arrays, Value
+from .code import function
+from .folded import folded
+from .unrolled import FLOAT
+
+MOST = 48
+"""Up to how many slots a program is small."""
+LARGE = 1 << 16
+"""From how many numbers in a slot on the interpreter's time does not count."""
+KEPT = 512
+"""How many kinds of programs are remembered."""
+
+_known: OrderedDict[Any, Skeleton] = OrderedDict()
+
+
+def applied(L: LinearMap) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of (vector,) that gives L(v), or OTHER; None for maps that are large, or not between arrays."""
+    program = L.program
+    plain = all([len(V.code) == 1 and not V.leaves[0].formal for V in (L.domain, L.codomain)])
+    if not plain or L.dtype != FLOAT or len(program.ops) > MOST:
+        return None
+    found = _abstract(program)
+    if found is None:
+        return None
+    key, numbers = found
+    skeleton = _known.get(key)
+    if skeleton is None:
+        skeleton = _known[key] = _skeleton(program, numbers)
+        if len(_known) > KEPT:
+            _known.popitem(last=False)
+    return skeleton.at(numbers)
+
+
+def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
+    """What a program is known by, and its numbers: constants, and scalings other than by ±1."""
+    numbers: list[Any] = []
+    key: list[Any] = [tuple(program.inputs), tuple(program.outputs)]
+    for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
+        kind: Any = op
+        if type(op) is Constant:
+            one = weak(op.value)
+            if type(op.value) is Formal and type(one) is not float:
+                return None
+            kind = ("k", _kind(one), shape)
+            numbers.append(one)
+        elif type(op) is float:
+            kind = ("k", op) if abs(op) == 1.0 else "k"
+            numbers.extend([] if abs(op) == 1.0 else [op])
+        elif op is INPUT:
+            kind = ("x", shape)
+        elif isinstance(op, Block) or (shape and type(shape[0]) is tuple) or np.prod(shape) > LARGE:
+            return None
+        key.append((kind, args))
+    return tuple(key), numbers
+
+
+class Skeleton:
+    """A linear program without its numbers: `before` computes what it needs of them, `make(needed)` gives the function of the vector."""
+
+    def __init__(self, before: Program, make: Callable[..., Any], source: str) -> None:
+        self.before = before
+        self.make = make
+        self.source = source
+
+    def at(self, numbers: Sequence[Any]) -> Callable[[tuple[Any, ...]], Any]:
+        """The map with these numbers."""
+        with np.errstate(all="ignore"):
+            return self.make(*[weak(x) for x in outputs(self.before, NUMBERS, numbers)])
+
+
+def _skeleton(program: Program, numbers: Sequence[Any]) -> Skeleton:
+    """The steps in the order of least work, cut where the vector comes in."""
+    whole = Program()
+    fixed = [whole.input(np.shape(k)) for k in numbers]
+    given = whole.input(program.shapes[program.inputs[0]])
+    rest = iter(fixed)
+    place: list[int] = []
+    for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
+        xs = [place[a] for a in args]
+        if op is INPUT:
+            place.append(given)
+        elif type(op) is Constant:
+            slot = next(rest)
+            place.append(slot if whole.shapes[slot] == shape else whole.step(broadcast((), shape), (slot,)))
+        elif type(op) is float:
+            place.append(whole.scale(op, xs[0]) if abs(op) == 1.0 else whole.step(product((), shape), (next(rest), xs[0])))
+        else:
+            place.append(whole.step(op, xs))
+    whole.outputs = [place[s] for s in program.outputs]
+    return _cut(folded(fused(ordered(whole))), len(fixed), numbers)
+
+
+def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
+    """A program of numbers and a vector as one of the numbers alone, and code for the rest."""
+    moving = whole.dependent(whole.inputs[fixed:])
+    ends = {*whole.outputs, *[a for slot, args in enumerate(whole.args) if moving[slot] for a in args]}
+    needed = [s for s in sorted(ends) if not moving[s] and type(whole.ops[s]) is not Constant]
+    before = whole.prune(whole.inputs[:fixed], needed)
+    with np.errstate(all="ignore"):
+        kinds = [_kind(weak(x)) for x in outputs(before, NUMBERS, numbers)]
+    after = Program()
+    place = {s: after.input(whole.shapes[s]) for s in (*needed, *whole.inputs[fixed:])}
+    for slot, (op, args) in enumerate(zip(whole.ops, whole.args, strict=True)):
+        if slot not in place and (moving[slot] or (type(op) is Constant and slot in ends)):
+            xs = [place[a] for a in args]
+            place[slot] = (
+                after.const(op.value) if type(op) is Constant else after.scale(op, xs[0]) if type(op) is float else after.step(cast(Any, op), xs)
+            )
+    after.outputs = [place[s] for s in whole.outputs]
+    names = [f"k{i}" for i in range(len(needed))]
+    given = Aval(whole.shapes[whole.inputs[fixed]], FLOAT, not whole.shapes[whole.inputs[fixed]])
+    values = [Value(n, whole.shapes[s], kind) for n, s, kind in zip(names, needed, kinds, strict=True)]
+    code = Arrays(after, [*values, Value("v", given.shape, FLOAT if given.shape else float)])
+    (out,) = code.outputs
+    text = out.text if (out.fresh or out.kind is float) and not out.repeated else f"own({code.wide}({out.text}, {out.shape}), aval, True)"
+    space = code.names | {"own": own, "aval": Aval(out.shape, FLOAT, not out.shape)}
+    lines = [*code.lines, f"return {text}"]
+    if not all([re.fullmatch(r"t\d+ = dot\([\w.]+, [\w.]+\)", line) for line in code.lines]):  # NumPy warns of nothing in matrix products
+        space["errstate"] = np.errstate
+        lines = ['with errstate(all="ignore"):', *[f"    {line}" for line in lines]]
+    source, make = function("map", [given], ["v"], lines, space, names)
+    return Skeleton(before, make, source)
+
+
+def _kind(x: Any) -> Any:
+    return float if type(x) is float else np.asarray(x).dtype

@@ -1,0 +1,135 @@
+"""What the code of every backend has: the task it is written for, arguments that are looked at first, results in their containers.
+
+Generated code looks at the types and shapes of its arguments. It gives OTHER where they are not the ones it was written for, or where Python's
+floats raise and NumPy's do not; then the ordinary way is taken.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import linecache
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..calculus.domains import OTHER
+from ..calculus.guard import checking
+from ..programs.cost import Cost, cost
+from ..programs.program import Program
+from ..syntax.functions import Aval, Function, Given, Record, Static, evaluated
+from ..syntax.points import argument_names
+from ..syntax.trees import unflatten
+from ..terms.primitives import RULES
+from .scalar_code import NAMES
+
+
+class Task(NamedTuple):
+    """A trace to write code for: its program, ready to run; names of its arguments; their kinds (`float`: a Python float); if it was asked for."""
+
+    record: Record
+    program: Program
+    names: list[str]
+    kinds: list[Any]
+    asked: bool
+
+
+class Code:
+    """Generated code for one kind of arguments: `run(leaves)` gives the result, or OTHER."""
+
+    def __init__(
+        self, record: Record, program: Program, backend: str, why: str, run: Callable[[tuple[Any, ...]], Any] | None = None, source: str = ""
+    ) -> None:
+        self.record = record
+        self.program = program
+        self.backend = backend
+        self.run = run
+        self.source = source
+        self.why = why
+
+    @property
+    def cost(self) -> Cost:
+        """Operations of one run, and numbers kept."""
+        return cost(self.program)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The result at array leaves of the kind this was written for."""
+        if self.run is not None:
+            found = self.run(tuple([_exact(x, a) for x, a in zip(leaves, self.record.avals, strict=True)]))
+            if found is not OTHER:
+                return found
+        return self.record.wrap(evaluated(self.record, leaves))
+
+
+def _exact(x: Any, aval: Aval) -> Any:
+    """A leaf in the type that generated code expects."""
+    if aval.shape:
+        return np.asarray(x)
+    return float(x) if aval.weak else aval.dtype.type(x)
+
+
+def names_of(function: Function, given: Given) -> list[str]:
+    """A name for each array leaf."""
+    known = argument_names(function.function, len(given.owners))
+    found: list[str] = []
+    for i, owned in enumerate(given.owners):
+        name = known[i] if i < len(known) and known[i].isidentifier() else f"x{i}"
+        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$", name) else name  # t3, x_0 are names that code makes
+        found.extend([name] if len(owned) == 1 else [f"{name}_{k}_" for k in range(len(owned))])
+    return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
+
+
+_CALLED = {"OTHER", "RAISED", "args", "array", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles", "type"}
+_TAKEN = {*NAMES, *RULES, *_CALLED}
+
+
+def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
+    """The result in its containers."""
+    rest = iter(texts)
+    leaves: list[str] = []
+    for r in record.results:
+        if isinstance(r, Static):
+            name = f"static_{len(space)}"
+            space[name] = r.value
+            leaves.append(name)
+        else:
+            leaves.append(next(rest))
+
+    def make(node: Any, parts: list[Any]) -> str:
+        inside = ", ".join([str(p) for p in parts])
+        if node.form is None:
+            return f"({inside},)" if len(parts) == 1 else f"({inside})"
+        name = f"make_{len(space)}"
+        space[name] = node.form.make
+        return f"{name}([{inside}])"
+
+    return str(unflatten(record.tree, leaves, make))
+
+
+def function(
+    title: str, avals: Sequence[Aval], names: list[str], body: list[str], space: dict[str, Any], fixed: Sequence[str] | None = None
+) -> tuple[str, Any]:
+    """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of these names."""
+    name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
+    name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
+    space |= {"OTHER": OTHER, "checking": checking, "ndarray": np.ndarray}
+    lines = [f"if len(args) != {len(names)} or checking():", "    return OTHER"]
+    if names:
+        lines.append(f"{', '.join(names)}, = args" if len(names) == 1 else f"{', '.join(names)} = args")
+    for n, a in zip(names, avals, strict=True):
+        kind = "float" if a.weak else f"type_{a.dtype.name}"
+        space[f"type_{a.dtype.name}"], space[f"dtype_{a.dtype.name}"] = a.dtype.type, np.dtype(a.dtype.name)
+        wrong = (
+            f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {n}.shape != {a.shape}" if a.shape else f"type({n}) is not {kind}"
+        )
+        lines.extend([f"if {wrong}:", "    return OTHER"])
+    whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
+    if fixed is not None:
+        whole, name = [f"def with_numbers({', '.join(fixed)}):", *[f"    {line}" for line in [*whole, f"return {name}"]]], "with_numbers"
+    source = "\n".join(whole)
+    file = f"<riesz {name} {id(space)}>"
+    exec(builtins.compile(source, file, "exec"), space)
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    return source, space[name]

@@ -1,0 +1,70 @@
+"""*numpy*: a line of array code for each step; on tiles of a long axis where the program acts pointwise along it and is large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..programs.components import Components, components
+from ..programs.program import Program
+from ..syntax.functions import own
+from .array_code import Arrays, Value, numbers
+from .code import Code, Task, function, result_text
+from .unrolled import FLOAT
+
+TILED = 1 << 22
+"""From how many operations on numbers in all on a program is run on tiles of a long axis."""
+
+
+def written(task: Task) -> Code | str:
+    """Code on arrays: there always is some."""
+    parts = _long(task.program)
+    return _array_code(task) if parts is None else _tiled_code(task, parts)
+
+
+def _array_code(task: Task) -> Code:
+    record, program, names = task.record, task.program, task.names
+    inputs = [Value(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
+    code = Arrays(program, inputs)
+    lines = [f"{n} = float({n})" for n, a in zip(names, record.avals, strict=True) if not a.shape and a.dtype == FLOAT and not a.weak]
+    lines.extend(code.lines)
+    texts: list[str] = []
+    space, seen = code.names, set[str]()
+    for j, (v, aval) in enumerate(zip(code.outputs, record.outputs, strict=True)):
+        if v.kind is float and not aval.shape and aval.dtype == FLOAT:
+            texts.append(v.text)
+        elif v.fresh and v.kind == aval.dtype and v.text not in seen and aval.shape:
+            texts.append(v.text)
+            seen.add(v.text)
+        else:
+            space[f"aval_{j}"], space["own"] = aval, own
+            wide = v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})"
+            texts.append(f"own({wide}, aval_{j}, True)")
+    source, run = function(record.name, record.avals, names, [*lines, f"return {result_text(record, texts, space)}"], space)
+    called = f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}." if code.called else ""
+    return Code(record, program, "numpy", f"{len(program)} steps on arrays, a line for each.{called}", run, source)
+
+
+def _long(program: Program) -> Components | None:
+    """The program on tiles of a long axis, where it is large and has several steps to keep in the cache."""
+    known = program.__dict__
+    if "_tiled" not in known:
+        large = max([numbers(s) for s in program.shapes], default=0)
+        worth = len(program) >= 4 and large * len(program) >= TILED and all([program.shapes[s] for s in program.outputs])
+        found = components(program, exact=True) if worth and program.outputs else None
+        known["_tiled"] = found if found is not None and found.size >= 6 else None
+    return known["_tiled"]
+
+
+def _tiled_code(task: Task, parts: Components) -> Code:
+    record, names = task.record, task.names
+
+    def tiles(*xs: Any) -> list[Any]:
+        return parts.run(xs, backend="numpy")
+
+    space: dict[str, Any] = {f"aval_{j}": a for j, a in enumerate(record.outputs)}
+    space.update(tiles=tiles, own=own)
+    texts = [f"own(found[{j}], aval_{j})" for j in range(len(record.outputs))]
+    lines = [f"found = tiles({', '.join(names)})", f"return {result_text(record, texts, space)}"]
+    source, run = function(record.name, record.avals, names, lines, space)
+    why = f"{parts.size} operations at each of {parts.length:,} positions of a long axis: run on tiles that stay in the cache."
+    return Code(record, task.program, "numpy", why, run, f"{source}\n# on tiles:\n{parts.source}")
