@@ -107,10 +107,9 @@ def played(module: str, number: int, row: Any, size: dict[str, Any], budget: flo
 def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[str, Any]]:
     """One line of the table for each of ours."""
     title, shown = row.title.format(**size), []
-    against = "" if row.rival == "JAX" else f" (against {row.rival})"
     for ours, aim in row.aims.items():
         line: dict[str, Any] = {
-            "title": title + ours.removeprefix("riesz"),
+            "title": f"{title}{ours.removeprefix('riesz')}{'' if row.rival == 'JAX' else f' (against {row.rival})'}",
             "aim": aim,
             "measure": row.measure,
             "aim_text": row.aim_text,
@@ -238,10 +237,10 @@ def main() -> None:
             print("\n".join(table(added).splitlines()[2:]), file=sys.stderr, flush=True)
             found += added
     found.sort(key=lambda line: -line.get("ratios", {}).get(line["rival"], 0.0))
-    header = f"{'Quick sizes' if given.quick else 'Full sizes'}, {datetime.date.today()}. {machine(given.cores)}."
+    header = f"{'Quick sizes; aims are for full ones' if given.quick else 'Full sizes'}; {datetime.date.today()}. {machine(given.cores)}."
     print(f"{header}\n\n{table(found)}")
     if not given.rows:
-        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster (or takes less memory). Aims are for full sizes."
+        note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster, or takes less memory."
         (given.out / "RESULTS.md").write_text(f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n![ratios](results.png)\n", encoding="utf-8")
         picture(found, given.out / "results.png")
 
