@@ -42,8 +42,9 @@ class Row:
 
 
 def installed(*names: str) -> bool:
-    """Whether all of these can be imported."""
-    return all([importlib.util.find_spec(name) is not None for name in names])
+    """Whether all of these can be imported, and are not to be left out."""
+    left_out = os.environ.get("BENCH_WITHOUT", "").split()
+    return all([name not in left_out and importlib.util.find_spec(name) is not None for name in names])
 
 
 def jax() -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -65,6 +66,7 @@ def main() -> None:
     unknown = set(given.rows) - set(PANELS)
     if unknown:
         parser.error(f"no panels named {', '.join(sorted(unknown))}; there are {', '.join(PANELS)}")
+    os.environ["BENCH_WITHOUT"] = "torch autograd casadi asdex sparsejac"
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: dict[str, dict[str, list[tuple[int, float]]]] = {}
     titles: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The scoreboard: riesz against what people use instead, on every workload of bench/rows. Prints the table; writes RESULTS.md and results.png.
 
 Each row runs in a process of its own. Contestants get the same inputs; their results are compared before anything is timed; then they take turns, and
-medians count. Ratios above 1: riesz is faster (or smaller). Run: python bench/scoreboard.py [--quick] [--cores 1] [rows …], or make bench
+medians count. Ratios above 1: riesz is faster (or smaller). Run: python bench/scoreboard.py [rows …] [--quick] [--cores 1] [--without torch], or make bench
 """
 
 from __future__ import annotations
@@ -108,16 +108,10 @@ def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[st
     """One line of the table for each of ours."""
     title, shown = row.title.format(**size), []
     for ours, aim in row.aims.items():
-        line: dict[str, Any] = {
-            "title": f"{title}{ours.removeprefix('riesz')}{'' if row.rival == 'JAX' else f' (against {row.rival})'}",
-            "aim": aim,
-            "measure": row.measure,
-            "aim_text": row.aim_text,
-            "all": found,
-        }
-        line["rival"] = row.rival
         mine, theirs = found.get(ours), found.get(row.rival)
-        line["mine"] = mine
+        name = f"{title}{ours.removeprefix('riesz')}{'' if row.rival == 'JAX' else f' (against {row.rival})'}"
+        line: dict[str, Any] = {"title": name, "aim": aim, "aim_text": row.aim_text, "measure": row.measure, "rival": row.rival, "mine": mine}
+        line["all"] = found
         if mine:
             line["ratios"] = {name: amount / mine for name, amount in found.items() if not name.startswith("riesz")}
             if row.measure == "seconds":
@@ -216,6 +210,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help=f"some of: {', '.join(modules())}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, a few minutes in all")
     parser.add_argument("--cores", type=int, help="how many cores each contestant may use, all by default; with 1, the time it had that core counts")
+    parser.add_argument("--without", nargs="*", default=[], metavar="PEER", help=f"peers to leave out: {', '.join(PEERS[3:])}")
     parser.add_argument("--out", type=Path, default=HERE, help="where RESULTS.md and results.png go")
     parser.add_argument("--measure", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -226,6 +221,7 @@ def main() -> None:
     unknown = set(given.rows) - set(modules())
     if unknown:
         parser.error(f"no rows named {', '.join(sorted(unknown))}; there are {', '.join(modules())}")
+    os.environ["BENCH_WITHOUT"] = " ".join(given.without)
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: list[dict[str, Any]] = []
     start = time.perf_counter()
