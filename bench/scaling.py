@@ -35,6 +35,7 @@ def drawn(found: dict[str, dict[str, list[tuple[int, float]]]], titles: dict[str
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import NullFormatter
 
     columns = 3
     rows = -(-len(found) // columns)
@@ -52,6 +53,8 @@ def drawn(found: dict[str, dict[str, list[tuple[int, float]]]], titles: dict[str
         ax.set_ylabel("seconds", fontsize=8)
         ax.grid(alpha=0.3)
         ax.tick_params(labelsize=8)
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_minor_formatter(NullFormatter())
     axes.flat[0].legend(fontsize=8)
     figure.savefig(path, dpi=130)
 

@@ -1,7 +1,7 @@
 """The scoreboard: riesz against what people use instead, on every workload of bench/rows. Prints the table; writes RESULTS.md and results.png.
 
 Each row runs in a process of its own. Contestants get the same inputs; their results are compared before anything is timed; then they take turns, and
-medians count. Ratios above 1: riesz is faster (or smaller). Run: python bench/scoreboard.py [rows …] [--quick] [--cores 1] [--without torch], or make bench
+medians count. Ratios above 1: riesz is faster, or smaller. Run: make bench, or python bench/scoreboard.py [rows …] [--quick] [--cores 1]
 """
 
 from __future__ import annotations
