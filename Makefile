@@ -1,4 +1,4 @@
-# make demo, make test, make lint: each creates .venv on its first run. PYTHON=… chooses another interpreter.
+# make demo, make test, make lint, make bench: each creates .venv on its first run. PYTHON=… chooses another interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
