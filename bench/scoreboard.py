@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help=f"some of: {', '.join(modules())}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, a few minutes in all")
     parser.add_argument("--cores", type=int, help="how many cores each contestant may use, all by default; with 1, the time it had that core counts")
-    parser.add_argument("--without", nargs="*", default=[], metavar="PEER", help=f"peers to leave out: {', '.join(PEERS[3:])}")
+    parser.add_argument("--without", nargs="*", metavar="PEER", help=f"peers to leave out ({', '.join(PEERS[3:])}); quick: torch, slow to start")
     parser.add_argument("--out", type=Path, default=HERE, help="where RESULTS.md and results.png go")
     parser.add_argument("--measure", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -221,7 +221,7 @@ def main() -> None:
     unknown = set(given.rows) - set(modules())
     if unknown:
         parser.error(f"no rows named {', '.join(sorted(unknown))}; there are {', '.join(modules())}")
-    os.environ["BENCH_WITHOUT"] = " ".join(given.without)
+    os.environ["BENCH_WITHOUT"] = " ".join(given.without if given.without is not None else ["torch"] if given.quick else [])
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: list[dict[str, Any]] = []
     start = time.perf_counter()
