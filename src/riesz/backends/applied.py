@@ -41,7 +41,7 @@ _known: OrderedDict[Any, Skeleton] = OrderedDict()
 def applied(L: LinearMap) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of (vector,) that gives L(v), or OTHER; None for maps that are large, or not between arrays."""
     program = L.program
-    plain = all([len(V.code) == 1 and not V.leaves[0].formal for V in (L.domain, L.codomain)])
+    plain = all([len(V.code) == len(V.leaves) == 1 and not V.leaves[0].formal for V in (L.domain, L.codomain)])
     if not plain or L.dtype != FLOAT or len(program.ops) > MOST:
         return None
     found = _abstract(program)
