@@ -54,6 +54,11 @@ def test_views_move_nothing_and_repeated_axes_count_once():
     assert moved["(2 ·)"] == 8 * (7 + 63) and moved["reshape"] == moved["ij→ji"] == 0
 
 
+def test_an_argument_used_twice_is_read_once():
+    (step,) = check(rz.compile(lambda x: x * x, backend="numpy"), np.ones(10)).steps
+    assert step.bytes == 8 * 20
+
+
 def test_float32_is_half_as_many_bytes():
     g = rz.compile(lambda x: np.sin(x), backend="numpy")
     assert g.profile(np.ones(100)).bytes == 2 * g.profile(np.ones(100, np.float32)).bytes == 1600

@@ -127,62 +127,57 @@ HEAD = ("step", "time", "of all", "operations", "bytes", "of peak")
 
 def profiled(name: str, backend: str, program: Program, leaves: Sequence[Any], whole: Callable[[], Any], repeat: int = 7) -> Profile:
     """The profile of a program at array leaves; `whole` runs the generated code. Up to so many runs of each, half a second of them in all."""
-    times: list[list[float]] = [[] for _ in program.ops]
-    moved = [0] * len(program.ops)
-    single = [False] * len(program.ops)
-    last = [len(program.ops)] * len(program.ops)  # the step after which nobody needs a slot
-    for slot, args in enumerate(program.args):
-        for a in args:
-            last[a] = slot
-    for slot in program.outputs:
-        last[slot] = len(program.ops)
     start = time.perf_counter()
-    for turn in range(repeat + 1):  # the first warms caches up
-        if turn > 1 and time.perf_counter() - start > LONG:
-            break
-        _run(program, leaves, times, moved, single, last, counted=turn == 0)
-    steps = [_step(program, slot, statistics.median(found[1:]), moved[slot], single[slot]) for slot, found in enumerate(times) if found]
+    runs = [_run(program, leaves), _run(program, leaves)]  # the first warms caches up
+    while len(runs) <= repeat and time.perf_counter() - start < LONG:
+        runs.append(_run(program, leaves))
+    steps = [_step(program, slot, statistics.median([run[slot].seconds for run in runs[1:]]), ran) for slot, ran in runs[0].items()]
     calls = [_seconds(whole, waited)]
     while len(calls) <= repeat and sum(calls) < LONG:
         calls.append(_seconds(whole, waited))
     return Profile(name, backend, steps, statistics.median(calls[1:] or calls))
 
 
-def _run(
-    program: Program, leaves: Sequence[Any], times: list[list[float]], moved: list[int], single: list[bool], last: list[int], counted: bool
-) -> None:
-    """One run of all steps. `counted`: note the bytes of each and whether its numbers are float32."""
-    slots: list[Any] = [None] * len(program.ops)
-    for slot, value in zip(program.inputs, leaves, strict=True):
-        slots[slot] = value
+class Ran(NamedTuple):
+    """One run of a step: seconds, bytes of its arguments and result, whether they are float32."""
+
+    seconds: float
+    bytes: int
+    single: bool
+
+
+def _run(program: Program, leaves: Sequence[Any]) -> dict[int, Ran]:
+    """One run of all steps, by slot. What nobody needs any more is let go."""
+    found: dict[int, Ran] = {}
+    last = {a: slot for slot, args in enumerate(program.args) for a in args} | dict.fromkeys(program.outputs, -1)
+    slots = dict(zip(program.inputs, leaves, strict=True))
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        if op is INPUT:
-            continue
         if type(op) is Constant:
             slots[slot] = op.value
-            continue
-        given = [slots[a] for a in args]
-        start = time.perf_counter()
-        slots[slot] = NUMBERS.scale(op, given[0]) if type(op) is float else NUMBERS.step(op, given)
-        times[slot].append(time.perf_counter() - start)
-        if counted:
-            parts = [a for value in (slots[slot], *given) for a in _arrays(value)]
-            fresh = not any([np.may_share_memory(a, b) for a in _arrays(slots[slot]) for value in given for b in _arrays(value)])
-            moved[slot] = sum([_stored(a) for a in parts]) if fresh else 0
-            single[slot] = any([a.dtype == np.float32 for a in parts])
-        for a in args:
-            if last[a] == slot:
-                slots[a] = None
+        elif op is not INPUT:
+            given = [slots[a] for a in args]
+            start = time.perf_counter()
+            slots[slot] = NUMBERS.scale(op, given[0]) if type(op) is float else NUMBERS.step(op, given)
+            seconds = time.perf_counter() - start
+            made, read = _arrays(slots[slot]), [x for a in set(args) for x in _arrays(slots[a])]
+            view = any([np.may_share_memory(x, y) for x in made for y in read])
+            moved = 0 if view else sum([_stored(x) for x in (*made, *read)])
+            found[slot] = Ran(seconds, moved, any([x.dtype == np.float32 for x in (*made, *read)]))
+            for a in set(args):
+                if last[a] == slot:
+                    del slots[a]
+    return found
 
 
-def _step(program: Program, slot: int, seconds: float, moved: int, single: bool) -> Step:
+def _step(program: Program, slot: int, seconds: float, ran: Ran) -> Step:
     op, shape = program.ops[slot], program.shapes[slot]
     if isinstance(op, Block):
         count = max([cost(p).flops for p in op.programs]) * (op.length if isinstance(op, Loop) else 1)
     else:
         count = flops(op, [program.shapes[a] for a in program.args[slot]], shape)
-    best = max(count / peak(single).flops, moved / peak(single).bandwidth)
-    return Step(slot, title(op), shape, seconds, count, moved, best / seconds)
+    top = peak(ran.single)
+    best = max(count / top.flops, ran.bytes / top.bandwidth)
+    return Step(slot, title(op), shape, seconds, count, ran.bytes, best / max(seconds, 1e-9))
 
 
 def title(op: Any) -> str:
