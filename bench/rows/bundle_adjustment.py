@@ -68,7 +68,10 @@ def as_csr(p: Problem, blocks, skeleton):
 
 
 def probed(name, J):
-    """Two products of a matrix, which say whether two are the same."""
+    """Two products of a matrix, which say whether two are the same; JAX's blocks are made into one first."""
+    if isinstance(J, tuple):
+        p = Problem(len(J[0]))
+        J = as_csr(p, J, p.skeleton())
     rng = np.random.default_rng(1)
     return J @ rng.normal(size=J.shape[1]), J.T @ rng.normal(size=J.shape[0])
 
@@ -84,7 +87,8 @@ def matrices(observations, numba=True) -> Contestants:
         blocks = in_jax(
             lambda c, x, w, s: j.vmap(j.jacfwd(lambda *at: p.one(j.numpy, *at), (0, 1, 2)))(c[p.camera_of], x[p.point_of], w, s), *p.at, p.seen
         )
-        found["JAX"] = lambda: as_csr(p, blocks(), skeleton)
+        found["JAX"] = blocks  # alone; not a matrix yet
+        found["JAX and CSR"] = lambda: as_csr(p, blocks(), skeleton)
     if t := torch():
         from torch.func import jacfwd, vmap
 
