@@ -1,9 +1,9 @@
-# make demo, make test, make lint: each creates .venv on its first run. PYTHON=… chooses another interpreter.
+# make demo, make test, make lint, make bench: each creates .venv on its first run. PYTHON=… chooses another interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-quick bench-all clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -18,13 +18,16 @@ lint: $(VENV)/.dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.bench
+	$(BIN)/python bench/scoreboard.py
+
+bench-quick: $(VENV)/.bench
+	$(BIN)/python bench/scoreboard.py --quick
+
+bench-all: bench
+	$(BIN)/python bench/scaling.py
 	$(BIN)/python bench/calculus.py
 	$(BIN)/python bench/numpy_in.py
 	$(BIN)/python bench/relations.py
-	$(BIN)/python bench/components.py
-	$(BIN)/python bench/chains.py
-	$(BIN)/python bench/structure.py
-	$(BIN)/python bench/compile.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis

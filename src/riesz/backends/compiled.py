@@ -24,11 +24,12 @@ from ..programs.cost import Cost
 from ..programs.fusing import ready
 from ..spaces import Space
 from ..stackless import quiet
-from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, stand_in
+from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
 from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
 from .code import Code, Task, names_of
 from .folded import folded
+from .profile import Profile, profiled
 from .unrolled import FLOAT
 
 BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code", "jax": "jax_code"}
@@ -109,6 +110,13 @@ class Compiled:
         from .torch_code import on_tensors
 
         return on_tensors(self)
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Where the time goes at some arguments: time, operations, bytes and share of the machine's peak of each step."""
+        self(*args, **kwargs)
+        given = self.function.given(args, kwargs)
+        code = self._codes.get(given.key) or self.code
+        return profiled(self.name, code.backend, code.program, numbers_of(given.arrays), lambda: self(*args, **kwargs))
 
     def explain(self) -> str:
         """What was chosen, and why."""
