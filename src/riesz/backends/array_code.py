@@ -263,6 +263,11 @@ class Arrays:
         return self._set(f"{name}({', '.join([*texts, *([] if p.parameter is None else [repr(p.parameter)])])})", kind, True)
 
     def _power(self, x: str, k: float, xs: list[Value], kind: Any) -> Value:
+        if k in (3.0, 4.0) and kind is not None and kind is not float:  # products, a tenth of the time of a power
+            square, other = self._np("square"), x if k == 3.0 else f"t{self._slot}"
+            found = self._set(self._ufunc(square, [x], self._target([], kind) if self._over(kind) else ""), kind, True)
+            self.lines.append(f"{found.text} = {self._ufunc(self._np('multiply'), [found.text, other], found.text)}")
+            return found
         named = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt"}.get(k)  # as NumPy's own operator does it
         if named is not None and self._over(kind):
             return self._set(self._ufunc(self._np(named), [x], self._target(xs, kind)), kind, True)
