@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from .calculus.derive import affine_program, reverse_numbers
-from .calculus.domains import NUMBERS
+from .calculus.domains import NUMBERS, OTHER
 from .calculus.dual import Dual, DualNumber
 from .calculus.guard import guard
 from .calculus.interpret import interpret
@@ -198,8 +198,8 @@ def value_and_grad(
     quick: Any = None  # the same operations as generated code, for functions of a few numbers
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        known = quick(args) if quick is not None and not kwargs else None
-        return computed(args, kwargs) if known is None else known
+        known: Any = quick(args) if quick is not None and not kwargs else OTHER
+        return computed(args, kwargs) if known is OTHER else known
 
     @quiet
     def computed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

@@ -16,13 +16,13 @@ import numpy as np
 
 from ..calculus.domains import NUMBERS
 from ..maps.linear_map import LinearMap
-from ..ops import broadcast, product
+from ..ops import contraction, product
 from ..programs.blocks import Block
 from ..programs.fusing import fused
 from ..programs.ordering import ordered
 from ..programs.program import INPUT, Constant, Program, outputs
 from ..syntax.functions import Aval, own
-from ..vectors import Formal, weak
+from ..vectors import Formal, dense, weak
 from .array_code import Arrays, Value
 from .code import function
 from .folded import folded
@@ -63,11 +63,9 @@ def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
     for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
         kind: Any = op
         if type(op) is Constant:
-            one = weak(op.value)
-            if type(op.value) is Formal and type(one) is not float:
-                return None
-            kind = ("k", _kind(one), shape)
-            numbers.append(one)
+            factors = _factors(op.value)
+            kind = ("k", shape, tuple([(_kind(x), np.shape(x), axes) for x, axes in factors]))
+            numbers.extend([x for x, _ in factors])
         elif type(op) is float:
             kind = ("k", op) if abs(op) == 1.0 else "k"
             numbers.extend([] if abs(op) == 1.0 else [op])
@@ -77,6 +75,16 @@ def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
             return None
         key.append((kind, args))
     return tuple(key), numbers
+
+
+def _factors(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
+    """A constant as a product of numbers and arrays, with the axes each has: an outer product that was never multiplied out stays one."""
+    if type(value) is Formal and len(value.terms) == 1:
+        (term,) = value.terms
+        scale = [] if type(term.scale) is float and term.scale == 1.0 and term.factors else [(term.scale, ())]
+        return [*scale, *term.factors]
+    found = dense(value)
+    return [(found, tuple(range(np.ndim(found))))]
 
 
 class Skeleton:
@@ -105,8 +113,10 @@ def _skeleton(program: Program, numbers: Sequence[Any]) -> Skeleton:
         if op is INPUT:
             place.append(given)
         elif type(op) is Constant:
-            slot = next(rest)
-            place.append(slot if whole.shapes[slot] == shape else whole.step(broadcast((), shape), (slot,)))
+            axes = [axes for _, axes in _factors(op.value)]
+            have = {k for ls in axes for k in ls}
+            joint = contraction(tuple(axes), tuple(range(len(shape))), {k: n for k, n in enumerate(shape) if k not in have})
+            place.append(whole.step(joint, [next(rest) for _ in axes]))
         elif type(op) is float:
             place.append(whole.scale(op, xs[0]) if abs(op) == 1.0 else whole.step(product((), shape), (next(rest), xs[0])))
         else:

@@ -109,7 +109,8 @@ class Arrays:
 
     def _free(self, slot: int) -> None:
         """Let go of large arrays after their last use."""
-        gone = [a for a in dict.fromkeys(self._program.args[slot]) if self._last[a] == slot and self._values[a].fresh and self._large(a)]
+        gone = [a for a in dict.fromkeys(self._program.args[slot]) if self._last[a] == slot and self._values[a].fresh]
+        gone = [a for a in gone if self._large(a) or type(self._values[a].kind) is tuple]
         names = [self._values[a].text for a in gone if a not in self._held]
         if names:
             self.lines.append(f"del {', '.join(names)}")
@@ -150,6 +151,9 @@ class Arrays:
             case Discrete(shaped=None) if self._program.shapes[self._slot]:
                 return self._discrete(op, xs)
             case Get():
+                kinds = xs[0].kind
+                if type(kinds) is tuple:
+                    return self._set(f"{xs[0].text}[{op.at}]", kinds[op.at], True)
                 return self._set(f"dense({xs[0].text}[{op.at}])", None)
             case _:
                 return self._call(op, xs)
@@ -163,13 +167,17 @@ class Arrays:
         several = bool(shape) and type(shape[0]) is tuple
         for a in self._program.args[self._slot]:
             self._values[a] = self._values[a]._replace(fresh=False)
+        if several and hasattr(op, "kinds"):
+            return self._set(text, op.kinds([x.kind for x in xs]), True)
         return self._set(text if several else f"dense({text})", None if several else self._kind(op, xs))
 
     def _kind(self, op: Any, xs: list[Value]) -> Any:
         """The type of a step's result, where it follows from those of its arguments."""
         if isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters) and not any([x.kind is None for x in xs]):
             return np.asarray(op.run(*[np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs])).dtype
-        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or getattr(op, "shaped", 0) is None
+        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or (
+            getattr(op, "shaped", 0) is None and "axis" not in dict(op.parameters)
+        )
         if not plain or any([x.kind is None for x in xs]):
             return None
         kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])
@@ -337,6 +345,8 @@ class Arrays:
         a = f"{xs[0].text}.T" if la[-1] != common[0] else xs[0].text
         b = f"{xs[1].text}.T" if lb[0] != common[0] else xs[1].text
         turned = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
+        if turned and len(out) == 2:  # (ab)ᵀ = bᵀaᵀ, in rows as asked for
+            a, b, turned = *[x.removesuffix(".T") if x.endswith(".T") else f"{x}.T" for x in (b, a)], False
         text, kind = f"{self._np('dot')}({a}, {b})", self._kind(op, xs)
         if not out:
             return self._set(f"float({text})" if kind is float else f"number({text})", kind)

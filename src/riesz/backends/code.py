@@ -22,6 +22,7 @@ from ..programs.program import Program
 from ..syntax.functions import Aval, Function, Given, Record, Static, evaluated
 from ..syntax.points import argument_names
 from ..syntax.trees import unflatten
+from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
 from .scalar_code import NAMES
 
@@ -133,3 +134,16 @@ def function(
     exec(builtins.compile(source, file, "exec"), space)
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     return source, space[name]
+
+
+def while_current(run: Callable[[tuple[Any, ...]], Any], function: Function, given: Given) -> Callable[[tuple[Any, ...]], Any]:
+    """Generated code that gives OTHER once a name its function closes over means something else."""
+    watched, era = function.watched(given), function.era
+
+    def quick(args: tuple[Any, ...]) -> Any:
+        for holder, name, value in watched:
+            if holder.get(name, MISSING) is not value:
+                return OTHER
+        return run(args) if function.era is era else OTHER
+
+    return quick

@@ -2,6 +2,7 @@
 
     function ──► Program ── ordered, fused, folded ──►  "python"  numbers one by one: floats and `math`
                                                         "numpy"   a line of array code for each step; tiles along a long axis where that pays
+                                                        "numba"   groups of steps as compiled loop nests, the others as in "numpy"
                                                         "steps"   run step by step: programs too long to be worth a compiler's time
 
 A backend is a file with a function `written(task)` that gives Code, or says why it has none; `BACKENDS` names it.
@@ -26,9 +27,9 @@ from .code import Code, Task, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
-BACKENDS = {"python": "number_code", "numpy": "numpy_code"}
+BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code"}
 """The file of each."""
-AUTO = ("python", "numpy")
+AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
 LONGEST = 20_000
 """Programs with more steps are run step by step: source takes some 30 µs to compile for each."""

@@ -21,10 +21,11 @@ TILED = 1 << 22
 def written(task: Task) -> Code | str:
     """Code on arrays: there always is some."""
     parts = _long(task.program)
-    return _array_code(task) if parts is None else _tiled_code(task, parts)
+    return array_code(task) if parts is None else _tiled_code(task, parts)
 
 
-def _array_code(task: Task) -> Code:
+def array_code(task: Task) -> Code:
+    """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
     program = tiled(task.program)
     inputs = [Value(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..calculus.derive import affine_program, linear_slots, tape_value
-from ..calculus.domains import OTHER
 from ..calculus.reverse import pullback
 from ..opaque import Discrete, Select
 from ..ops import Combination, Contraction, Elementwise, Reduction
@@ -25,9 +24,8 @@ from ..spaces import R
 from ..syntax.functions import Function
 from ..syntax.points import Point as FunctionPoint
 from ..syntax.trees import ONE_LEAF
-from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
-from .code import names_of
+from .code import names_of, while_current
 from .number_code import scalar_function
 from .unrolled import FLOAT
 
@@ -173,7 +171,7 @@ class Recording:
 
 
 def recorded(at: FunctionPoint, function: Function) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the arguments that gives (f(x), ∇f(x)), or None; None where there is none with the same bits."""
+    """A function of the arguments that gives (f(x), ∇f(x)), or OTHER; None where there is none with the same bits."""
     record, given = at.record, at.given
     plain = all([t == ONE_LEAF for t in given.trees]) and not given.kwargs and not given.statics and at.domain.plain and at.main_tree == ONE_LEAF
     fits = plain and at.codomain is R and not at.has_aux and len(record.outputs) == 1 and function.keeps(given)
@@ -200,13 +198,4 @@ def recorded(at: FunctionPoint, function: Function) -> Callable[[tuple[Any, ...]
         return f"({texts[0]}, {gradient})"
 
     _, run = scalar_function(f"grad({at.name})", given.avals, names_of(function, given), home.graph, outs, present)
-    watched, era = function.watched(given), function.era
-
-    def quick(args: tuple[Any, ...]) -> Any:
-        for holder, name, value in watched:
-            if holder.get(name, MISSING) is not value:
-                return None
-        found = run(args) if function.era is era else OTHER
-        return None if found is OTHER else found
-
-    return quick
+    return while_current(run, function, given)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from ..opaque import Discrete
-from ..ops import Reduction, contraction
+from ..ops import Contraction, Reduction, contraction
 from ..relations import Function, Gather, freeze
 from ..sets import Seg
 from .elementwise import is_discrete
@@ -22,7 +23,16 @@ def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: A
     """A contraction of arrays; axes of size 1 against longer ones get labels of their own."""
     whole = all([is_discrete(x) for x in xs])
     trace, slots, dtype, _ = operands(*xs, floating=not whole)
-    shapes = [trace.shapes[s] for s in slots]
+    shapes = tuple([trace.shapes[s] for s in slots])
+    op = _fitted(labels, shapes, out, tuple(extra.items()) if extra else ())
+    if whole:  # integers: exact, and without a derivative
+        return Traced(trace, trace.step(Discrete(_whole, (("labels", labels), ("out", out)), _whole_shape), slots), dtype)
+    return Traced(trace, trace.step(op, slots), dtype)
+
+
+@lru_cache(maxsize=4096)
+def _fitted(labels: tuple[tuple[int, ...], ...], shapes: tuple[tuple[int, ...], ...], out: tuple[int, ...], extra: tuple[Any, ...]) -> Contraction:
+    """The contraction for arrays of these shapes."""
     sizes: dict[int, int] = {}
     for ls, shape in zip(labels, shapes, strict=True):
         for label, n in zip(ls, shape, strict=True):
@@ -42,9 +52,7 @@ def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: A
                 row.append(fresh)
                 fresh += 1
         renamed.append(tuple(row))
-    if whole:  # integers: exact, and without a derivative
-        return Traced(trace, trace.step(Discrete(_whole, (("labels", labels), ("out", out)), _whole_shape), slots), dtype)
-    return Traced(trace, trace.step(contraction(tuple(renamed), out, extra), slots), dtype)
+    return contraction(tuple(renamed), out, dict(extra))
 
 
 def _whole(*xs: Any, labels: Any, out: Any) -> Any:
@@ -71,7 +79,14 @@ def matmul(a: Any, b: Any) -> Traced:
     if is_sparse(b):
         return moveaxis(sparse_product(b.T, moveaxis(lifted(a), -1, 0)), 0, -1)
     a, b = tidy(a), tidy(b)
-    m, n = np.ndim(a), np.ndim(b)
+    left, right = [x.shape if type(x) is Traced else np.shape(x) for x in (a, b)]
+    return contracted(*_matrix_labels(left, right), a, b)
+
+
+@lru_cache(maxsize=4096)
+def _matrix_labels(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """The labels of a @ b, from shapes."""
+    m, n = len(one), len(other)
     if not m or not n:
         raise ValueError("matmul: numbers are not allowed; use * instead")
     rank = max(m, n, 2) - 2
@@ -79,9 +94,9 @@ def matmul(a: Any, b: Any) -> Traced:
     row, inner, column = rank, rank + 1, rank + 2
     left = (*batch[rank - (m - 2) :], row, inner) if m > 1 else (inner,)
     right = (*batch[rank - (n - 2) :], inner, column) if n > 1 else (inner,)
-    if np.shape(a)[-1] != np.shape(b)[-2 if n > 1 else -1]:
-        raise ValueError(f"matmul: shapes {np.shape(a)} and {np.shape(b)} do not fit: {np.shape(a)[-1]} is not {np.shape(b)[-2 if n > 1 else -1]}")
-    return contracted((left, right), (*batch, *((row,) if m > 1 else ()), *((column,) if n > 1 else ())), a, b)
+    if one[-1] != other[-2 if n > 1 else -1]:
+        raise ValueError(f"matmul: shapes {one} and {other} do not fit: {one[-1]} is not {other[-2 if n > 1 else -1]}")
+    return (left, right), (*batch, *((row,) if m > 1 else ()), *((column,) if n > 1 else ()))
 
 
 def is_sparse(x: Any) -> bool:

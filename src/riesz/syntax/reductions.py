@@ -153,10 +153,10 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
 def _extremum_differential(d: Any, y: Any, x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
     """The differential of the elements that attain the extremum, in equal shares."""
     peak = y if keepdims else expand_dims(y, axis)
-    return total(chosen(several(Discrete(_shares, (("axis", axis),)), x.dtype, x, peak), d[0]), axis, keepdims)
+    return total(chosen(several(Discrete(shares, (("axis", axis),)), x.dtype, x, peak), d[0]), axis, keepdims)
 
 
-def _shares(x: Any, peak: Any, *, axis: Any) -> Any:
+def shares(x: Any, peak: Any, *, axis: Any) -> Any:
     """1 / k at the k places that attain the extremum, 0 elsewhere; in the type of x."""
     at = np.equal(x, peak)
     return np.divide(at, np.sum(at, axis=axis, keepdims=True), dtype=np.asarray(x).dtype)

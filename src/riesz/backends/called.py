@@ -1,0 +1,34 @@
+"""Plain calls of small functions, `rz.function(f)(x)`, as generated code from the first call on: equal arguments give equal bits at every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..programs.blocks import Block
+from ..syntax.functions import Function, Given, Record
+from ..syntax.trees import ONE_LEAF
+from .array_code import numbers
+from .code import names_of, while_current
+from .compiled import written
+
+MOST = 48
+"""Up to how many slots a program is small."""
+LARGE = 1 << 16
+"""From how many numbers in a slot on the interpreter's time does not count."""
+
+
+def called(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments are not plain arrays and numbers."""
+    plain = not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]) and function.keeps(given)
+    if not plain or not small(record.program):
+        return None
+    run = written(record, "auto", names_of(function, given)).run
+    return None if run is None else while_current(run, function, given)
+
+
+def small(program: Any) -> bool:
+    """Whether running a program is mostly the interpreter's work."""
+    return len(program.ops) <= MOST and not any(
+        [isinstance(op, Block) or numbers(s) > LARGE for op, s in zip(program.ops, program.shapes, strict=True)]
+    )

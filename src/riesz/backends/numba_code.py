@@ -1,0 +1,146 @@
+"""*numba*: groups of steps as compiled loop nests, all other steps as lines of array code between them.
+
+A chain of steps on large arrays passes over memory once, intermediate values are numbers in registers, and sums at the end of a chain are taken while
+its terms are computed. Matrix products, relations that add up and whatever has no form stay what they are in the backend "numpy".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..opaque import Discrete, Get, Select
+from ..ops import Cast, Elementwise, unbroadcast
+from ..programs.program import INPUT, Constant, Program
+from ..programs.tiling import products_in_tiles
+from ..relations.running import numba_installed
+from ..syntax.reductions import shares
+from ..terms.primitives import divide
+from .accesses import size_of
+from .code import Code, Task
+from .grouping import Call, Grouping
+from .loop_code import Nest
+from .loops import Loops, float_kinds
+from .numpy_code import array_code
+
+WORTH = 1 << 25
+"""From how many operations in loop nests on `auto` compiles them."""
+ALONE = 1 << 16
+"""A single step on fewer numbers is left to a line of array code, which does as well."""
+SMALL = 1 << 13
+"""So are groups of fewer operations."""
+BUDGET = 4000
+"""How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
+
+
+def written(task: Task) -> Code | str:
+    """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
+    if not numba_installed():
+        return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
+    if not task.asked and 4 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
+        return "it is small"
+    if not task.asked and products_in_tiles(task.program):
+        return "its matrix products run on tiles"
+    wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
+    made = _Made(_simpler(task.program) if wide else task.program)
+    if not task.asked and (made.work < WORTH or made.left):
+        return f"{made.work:,} operations in loops are not worth compiling"
+    code = array_code(task._replace(program=made.program))
+    return Code(task.record, task.program, "numba", made.why, code.run, "\n\n".join([code.source, *made.sources]))
+
+
+class _Made:
+    """A program whose groups are single steps, and what is to be said about it."""
+
+    def __init__(self, program: Program) -> None:
+        grouping = Grouping(program)
+        self.sources: list[str] = []
+        self.work = 0
+        self.left = 0
+        self._nests: list[Nest] = []
+        self._known: set[str] = set()
+        self._spent = 0
+        small = self.program = Program(share=False)
+        place = {slot: small.input(program.shapes[slot]) for slot in program.inputs}
+        for slot, op in enumerate(program.ops):
+            if type(op) is Constant:
+                place[slot] = small.const(op.value)
+        for unit in grouping.ordered():
+            if isinstance(unit, Call):
+                _copy(program, [unit.slot], small, place)
+                continue
+            nest = Nest(grouping, unit)
+            if self._compiles(nest):
+                found = small.step(Loops(nest), [place[s] for s in nest.loads])  # pyright: ignore
+                for j, slot in enumerate(nest.slots):
+                    place[slot] = small.step(Get(j), [found])
+            else:
+                _copy(program, nest.slots, small, place)
+        small.outputs = [place[s] for s in program.outputs]
+        self.why = self._told(len(program))
+
+    def _compiles(self, nest: Nest) -> bool:
+        steps = len({slot for slot, _ in nest.nodes})
+        if nest.work < (ALONE if steps == 1 else SMALL):
+            return False
+        code = Loops(nest).code(float_kinds(nest))
+        if code is None:
+            return False
+        if code.source not in self._known:
+            if self._spent + nest.bulk > BUDGET:
+                self.left += 1
+                return False
+            self._spent += nest.bulk
+            self._known.add(code.source)
+            self.sources.append(code.source)
+        self._nests.append(nest)
+        self.work += nest.work
+        return True
+
+    def _told(self, steps: int) -> str:
+        inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
+        nests = f"{len(self._nests)} compiled loop nests ({len(self._known)} different ones)"
+        text = f"{inside} of {steps} steps in {nests}; the others on arrays, a line for each."
+        if self.left:
+            text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
+        return text
+
+
+def _simpler(program: Program) -> Program:
+    """The same, with the shares that places have in an extremum written as steps that loops can do: (x = m) / Σ (x = m), in 64 bits."""
+    if not any([type(op) is Discrete and op.function is shares for op in program.ops]):
+        return program
+    small = Program()
+    place: list[int] = []
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        given = [place[a] for a in args]
+        if op is INPUT:
+            place.append(small.input(program.shapes[slot]))
+        elif type(op) is Constant:
+            place.append(small.const(op.value))
+        elif type(op) is float:
+            place.append(small.scale(op, given[0]))
+        elif type(op) is Discrete and op.function is shares:
+            shape = program.shapes[slot]
+            along = {k % len(shape) for k in dict(op.parameters)["axis"]}
+            kept = tuple([1 if k in along else n for k, n in enumerate(shape)])
+            equal = small.step(Select(), [small.step(Discrete(np.equal), given), small.const(1.0), small.const(0.0)])
+            count = small.step(unbroadcast(shape, kept), [equal])
+            place.append(small.step(Elementwise(divide), [equal, count]))
+        else:
+            place.append(small.step(op, given))
+    return small.prune(small.inputs, [place[s] for s in program.outputs])
+
+
+def _copy(program: Program, results: list[int], small: Program, place: dict[int, int]) -> None:
+    """Write the steps of some slots that are not there yet."""
+    needed = {s for s in results if s not in place}
+    waiting = list(needed)
+    while waiting:
+        for a in program.args[waiting.pop()]:
+            if a not in place and a not in needed:
+                needed.add(a)
+                waiting.append(a)
+    for slot in sorted(needed):
+        op, args = program.ops[slot], [place[a] for a in program.args[slot]]
+        assert op is not INPUT
+        place[slot] = small.scale(op, args[0]) if type(op) is float else small.step(op, args)

@@ -1,0 +1,101 @@
+"""Small maps and functions as generated code: the numbers of the interpreter, the same bits at every call, one code for all points."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_programs import random_function
+
+import riesz as rz
+from riesz.backends import applied
+from riesz.backends.called import MOST
+from riesz.calculus.domains import OTHER
+
+RNG = np.random.default_rng(11)
+
+
+def interpreted(L, v):
+    return L.codomain.wrap(L.apply(L.domain.open(v)))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 2))
+def test_maps_of_random_functions(seed, inputs):
+    f, args = random_function(seed, inputs, single=True)
+    L = rz.linearize(f, *args)[1]
+    for M in (L, L.T):
+        v = M.domain.random(np.random.default_rng(seed))
+        wanted, found = [np.concatenate([np.ravel(x) for x in V.open(y)]) for V, y in ((M.codomain, interpreted(M, v)), (M.codomain, M(v)))]
+        assert np.allclose(wanted, found, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)), equal_nan=True)
+
+
+CASES = {
+    "chain": lambda B: (B @ B.T) @ np.arange(1.0, 4.0),
+    "outer": lambda B: np.outer(B[0], B[1]) * np.sin(B),
+    "quotient": lambda B: B / np.sum(B**2),
+    "where": lambda B: np.where(B > 0, np.sqrt(np.abs(B)), 0.0),
+    "gather": lambda B: B[[2, 0, 0]] * B[:, ::-1],
+    "number": lambda B: np.sum(np.exp(B)),
+    "zero": lambda B: np.zeros(2) * B[0, 0],
+    "identity": lambda B: B,
+    "transposed": lambda B: B.T,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_points_share_code_and_results_belong_to_the_caller(name):
+    jacobian = rz.jacobian(CASES[name])
+    points = RNG.normal(size=(4, 3, 3))
+    jacobian(points[0])(points[1])
+    kinds = len(applied._known)
+    for p in points:
+        L = jacobian(p)
+        for M in (L, L.T):
+            v = M.domain.random(RNG)
+            assert M._small((v,)) is not OTHER
+            wanted, found = interpreted(M, v), M(v)
+            assert np.allclose(wanted, found, rtol=1e-12, atol=1e-12) and np.array_equal(found, M(v))
+            if isinstance(found, np.ndarray):
+                found += 1.0
+                assert np.allclose(M(v), wanted) and not np.shares_memory(found, v)
+    assert len(applied._known) <= kinds + 1  # the transpose came later
+
+
+def test_other_vectors_take_the_ordinary_way():
+    L = rz.jacobian(lambda x: np.sin(x) * 2.0)(np.zeros(3))
+    assert L(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    with pytest.raises(rz.errors.VectorError):
+        L(np.ones(4))
+    assert L._small((np.ones(3), np.ones(3))) is OTHER
+    assert rz.grad(lambda v: np.sum(L(v) ** 2))(np.ones(3)).tolist() == [8.0] * 3
+
+
+def test_branches_not_taken_and_warnings():
+    L = rz.jacobian(lambda x: np.where(x > 0, np.log(x), x))(np.array([0.0, 1.0, -1.0]))
+    with np.errstate(all="raise"):
+        assert L(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_calls_of_functions():
+    scale = [2.0]
+
+    @rz.function
+    def f(x):
+        return scale[0] * np.sin(x) @ x
+
+    x = RNG.normal(size=5)
+    first = f(x)
+    assert all([f(x) == first for _ in range(5)]) and np.isclose(first, 2.0 * np.sin(x) @ x)
+    scale[0] = 3.0
+    assert np.isclose(f(x), 3.0 * np.sin(x) @ x)
+    assert np.isclose(f(x[:3]), 3.0 * np.sin(x[:3]) @ x[:3]) and f(np.float32(1.0) * x.astype(np.float32)).dtype == np.float32
+    assert np.isclose(rz.grad(lambda a: f(a * x))(1.0), 3.0 * np.sum(np.cos(x) * x * x + np.sin(x) * x))
+
+
+def test_long_functions_are_interpreted():
+    def f(x):
+        for _ in range(MOST):
+            x = np.sin(x)
+        return x
+
+    g = rz.function(f)
+    assert g(0.5) == g(0.5) and g._quick((0.5,)) is OTHER
