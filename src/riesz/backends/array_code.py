@@ -178,7 +178,9 @@ class Arrays:
         """The type of a step's result, where it follows from those of its arguments."""
         if isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters) and not any([x.kind is None for x in xs]):
             return np.asarray(op.run(*[np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs])).dtype
-        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or getattr(op, "shaped", 0) is None
+        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or (
+            getattr(op, "shaped", 0) is None and "axis" not in dict(op.parameters)
+        )
         if not plain or any([x.kind is None for x in xs]):
             return None
         kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..opaque import Discrete, Get, Select
-from ..ops import Cast, Contraction, Elementwise, unbroadcast
+from ..ops import Cast, Elementwise, unbroadcast
 from ..programs.program import INPUT, Constant, Program
-from ..programs.tiled import Tiled
-from ..programs.tiling import tiled
+from ..programs.tiling import products_in_tiles
 from ..relations.running import numba_installed
 from ..syntax.reductions import shares
 from ..terms.primitives import divide
@@ -39,24 +38,14 @@ def written(task: Task) -> Code | str:
         return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
     if not task.asked and 4 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
         return "it is small"
-    if not task.asked and any([isinstance(op, Tiled) and _multiplies(op.body) for op in tiled(task.program).ops]):
-        return "its matrix products run on tiles, with the steps around them"
+    if not task.asked and products_in_tiles(task.program):
+        return "its matrix products run on tiles"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
     made = _Made(_simpler(task.program) if wide else task.program)
     if not task.asked and (made.work < WORTH or made.left):
         return f"{made.work:,} operations in loops are not worth compiling"
     code = array_code(task._replace(program=made.program))
     return Code(task.record, task.program, "numba", made.why, code.run, "\n\n".join([code.source, *made.sources]))
-
-
-def _multiplies(body: Program) -> bool:
-    """Whether there are matrix products: contractions that sum a label and have some of either factor alone."""
-    for op in body.ops:
-        if type(op) is Contraction and len(op.labels) == 2:
-            a, b = [set(ls) for ls in op.labels]
-            if (a & b) - set(op.out) and (a - b) & set(op.out) and (b - a) & set(op.out):
-                return True
-    return False
 
 
 class _Made:

@@ -25,7 +25,7 @@ def written(task: Task) -> Code | str:
 
 
 def array_code(task: Task) -> Code:
-    """A line for each step, some of them in loops over tiles."""
+    """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
     program = tiled(task.program)
     inputs = [Value(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..opaque import Get
 from ..ops import Contraction
@@ -46,6 +46,22 @@ def tiled(program: Program, tile: int | None = None, worth: int = WORTH) -> Prog
             break
         program = best.written(tile)
     return program
+
+
+def products_in_tiles(program: Program) -> bool:
+    """Whether a program has loops over tiles with matrix products inside: arrays between these are made whole by whatever does not tile.
+
+    >>> products_in_tiles(Program())
+    False
+    """
+    return any([_is_product(op) for loop in tiled(program).ops if isinstance(loop, Tiled) for op in loop.body.ops])
+
+
+def _is_product(op: Any) -> bool:
+    if type(op) is not Contraction or len(op.labels) != 2:
+        return False
+    left, right = [set(ls) for ls in op.labels]
+    return bool((left & right) - set(op.out)) and all([bool((a - b) & set(op.out)) for a, b in ((left, right), (right, left))])
 
 
 def _lengths(program: Program, least: int) -> list[int]:
