@@ -15,7 +15,7 @@ def log_likelihood(xp, logsumexp, alphas, means, icf, x, at):
     """ln p(x); icf[k] holds the log diagonal of Q_k, a lower triangular factor of the inverse covariance, and what is below it; `at` says where."""
     n, d = x.shape
     diagonal = icf[:, :d]
-    below = xp.concatenate([xp.zeros((icf.shape[0], 1)), icf[:, d:]], axis=1)[:, at]
+    below = xp.concatenate([xp.zeros_like(icf[:, :1]), icf[:, d:]], axis=1)[:, at]
     centred = x[:, None, :] - means
     turned = xp.exp(diagonal) * centred + xp.einsum("kij,nkj->nki", below, centred)
     exponents = alphas + xp.sum(diagonal, axis=1) - 0.5 * xp.sum(turned**2, axis=2)

@@ -112,7 +112,12 @@ def _written_term(f: Arrow, args: tuple[Any, ...]) -> Any:
     """A combinator applied to traced arrays: its steps are written into the trace."""
     tree, space, home = traced_element(args)
     term = fit(f, f.domain if isinstance(f, Term) and not space.leaves else space)
-    return present(term.codomain, [Traced(home, s) for s in leaves_of(interpret(term, tree, home))])
+    before = len(home.ops)
+    found = leaves_of(interpret(term, tree, home))
+    values: list[Any] = [op.value for op in home.ops[before:] if type(op) is Constant]
+    arrays: list[Any] = [x.dtype for x in values if type(x) is np.ndarray]
+    dtype = np.result_type(*[x.dtype for x in flatten(args)[0] if isinstance(x, Traced)], *arrays)
+    return present(term.codomain, [Traced(home, s, FLOAT if dtype == FLOAT else dtype) for s in found])
 
 
 def _point(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, space: Space | None, has_aux: bool, what: str) -> TermPoint | Point:
