@@ -1,7 +1,7 @@
 """The rows of the scoreboard on a GPU, float32: riesz by its JAX backend, JAX as one writes it, PyTorch on CUDA where it is, and by hand in JAX.
 
-Results are compared; medians with several calls in flight. Run where JAX sees a GPU: python bench/gpu.py [rows …]; python bench/gpu.py --cpu --small
-tries it out without one.
+All matrix products in full float32 precision; results are compared; medians with several calls in flight.
+Run where JAX sees a GPU: python bench/gpu.py [rows …]; python bench/gpu.py --cpu --small tries it out without one.
 """
 
 from __future__ import annotations
@@ -135,7 +135,29 @@ def logistic(n):
 
 
 def matfact(n, k):
-    """The Hessian of ‖T − UVᵀ‖² in U, times a vector."""
+    """The Hessian of ‖T − UVᵀ‖² in U as a matrix: I ⊗ 2VᵀV."""
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    T, (U, V) = rng.normal(size=(n, n)), rng.normal(size=(2, n, k))
+
+    def in_torch(t, U, V, T):
+        from torch.func import hessian
+
+        return hessian(lambda U: ((T - U @ V.T) ** 2).sum())(U)
+
+    return (
+        (U, V, T),
+        lambda U, V, T: rz.hessian(lambda U: np.sum((T - U @ V.T) ** 2))(U).to_dense(),
+        lambda U, V, T: jax.hessian(lambda U: jnp.sum((T - U @ V.T) ** 2))(U).reshape(n * k, n * k),
+        lambda U, V, T: jnp.kron(jnp.eye(n, dtype=V.dtype), 2.0 * (V.T @ V)),
+        in_torch,
+    )
+
+
+def product(n, k):
+    """The same Hessian times a vector."""
     import jax
     import jax.numpy as jnp
 
@@ -166,7 +188,8 @@ ROWS = {
         {"pairs": 10**4, "width": 4},
     ),
     "logistic": ("logistic Hessian, n = {n:,}", logistic, 1.9, {"n": 4000}, {"n": 40}),
-    "matfact": ("Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}", matfact, 100.0, {"n": 1000, "k": 5}, {"n": 60, "k": 5}),
+    "matfact": ("Hessian of ‖T − UVᵀ‖² as a matrix, n = {n:,}, k = {k}", matfact, 100.0, {"n": 1000, "k": 5}, {"n": 60, "k": 5}),
+    "product": ("Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}", product, 0.0, {"n": 4000, "k": 5}, {"n": 60, "k": 5}),
 }
 
 
@@ -221,6 +244,7 @@ def main():
         os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
 
+    jax.config.update("jax_default_matmul_precision", "highest")
     print(jax.devices()[0], "float32")
     for name in given.rows or ROWS:
         try:

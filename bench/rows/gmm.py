@@ -26,7 +26,7 @@ def in_torch(torch, alphas, means, icf, x, at):
     """The same, and its gradient."""
     n, d = x.shape
     diagonal = icf[:, :d]
-    below = torch.cat([torch.zeros((icf.shape[0], 1), dtype=x.dtype), icf[:, d:]], 1)[:, at]
+    below = torch.cat([torch.zeros_like(icf[:, :1]), icf[:, d:]], 1)[:, at]
     centred = x[:, None, :] - means
     turned = torch.exp(diagonal) * centred + torch.einsum("kij,nkj->nki", below, centred)
     exponents = alphas + diagonal.sum(1) - 0.5 * (turned**2).sum(2)

@@ -88,7 +88,10 @@ class Compiled:
 
     @property
     def code(self) -> Code:
-        """The code written last."""
+        """The code written last, for JAX arrays where it was given no others."""
+        if not self._codes and self._citizens:
+            record, citizen = next(reversed(self._citizens.values()))
+            return Code(record, citizen.code.program, "jax", citizen.code.why, None, citizen.code.source)
         if not self._codes:
             raise SpaceError(f"nothing is compiled yet: call {self.name}, or give spaces or arguments, as in rz.compile(f, rz.R ** rz.seg(3))")
         return next(reversed(self._codes.values()))

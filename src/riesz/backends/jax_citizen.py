@@ -19,6 +19,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..calculus.derive import derive_program, transpose_linear
+from ..calculus.rounds import apart
 from ..errors import SpaceError, VectorError
 from ..programs.fusing import ready
 from ..syntax.functions import KEPT, Function, Given
@@ -36,7 +37,7 @@ class Citizen:
     def __init__(self, program: Any, given: Sequence[Any], kinds: Sequence[Any], title: str, fixed: int | None = None) -> None:
         self.program, self.fixed, self.title = program, fixed, title
         try:
-            self.code = InJax(folded(ready(program)), given, kinds, title)
+            self.code = InJax(folded(ready(apart(program))), given, kinds, title)
         except Unfit as problem:
             raise VectorError(f"{title} has no JAX code: {problem}; give it NumPy arrays") from None
         self.count = len(given)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..calculus.derive import transpose_linear
 from ..calculus.mapped import mapped
 from ..ops import Combination, Reduction, Reshape, contraction
 from ..programs.program import Program, outputs
@@ -74,6 +75,12 @@ def _from_entries(source: Source, net: Network, rows: Sequence[Shape], columns: 
 
 def _from_columns(source: Source, rows: Sequence[Shape], columns: Sequence[Shape]) -> Program:
     """The map on the basis, at once."""
+    if sum([math.prod(r) for r in rows]) < sum([math.prod(c) for c in columns]):
+        other = _from_columns(Source(transpose_linear(source.program, len(source.point)), source.point), columns, rows)
+        turned = Program()
+        slots = [turned.input(other.shapes[s]) for s in other.inputs]
+        turned.outputs = [turned.step(contraction(((0, 1),), (1, 0)), outputs(other, turned, slots))]
+        return turned
     program, fixed = _Written(source), len(source.point)
     n, at = sum([math.prod(c) for c in columns]), 0
     basis: list[int] = []
@@ -129,7 +136,7 @@ class _Written:
         assert self._net is not None
         c: Coefficients = self._net.c
         outer = distinct(tuple(maps))
-        direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(outer) == sum([n != 1 for n in box])
+        direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)])  # a label on two axes: a diagonal
         wanted = axes_of(c, maps, box) if direct else outer
         labels = tuple([f.labels for f in e.factors]) or ((),)
         slots = [self._factors[f.slot] for f in e.factors] or [self.whole.const(1.0)]

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..calculus.derive import transpose_linear, weighted_adjoint
-from ..calculus.mapped import mapped
 from ..errors import SpaceError
 from ..maps.linear_map import as_element
+from ..maps.sources import Source
 from ..programs.program import Program, outputs
 from ..spaces import Space
-from .rearranging import concatenate
 from .traced import FLOAT, Trace, Traced, slot_of, tidy, trace_of
 from .trees import flatten, tree_space, unflatten
 
@@ -81,19 +80,12 @@ class SymbolicMap:
 
     def to_dense(self) -> Any:
         """The matrix, as a traced array."""
-        if self.shape[0] < self.shape[1]:
-            return self.T.to_dense().T
-        n = self.shape[1]
-        basis: list[int] = []
-        at = 0
-        for leaf in self.domain.leaves:
-            basis.append(self.home.const(np.eye(n, dtype=self.dtype)[:, at : at + leaf.size].reshape((n, *leaf.shape))))
-            at += leaf.size
-        flags = [False] * len(self.fixed) + [True] * len(basis)
-        columns = [Traced(self.home, s, self.dtype) for s in mapped(self.program, self.home, [*self.fixed, *basis], flags, n)]
-        if not columns:
+        from ..maps.matrix_programs import matrix
+
+        if not self.domain.dim or not self.codomain.dim:
             return np.zeros(self.shape)
-        return concatenate([c.reshape((n, leaf.size)) for c, leaf in zip(columns, self.codomain.leaves, strict=True)], 1).T
+        program = matrix(Source(self.program, tuple(self.fixed)))  # from its structure, where it has some
+        return Traced(self.home, outputs(program, self.home, self.fixed)[0], self.dtype)
 
     def __repr__(self) -> str:
         return f"a traced linear map {self.domain} ⊸ {self.codomain}"
