@@ -227,7 +227,10 @@ def contest(name, small, device, calls, rounds):
         if name == "gmm":
             args = [*[a.requires_grad_() for a in args[:3]], args[3]]
         work = other(t, *args) if name == "relations" else lambda: other(t, *args)
-        times |= timed({"torch": work}, lambda _: t.cuda.synchronize() if device == "cuda" else None, calls, rounds)
+        try:
+            times |= timed({"torch": work}, lambda _: t.cuda.synchronize() if device == "cuda" else None, calls, rounds)
+        except t.OutOfMemoryError:
+            print("  torch: out of memory", flush=True)
     mine = times["riesz"]
     cells = "   ".join(f"{who} {1e3 * seconds:9.3f} ms ({seconds / mine:7.2f}×)" for who, seconds in times.items())
     met = "met" if times["JAX"] / mine >= aim else "not met"

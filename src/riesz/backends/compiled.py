@@ -49,6 +49,7 @@ class Compiled:
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
+        self._again: Callable[[tuple[Any, ...]], Any] | None = None
         self._first: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # of the last code written for plain arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -57,11 +58,16 @@ class Compiled:
 
     def otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The ordinary way: arguments are taken apart, and code is found by their kind."""
+        found = OTHER if self._again is None or kwargs else self._again(args)
+        if found is not OTHER:
+            return found
         given = self.function.given(args, kwargs)
         if _in_jax(given):
-            from .jax_citizen import called
+            from .jax_citizen import again, called
 
-            return called(self._citizens, self.function, given)
+            result = called(self._citizens, self.function, given)
+            self._again = again(self._citizens, given)
+            return result
         code = self._codes.get(given.key)
         if code is None:
             record = self.function.record(given)
