@@ -235,7 +235,7 @@ class Contraction(Multilinear):
         """An outer product of arrays, with at most one number among them, that is not multiplied out."""
         if len(xs) != 2 or any([type(x) is not np.ndarray and type(x) is not float for x in xs]):
             return self._formal(xs)
-        scale = next((x for x in xs if type(x) is float), 1.0)
+        scale = next((number(x) for x, axes in zip(xs, self._places, strict=True) if not axes), 1.0)
         return Formal(shape, (Product(scale, tuple([(x, axes) for x, axes in zip(xs, self._places, strict=True) if axes])),))
 
     @cached_property

@@ -204,7 +204,7 @@ OURS: dict[tuple[str, str], Callable[..., Any]] = {
     ("sorting", "_spread"): _spread,
     ("sorting", "_order_or_nan"): _order_or_nan,
     ("products", "_whole"): _whole,
-    ("reductions", "_shares"): _shares,
+    ("reductions", "shares"): _shares,
     ("scipy_names", "_top"): _top,
     ("matrices", "_share"): _share,
     ("traced", "as_type"): lambda x, dtype: jnp.asarray(x).astype(dtype),

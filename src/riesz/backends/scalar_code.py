@@ -46,6 +46,11 @@ FORMS: dict[Any, str] = {
     np.logical_not: "(not {})",
     np.logical_and: "(True if {} and {} else False)",
     np.logical_or: "(True if {} or {} else False)",
+    np.bitwise_and: "(True if {} and {} else False)",  # of truth values: there are no integers here
+    np.bitwise_or: "(True if {} or {} else False)",
+    np.bitwise_xor: "({} != {})",
+    np.logical_xor: "(bool({}) != bool({}))",
+    np.invert: "(not {})",
     np.isfinite: "isfinite({})",
     np.isnan: "isnan({})",
     np.logaddexp: "logaddexp({}, {})",
@@ -146,7 +151,7 @@ def _of_floats(op: Operation) -> Callable[..., Any]:
     """Array code on floats."""
 
     def call(*xs: Any) -> Any:
-        found = np.asarray(op(*[np.float64(x) for x in xs]))[()]
+        found = np.asarray(op(*[np.bool_(x) if x is True or x is False else np.float64(x) for x in xs]))[()]
         return bool(found) if found.dtype == bool else float(found)
 
     return call

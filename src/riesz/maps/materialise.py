@@ -102,7 +102,7 @@ def _triples(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any, 
 def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
     """The matrix as an array."""
     found = placed(v, rows, columns)
-    if len(found) == 1 and _whole(v, found[0][0], found[0][1].shape, found[0][2].shape):
+    if len(found) == len(rows) == len(columns) == 1 and _whole(v, found[0][0], found[0][1].shape, found[0][2].shape):
         e = found[0][0]
         return np.array(v.spread(e, tuple([cast(Affine, m).terms[0][0] for m in (*e.out, *e.inn)])).reshape(shape))
     total = np.zeros(shape, v.dtype)

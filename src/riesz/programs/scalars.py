@@ -6,6 +6,7 @@ that a relation leaves empty, not a number that happens to be 0, whose product w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -226,6 +227,9 @@ class Scalars:
 
 class Exact(Scalars):
     """Expressions in which 0·x is computed, for x may be inf, except where the 0 is strong."""
+
+    def scale(self, k: float, x: int) -> int:
+        return super().scale(k, x) if x != ZERO or math.isfinite(k) else self.fixed(math.nan)
 
     def product(self, factors: Sequence[int]) -> int:
         return super().product([self.fixed(0.0) if x == ZERO else x for x in factors])
