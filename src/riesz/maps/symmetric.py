@@ -70,5 +70,5 @@ def _squared(X: Any, w: Any) -> Any:
         return Y.T @ Y
     if minus.all():
         return -(Y.T @ Y)
-    Y, Z = Y[~minus], Y[minus]
-    return Y.T @ Y - Z.T @ Z
+    above, below = Y[~minus], Y[minus]
+    return above.T @ above - below.T @ below
