@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -137,10 +137,7 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     place = {s: after.input(whole.shapes[s]) for s in (*needed, *whole.inputs[fixed:])}
     for slot, (op, args) in enumerate(zip(whole.ops, whole.args, strict=True)):
         if slot not in place and (moving[slot] or (type(op) is Constant and slot in ends)):
-            xs = [place[a] for a in args]
-            place[slot] = (
-                after.const(op.value) if type(op) is Constant else after.scale(op, xs[0]) if type(op) is float else after.step(cast(Any, op), xs)
-            )
+            place[slot] = after.take(whole, slot, [place[a] for a in args])
     after.outputs = [place[s] for s in whole.outputs]
     names = [f"k{i}" for i in range(len(needed))]
     given = Aval(whole.shapes[whole.inputs[fixed]], FLOAT, not whole.shapes[whole.inputs[fixed]])

@@ -25,10 +25,8 @@ def folded(program: Program) -> Program:
     place: list[int] = []
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
         given = [place[a] for a in args]
-        if op is INPUT:
-            place.append(small.input(program.shapes[slot]))
-        elif type(op) is Constant:
-            place.append(small.const(op.value))
+        if op is INPUT or type(op) is Constant:
+            place.append(small.take(program, slot, given))
         else:
             known = _computed(small, op, given, program.shapes[slot])
             place.append(small.const(known) if known is not None else _written(small, op, given))

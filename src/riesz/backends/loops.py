@@ -16,7 +16,7 @@ import numpy as np
 from .. import buffers, threads
 from ..calculus.domains import NUMBERS
 from ..contractions import number
-from ..programs.program import INPUT, Constant, Program, outputs
+from ..programs.program import Program, outputs
 from ..vectors import dense
 from .loop_code import Nest, Written, written
 from .loop_forms import FLOAT, Kind
@@ -120,9 +120,7 @@ def extracted(program: Program, inputs: Sequence[int], results: Sequence[int]) -
     small = Program(share=False)
     place = {slot: small.input(program.shapes[slot]) for slot in inputs}
     for slot in sorted(needed - set(inputs)):
-        op, args = program.ops[slot], [place[a] for a in program.args[slot]]
-        assert op is not INPUT
-        place[slot] = small.const(op.value) if type(op) is Constant else small.scale(op, args[0]) if type(op) is float else small.step(op, args)
+        place[slot] = small.take(program, slot, [place[a] for a in program.args[slot]])
     small.outputs = [place[s] for s in results]
     return small
 

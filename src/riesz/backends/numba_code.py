@@ -10,7 +10,7 @@ import numpy as np
 
 from ..opaque import Discrete, Get, Select
 from ..ops import Cast, Elementwise, unbroadcast
-from ..programs.program import INPUT, Constant, Program
+from ..programs.program import Constant, Program
 from ..programs.tiling import products_in_tiles
 from ..relations.running import numba_installed
 from ..syntax.reductions import shares
@@ -113,13 +113,7 @@ def _simpler(program: Program) -> Program:
     place: list[int] = []
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
         given = [place[a] for a in args]
-        if op is INPUT:
-            place.append(small.input(program.shapes[slot]))
-        elif type(op) is Constant:
-            place.append(small.const(op.value))
-        elif type(op) is float:
-            place.append(small.scale(op, given[0]))
-        elif type(op) is Discrete and op.function is shares:
+        if type(op) is Discrete and op.function is shares:
             shape = program.shapes[slot]
             along = {k % len(shape) for k in dict(op.parameters)["axis"]}
             kept = tuple([1 if k in along else n for k, n in enumerate(shape)])
@@ -127,7 +121,7 @@ def _simpler(program: Program) -> Program:
             count = small.step(unbroadcast(shape, kept), [equal])
             place.append(small.step(Elementwise(divide), [equal, count]))
         else:
-            place.append(small.step(op, given))
+            place.append(small.take(program, slot, given))
     return small.prune(small.inputs, [place[s] for s in program.outputs])
 
 
@@ -141,6 +135,4 @@ def _copy(program: Program, results: list[int], small: Program, place: dict[int,
                 needed.add(a)
                 waiting.append(a)
     for slot in sorted(needed):
-        op, args = program.ops[slot], [place[a] for a in program.args[slot]]
-        assert op is not INPUT
-        place[slot] = small.scale(op, args[0]) if type(op) is float else small.step(op, args)
+        place[slot] = small.take(program, slot, [place[a] for a in program.args[slot]])

@@ -55,12 +55,8 @@ def apart(program: Program) -> Program:
             place.append(-1)
         elif isinstance(op, Get) and args[0] in results:
             place.append(results[args[0]][op.at])
-        elif op is INPUT:
-            place.append(whole.input(program.shapes[slot]))
-        elif type(op) is Constant:
-            place.append(whole.const(op.value))
         else:
-            place.append(whole.scale(op, given[0]) if type(op) is float else whole.step(op, given))
+            place.append(whole.take(program, slot, given))
     return whole.prune([place[s] for s in program.inputs], [place[s] for s in program.outputs])
 
 
@@ -245,9 +241,8 @@ def _cut(body: Program, inputs: Sequence[int], ends: Sequence[int]) -> Program:
     for s in range(len(body.ops) - 1, -1, -1):
         for a in body.args[s] if live[s] and s not in stop else ():
             live[a] = 1
-    for s, (op, args) in enumerate(zip(body.ops, body.args, strict=True)):
+    for s, args in enumerate(body.args):
         if live[s] and s not in place:
-            xs = [place[a] for a in args]
-            place[s] = part.const(op.value) if type(op) is Constant else part.scale(op, xs[0]) if type(op) is float else part.step(op, xs)
+            place[s] = part.take(body, s, [place[a] for a in args])
     part.outputs = [place[s] for s in ends]
     return part

@@ -33,12 +33,8 @@ def collected(program: Program) -> Program:
     changed = False
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
         given = [place[a] for a in args]
-        if op is INPUT:
-            place.append(small.input(program.shapes[slot]))
-        elif type(op) is Constant:
-            place.append(small.const(op.value))
-        elif type(op) is float:
-            place.append(small.scale(op, given[0]))
+        if op is INPUT or type(op) is Constant or type(op) is float:
+            place.append(small.take(program, slot, given))
         else:
             alone = [uses[a] == 1 for a in args]
             found = None

@@ -99,12 +99,8 @@ def fused(program: Program) -> Program:
     place: list[int] = []
     joined = False
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        if op is INPUT:
-            place.append(small.input(program.shapes[slot]))
-        elif type(op) is Constant:
-            place.append(small.const(op.value))
-        elif type(op) is float:
-            place.append(small.scale(op, place[args[0]]))
+        if op is INPUT or type(op) is Constant or type(op) is float:
+            place.append(small.take(program, slot, [place[a] for a in args]))
         else:
             new, taken = _joined(small, op, [place[a] for a in args], [uses[a] == 1 for a in args])
             joined = joined or new is not op

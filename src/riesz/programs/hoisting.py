@@ -51,7 +51,7 @@ def _rule(program: Program) -> Rule:
         if isinstance(block, Loop) and any(still := _invariant(block)):
             place.append(_split(whole, block, given, still))
         else:
-            place.append(_copied(whole, program, slot, given) if block is None else whole.step(block, given))
+            place.append(whole.take(program, slot, given) if block is None else whole.step(block, given))
     whole.inputs, whole.outputs = [place[s] for s in program.inputs], [place[s] for s in program.outputs]
     return whole
 
@@ -67,16 +67,6 @@ def _twice(program: Program, inside: dict[int, Call | Loop]) -> dict[int, int]:
 
 def _with_body(loop: Loop, body: Program, more: int) -> Loop:
     return Loop(body, loop.consts + more, loop.carries, loop.length, loop.reverse, loop.keep)
-
-
-def _copied(program: Program, source: Program, slot: int, args: Sequence[int]) -> int:
-    """A slot of one program written into another."""
-    op = source.ops[slot]
-    if op is INPUT:
-        return program.input(source.shapes[slot])
-    if type(op) is Constant:
-        return program.const(op.value)
-    return program.scale(op, args[0]) if type(op) is float else program.step(op, args)
 
 
 def _invariant(block: Call | Loop) -> list[bool]:
@@ -99,12 +89,12 @@ def _split(program: Program, loop: Loop, args: Sequence[int], still: Sequence[bo
             for a in given:
                 if a not in outside:
                     outside[a] = program.const(old.ops[a].value)
-            outside[slot] = _copied(program, old, slot, [outside[a] for a in given])
+            outside[slot] = program.take(old, slot, [outside[a] for a in given])
     order = [*old.inputs[: loop.consts], *border, *old.inputs[loop.consts :]]
     place = {slot: body.input(old.shapes[slot]) for slot in order}
     for slot, given in enumerate(old.args):
         if slot not in place and not still[slot]:
-            place[slot] = _copied(body, old, slot, [place[a] for a in given])
+            place[slot] = body.take(old, slot, [place[a] for a in given])
     body.outputs = [place[slot] for slot in old.outputs]
     at = loop.consts
     return program.step(_with_body(loop, body, len(border)), [*args[:at], *[outside[s] for s in border], *args[at:]])

@@ -18,7 +18,7 @@ from ..paths import Labels, Path, path, results
 from ..stackless import quiet
 from ..vectors import Formal
 from .cost import flops
-from .program import INPUT, Constant, Program
+from .program import Constant, Program
 
 READERS = 4
 """A value that more networks read is not written into them."""
@@ -242,19 +242,13 @@ class _Networks:
             return program
         small = Program()
         place: list[int] = []
-        for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        for slot, args in enumerate(program.args):
             if gone[slot]:
                 place.append(-1)
             elif slot in anew:
                 place.append(_sum(small, anew[slot].networks, place))
-            elif op is INPUT:
-                place.append(small.input(program.shapes[slot]))
-            elif type(op) is Constant:
-                place.append(small.const(op.value))
-            elif type(op) is float:
-                place.append(small.scale(op, place[args[0]]))
             else:
-                place.append(small.step(op, [place[a] for a in args]))
+                place.append(small.take(program, slot, [place[a] for a in args]))
         return small.prune([place[s] for s in program.inputs], [place[s] for s in program.outputs])
 
 

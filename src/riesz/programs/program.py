@@ -123,6 +123,15 @@ class Program:
         self.shapes.append(self.shapes[slot])
         return len(self.ops) - 1
 
+    def take(self, source: Program, slot: int, args: Sequence[int]) -> int:
+        """A slot of another program, of the arguments it has here."""
+        op = source.ops[slot]
+        if op is INPUT:
+            return self.input(source.shapes[slot])
+        if type(op) is Constant:
+            return self.const(op.value)
+        return self.scale(op, args[0]) if type(op) is float else self.step(op, args)
+
     def zeros(self, shape: Shape) -> int:
         """A slot of zeros."""
         if not shape:
