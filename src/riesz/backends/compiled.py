@@ -214,8 +214,11 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     task = Task(record, folded(program), names, kinds, asked != "auto")
     found: Code | str = ""
+    why = ""
     for name in AUTO if asked == "auto" else (asked,):
         found = import_module(f".{BACKENDS[name]}", __package__).written(task)
         if isinstance(found, Code):
+            found.why += why
             return found
+        why += f" Not {name!r}: {found}."
     raise VectorError(f"{record.name} cannot be compiled with backend={asked!r}: {found}; use backend='auto'")

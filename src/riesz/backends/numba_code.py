@@ -98,8 +98,9 @@ class _Made:
 
     def _told(self, steps: int) -> str:
         inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
-        nests = f"{len(self._nests)} compiled loop nests ({len(self._known)} different ones)"
-        text = f"{inside} of {steps} steps in {nests}; the others on arrays, a line for each."
+        count, kinds = len(self._nests), len(self._known)
+        nests = f"{count} compiled loop nest{'s' * (count != 1)}{f' of {kinds} kinds' if 1 < kinds < count else ''}"
+        text = f"{inside} of {steps} steps in {nests}{'; the others on arrays, a line for each' if inside < steps else ''}."
         if self.left:
             text += f" {self.left} more groups are left to array code: {BUDGET:,} operations are compiled at most."
         return text
