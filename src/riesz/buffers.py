@@ -48,6 +48,7 @@ _FREE = _holders([np.empty(0)], 0)
 def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     """An array of a shape, its numbers not set.
 
+    >>> forget()
     >>> a = empty((1 << 20,), np.dtype(float))
     >>> first = a.ctypes.data
     >>> del a
