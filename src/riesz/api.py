@@ -34,9 +34,6 @@ from .terms.makers import frozen
 from .terms.open import fit
 from .terms.sums import Inject
 
-AFTER = 3
-"""After how many calls the gradient of a function of a few numbers is written as code."""
-
 
 def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """A function riesz can look into: from a Python function (NumPy code inside), a combinator, or a text. Also a decorator.
@@ -200,7 +197,7 @@ def value_and_grad(
     (9.0, 6.0)
     """
     f = f if isinstance(f, Arrow) else as_function(_callable(f))
-    quick: Any = None  # the same operations as generated code, for functions of a few numbers
+    quick: Any = None  # generated code, for small functions
 
     def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         known: Any = quick(args) if quick is not None and not kwargs else OTHER
@@ -218,6 +215,10 @@ def value_and_grad(
             assert isinstance(at, Point)
             found = at.write(at.gradient(), at.avals)
             return at.wrap(at.value()), at.presented(found)
+        code = _small(at, cast(Function, f), both) if isinstance(at, Point) and space is None else None
+        if code is not None and (known := code(args)) is not OTHER:
+            quick = code
+            return known
         values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
         found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
         zeros = [NUMBERS.zeros(leaf.shape) for leaf in at.domain.leaves]
@@ -225,27 +226,19 @@ def value_and_grad(
         guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
-        quick = _again(at, cast(Function, f), space) or quick
         held = at.record.held | tape.held
         return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
 
 
-def _again(at: Point, f: Function, space: Space | None) -> Any:
-    """Generated code for a gradient that was computed a few times already; None where there is none."""
-    if space is not None or at.has_aux or not f.keeps(at.given):
-        return None
-    key, known = ("again", tuple(at.moving), at.single), at.record.derived
-    found = known.get(key, 0)
-    if type(found) is not int:
-        return found
-    if found + 1 < AFTER:  # how often it was computed
-        known[key] = found + 1
-        return None
-    from .backends.recorded import recorded
+def _small(at: Point, f: Function, both: Callable[..., Any]) -> Any:
+    """Generated code for value and gradient of a small function, once for each trace; None where there is none."""
+    key, known = ("small", tuple(at.moving), at.single, at.has_aux), at.record.derived
+    if key not in known:
+        from .backends.called import graded
 
-    known[key] = recorded(at, f)
+        known[key] = None if at.has_aux else graded(f, at.given, at.record, both)
     return known[key]
 
 

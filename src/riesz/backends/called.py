@@ -1,4 +1,5 @@
-"""Plain calls of small functions, `rz.function(f)(x)`, as generated code from the first call on: equal arguments give equal bits at every call."""
+"""Plain calls of small functions and gradients, `rz.function(f)(x)` and `rz.grad(f)(x)`,
+as generated code from the first call on: equal arguments give equal bits at every call."""
 
 from __future__ import annotations
 
@@ -20,11 +21,23 @@ LARGE = 1 << 16
 
 def called(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments are not plain arrays and numbers."""
-    plain = not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]) and function.keeps(given)
-    if not plain or not small(record.program):
+    if not _plain(function, given) or not small(record.program):
         return None
     run = written(record, "auto", names_of(function, given)).run
     return None if run is None else while_current(run, function, given)
+
+
+def graded(function: Function, given: Given, record: Record, both: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of the arguments that gives `both(x)`, the value of f and its gradient, or OTHER; None as for `called`."""
+    if not _plain(function, given) or not small(record.program):
+        return None
+    found = Function(both, name=f"value_and_grad({function.name})").record(given)
+    run = written(found, "auto", names_of(function, given)).run
+    return None if run is None else while_current(run, function, given)
+
+
+def _plain(function: Function, given: Given) -> bool:
+    return not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]) and function.keeps(given)
 
 
 def small(program: Any) -> bool:
