@@ -15,7 +15,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..calculus.domains import OTHER
 from ..calculus.rounds import apart
@@ -29,8 +29,10 @@ from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
 from .code import Code, Task, names_of
 from .folded import folded
-from .profile import Profile, profiled
 from .unrolled import FLOAT
+
+if TYPE_CHECKING:
+    from .profile import Profile
 
 BACKENDS = {"python": "number_code", "numba": "numba_code", "numpy": "numpy_code", "jax": "jax_code"}
 """The file of each."""
@@ -125,6 +127,8 @@ class Compiled:
 
     def profile(self, *args: Any, **kwargs: Any) -> Profile:
         """Where the time goes at some arguments: time, operations, bytes and share of the machine's peak of each step."""
+        from .profile import profiled
+
         self(*args, **kwargs)
         given = self.function.given(args, kwargs)
         code = self._codes.get(given.key) or self.code
