@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any, cast
 from ..calculus.domains import OTHER
 from ..calculus.rounds import apart
 from ..errors import SpaceError, VectorError
+from ..ops import Contraction
 from ..programs.cost import Cost
-from ..programs.fusing import ready
+from ..programs.fusing import large, ready
+from ..programs.ordering import ordered
 from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
@@ -216,6 +218,8 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
         why = f"{steps:,} steps are more than the {longest:,} that source is written for." if steps > longest else "It is run step by step."
         return Code(record, program, "steps", why)
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
+    if sum([type(op) is Contraction for op in program.ops]) > 1 and not large(program):
+        program = ordered(program)  # the interpreter leaves small products as they are
     task = Task(record, folded(program), names, kinds, asked != "auto")
     found: Code | str = ""
     why = ""
