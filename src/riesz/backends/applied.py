@@ -30,9 +30,9 @@ from .unrolled import FLOAT
 
 MOST = 48
 """Up to how many slots a program is small."""
-LARGE = 1 << 16
+LARGE = 1 << 20
 """From how many numbers in a slot on the interpreter's time does not count."""
-KEPT = 512
+KEPT = 256
 """How many kinds of programs are remembered."""
 
 _known: OrderedDict[Any, Skeleton] = OrderedDict()

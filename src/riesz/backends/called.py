@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..programs.blocks import Block
+from ..programs.program import Program
 from ..syntax.functions import Function, Given, Record
 from ..syntax.trees import ONE_LEAF
 from .array_code import numbers
@@ -15,24 +16,27 @@ from .compiled import written
 
 MOST = 48
 """Up to how many slots a program is small."""
-LARGE = 1 << 16
+LARGE = 1 << 20
 """From how many numbers in a slot on the interpreter's time does not count."""
+LIGHT = 1 << 16
+"""Up to how many numbers any backend may be chosen; beyond, none that takes seconds to compile."""
 
 
 def called(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments are not plain arrays and numbers."""
-    if not _plain(function, given) or not small(record.program):
-        return None
-    run = written(record, "auto", names_of(function, given)).run
-    return None if run is None else while_current(run, function, given)
+    return _written(function, given, record) if _plain(function, given) and small(record.program) else None
 
 
 def graded(function: Function, given: Given, record: Record, both: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of the arguments that gives `both(x)`, the value of f and its gradient, or OTHER; None as for `called`."""
     if not _plain(function, given) or not small(record.program):
         return None
-    found = Function(both, name=f"value_and_grad({function.name})").record(given)
-    run = written(found, "auto", names_of(function, given)).run
+    return _written(function, given, Function(both, name=f"value_and_grad({function.name})").record(given))
+
+
+def _written(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
+    light = _largest(record.program) <= LIGHT
+    run = written(record, "auto" if light else "numpy", names_of(function, given)).run
     return None if run is None else while_current(run, function, given)
 
 
@@ -40,8 +44,10 @@ def _plain(function: Function, given: Given) -> bool:
     return not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]) and function.keeps(given)
 
 
-def small(program: Any) -> bool:
+def small(program: Program) -> bool:
     """Whether running a program is mostly the interpreter's work."""
-    return len(program.ops) <= MOST and not any(
-        [isinstance(op, Block) or numbers(s) > LARGE for op, s in zip(program.ops, program.shapes, strict=True)]
-    )
+    return len(program.ops) <= MOST and _largest(program) <= LARGE and not any([isinstance(op, Block) for op in program.ops])
+
+
+def _largest(program: Program) -> int:
+    return max([numbers(s) for s in program.shapes], default=0)
