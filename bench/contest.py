@@ -25,7 +25,7 @@ class Row:
     `aims`: for each of ours, how many times faster than the rival it is meant to be; for measure "seconds", the time it may take.
     `measure`: "time" of a call once it has run; "first", time of the first call in a process of its own; "seconds", the same without a rival;
     "memory", the peak of the first call in a process of its own. For these, a call at the small size `warm` loads all libraries before it counts.
-    `compared` takes what is to be equal out of a result.
+    `compared` takes what is to be equal out of a result. `limits`: what stands in the way where the aim is not met.
     """
 
     title: str
@@ -39,6 +39,7 @@ class Row:
     compared: Callable[[str, Any], Any] = field(default=lambda name, result: result)
     aim_text: str = ""
     warm: Mapping[str, Any] = field(default_factory=dict)
+    limits: str = ""
 
 
 def installed(*names: str) -> bool:

@@ -106,7 +106,15 @@ def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[st
     for ours, aim in row.aims.items():
         mine, theirs = found.get(ours), found.get(row.rival)
         name = f"{title}{ours.removeprefix('riesz')}{'' if row.rival == 'JAX' else f' (against {row.rival})'}"
-        line: dict[str, Any] = {"title": name, "aim": aim, "aim_text": row.aim_text, "measure": row.measure, "rival": row.rival, "mine": mine}
+        line: dict[str, Any] = {
+            "title": name,
+            "aim": aim,
+            "aim_text": row.aim_text,
+            "measure": row.measure,
+            "rival": row.rival,
+            "mine": mine,
+            "limits": row.limits,
+        }
         line["all"] = found
         if mine:
             line["ratios"] = {name: amount / mine for name, amount in found.items() if not name.startswith("riesz")}
@@ -116,6 +124,12 @@ def lines(row: Any, size: dict[str, Any], found: dict[str, Any]) -> list[dict[st
                 line["met"] = theirs / mine >= aim
         shown.append(line)
     return shown
+
+
+def limits(found: list[dict[str, Any]]) -> str:
+    """What stands in the way of rows that fall short."""
+    short = [f"- {line['title']}: {line['limits']}\n" for line in found if line.get("met") is False and line["limits"]]
+    return f"What limits rows that fall short:\n\n{''.join(short)}\n" if short else ""
 
 
 def amount(x: float | None, measure: str) -> str:
@@ -233,7 +247,9 @@ def main() -> None:
     print(f"{header}\n\n{table(found)}")
     if not given.rows:
         note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster, or takes less memory."
-        (given.out / "RESULTS.md").write_text(f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n![ratios](results.png)\n", encoding="utf-8")
+        (given.out / "RESULTS.md").write_text(
+            f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n{limits(found)}![ratios](results.png)\n", encoding="utf-8"
+        )
         picture(found, given.out / "results.png")
 
 
