@@ -219,17 +219,24 @@ def value_and_grad(
         if code is not None and (known := code(args)) is not OTHER:
             quick = code
             return known
-        values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
-        found = reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0])
-        zeros = [NUMBERS.zeros(leaf.shape) for leaf in at.domain.leaves]
-        raised = at.domain.metric([z if c is None else c for c, z in zip(found, zeros, strict=True)], inverse=True)
+        values, found, kept = _both(at)
+        known = [NUMBERS.zeros(leaf.shape) if c is None else c for c, leaf in zip(found, at.domain.leaves, strict=True)]
+        raised = at.domain.metric(known, inverse=True)
         guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
-        held = at.record.held | tape.held
+        held = at.record.held | kept
         return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
 
     return _titled(both, "value_and_grad", f)
+
+
+def _both(at: TermPoint | Point) -> tuple[list[Any], list[Any], set[int]]:
+    """f(x), f'(x)*(1), and the identities of the arrays that were coefficients on the way."""
+    if isinstance(at, Point) and (found := at.swept()) is not None:
+        return *found, set()
+    values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
+    return values, reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0]), tape.held
 
 
 def _small(at: Point, f: Function, both: Callable[..., Any]) -> Any:

@@ -155,7 +155,7 @@ class Contraction(Multilinear):
         return contraction(self.labels[::-1], self.out, dict(self.extra), tuple([1 - i for i in self.strong]))
 
     @cached_property
-    def _kernel(self) -> Callable[..., Any]:
+    def kernel(self) -> Callable[..., Any]:
         """The array code for this pattern of labels."""
         labels, out = self.labels, self.out
         simple = all(len(set(ls)) == len(ls) for ls in (*labels, out)) and not self.extra
@@ -185,13 +185,13 @@ class Contraction(Multilinear):
         for x in xs:
             if type(x) is Formal:
                 return self._formal(xs)
-        if self._expands:
+        if self.expands:
             shapes = [np.shape(x) for x in xs]
             total = sum([math.prod(s) for s in shapes if s])
             shape = self.result(tuple(shapes))
             if math.prod(shape) >= total and total:
                 return self._outer(xs, shape)
-        return self._kernel(*xs) if self.out else number(self._kernel(*xs))
+        return self.kernel(*xs) if self.out else number(self.kernel(*xs))
 
     def _selected(self, xs: list[Any]) -> Any:
         """With strong zeros: masks select; other factors are multiplied plainly where everything is finite."""
@@ -225,7 +225,7 @@ class Contraction(Multilinear):
         return total if self.out else number(total)
 
     @cached_property
-    def _expands(self) -> bool:
+    def expands(self) -> bool:
         """Whether this is an outer product or a scaling, which may stay formal."""
         flat = [label for ls in self.labels for label in ls]
         apart = len(set(flat)) == len(flat) and set(flat) == set(self.out) and len(self.out) == len(flat)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import LinearityError, TraceError
+from ..errors import LinearityError
 from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
 from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
 from ..programs.blocks import Block
@@ -22,6 +22,7 @@ from ..relations import Gather, freeze
 from ..sets import Seg, box_set
 from ..terms.primitives import UNKNOWN, divide, reciprocal
 from ..vectors import dense
+from .reverse import unknown
 
 
 class Pair:
@@ -115,7 +116,7 @@ class Affine:
                 return Pair(self.base.step(op, (x.value,)), None)
             y, (slope,) = self.base.linearized(op, (x.value,))
             if slope is UNKNOWN:
-                raise TraceError(f"the derivative of {op.primitive.name} is not known")
+                raise unknown(op, 0)
             return Pair(y, None if slope is None else self._times(slope, x.wire, ()))
         if all([a.wire is None for a in args]):
             return Pair(self.base.step(op, [a.value for a in args]), None)
@@ -124,7 +125,7 @@ class Affine:
         wires: list[int] = []
         for i, (d, a) in enumerate(zip(partials, args, strict=True)):
             if d is UNKNOWN and a.wire is not None:
-                raise TraceError(f"the derivative of {op.primitive.name} in its argument {i} is not known; keep that argument fixed")
+                raise unknown(op, i)
             if a.wire is not None and d is not None:
                 wires.append(self._times(d, a.wire, strong))
         return Pair(y, None if not wires else self._wide(self._sum(wires), y))

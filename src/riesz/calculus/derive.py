@@ -9,12 +9,15 @@ from typing import Any, cast
 import numpy as np
 
 from ..layout import INVERSE, METRIC
-from ..programs.program import INPUT, Constant, Program, outputs, run
+from ..opaque import NOT, Discrete, Select
+from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..programs.program import INPUT, Constant, Input, Program, outputs, run
 from ..spaces import Space
 from ..stackless import quiet
 from ..terms.core import Term
+from ..vectors import dense
 from .affine import Affine, Pair
-from .domains import NUMBERS
+from .domains import MULTIPLIED, NUMBERS
 from .interpret import interpret
 from .products import metric
 from .reverse import pullback
@@ -95,6 +98,54 @@ def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
     with np.errstate(all="ignore"):
         return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
+
+
+_PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reduction, Reshape, Cast, Select, Discrete}
+
+
+@quiet
+def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tuple[list[Any], list[Any]] | None:
+    """All outputs, and the gradient of the first, a number: forward through the program and back, without writing the linear program between.
+
+    None for programs with steps (loops, other people's functions) whose derivative takes more than a partial derivative at each argument.
+    """
+    if not {type(op) for op in program.ops} <= _PLAIN:
+        return None
+    ops, args = program.ops, program.args
+    values: list[Any] = [None] * len(ops)
+    flags = bytearray(len(ops))
+    for slot, x, f in zip(program.inputs, leaves, moving, strict=True):
+        values[slot], flags[slot] = x, f
+    for slot, (op, given) in enumerate(zip(ops, args, strict=True)):
+        kind = op.__class__
+        if kind is float:
+            values[slot] = op * values[given[0]]
+        elif kind is Constant:
+            values[slot] = op.value
+            continue
+        elif kind is Input:
+            continue
+        else:
+            values[slot] = op.run(*[values[a] for a in given])
+        if kind is not Discrete:
+            for a in given:
+                if flags[a]:
+                    flags[slot] = 1
+                    break
+
+    def partials(slot: int) -> Sequence[Any]:
+        op, given = ops[slot], args[slot]
+        if type(op) is Select:
+            chosen = values[given[0]]
+            return None, chosen, NOT.run(chosen)
+        xs = [dense(values[a]) for a in given]
+        return op.primitive.slopes(xs, dense(values[slot]))
+
+    with np.errstate(all="ignore"):
+        found = [values[s] for s in program.outputs]
+        seeds = [np.float32(1.0) if type(found[0]) is np.float32 else 1.0, *[None] * (len(found) - 1)]
+        every = pullback(program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials)
+        return found, [c for c, f in zip(every, moving, strict=True) if f]
 
 
 def linear_slots(tape: Program) -> bytearray:

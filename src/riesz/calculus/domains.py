@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..contractions import metered
-from ..ops import Elementwise, Op
+from ..ops import Contraction, Elementwise, Op
 from ..vectors import Formal, dense
 
 OTHER = object()
@@ -50,6 +50,22 @@ class Numbers:
 
 
 NUMBERS = Numbers()
+
+
+class Multiplied(Numbers):
+    """Numbers where a small u ⊗ v is multiplied out at once: keeping it apart costs more than it saves."""
+
+    SMALL = 4096
+
+    def step(self, op: Op, args: Sequence[Any]) -> Any:
+        if type(op) is Contraction and op.expands:
+            u, v = (*args, None)[:2]
+            if type(u) is np.ndarray and type(v) is np.ndarray and len(args) == 2 and u.size * v.size <= self.SMALL and not op.strong:
+                return op.kernel(u, v)
+        return op.run(*args)
+
+
+MULTIPLIED = Multiplied()
 
 
 class Counting(Numbers):

@@ -2,6 +2,7 @@
 
 (s_n • … • s_1)* = s_1* • … • s_n*, and red_R* = red_{Rᵀ} for the wiring: the cotangents of a slot read twice are added up.
 Over numbers this computes; over symbols (a Program) it writes the adjoint program.
+A program that is not linear is read back the same way, with `partials` for its primitives: each step's derivative at the point, transposed.
 A cotangent that came through a selection has strong zeros from there on (Note [Strong] in ops.py).
 """
 
@@ -9,12 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
-from ..opaque import Declared, Get, Put, Strongly, Take
-from ..ops import Combination, Contraction, Multilinear, Reduction, Single, product, unbroadcast
+import numpy as np
+
+from ..errors import TraceError
+from ..opaque import Declared, Get, Put, Select, Strongly, Take
+from ..ops import Combination, Contraction, Elementwise, Multilinear, Reduction, Shape, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
+from ..terms.primitives import UNKNOWN
 from ..vectors import Formal
 
 
@@ -26,10 +32,12 @@ def pullback(
     value: Callable[[int], Any],
     strongly: bool = False,
     marks: list[bool] | None = None,
+    partials: Callable[[int], Sequence[Any]] | None = None,
 ) -> list[Any]:
     """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients.
 
     `strongly`: the seeds have strong zeros; `marks`, if given, is told which inputs' cotangents have.
+    `partials` gives the partial derivatives of a step that is not linear, None for arguments it does not depend on.
     """
     ops, args, shapes = program.ops, program.args, program.shapes
     strong = bytearray(len(ops))
@@ -65,7 +73,7 @@ def pullback(
         if not flags[slot] or not args[slot]:
             continue
         op, given = ops[slot], args[slot]
-        kind = cast(Any, type(op))
+        kind = op.__class__
         if strong[slot]:
             for a in given:
                 strong[a] = 1
@@ -93,14 +101,32 @@ def pullback(
                 if flags[a]:
                     part = c if shapes[a] == shapes[slot] else domain.step(unbroadcast(shapes[slot], shapes[a]), (c,))
                     give(a, part if k == 1.0 else domain.scale(k, part))
-        elif kind is Contraction:  # linear in exactly one argument
-            k = next(i for i, a in enumerate(given) if flags[a])
-            turned = op.transpose(k, tuple([shapes[a] for a in given]))
-            if turned.strong:
-                strong[given[k]] = 1
-            if strong[slot]:
-                turned = turned.strongly(k)
-            give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
+        elif kind is Contraction:  # linear in each argument
+            read = tuple([shapes[a] for a in given])
+            for k, a in enumerate(given):
+                if not flags[a]:
+                    continue
+                turned = op.transpose(k, read)
+                if turned.strong:
+                    strong[a] = 1
+                if strong[slot]:
+                    turned = turned.strongly(k)
+                found = domain.step(turned, [c if i == k else value(b) for i, b in enumerate(given)])
+                if k == 0 and len(given) == 2 and given[1] == a and op.swapped is op:  # u ⋄ u, symmetric: 2·(u⋄)
+                    give(a, domain.scale(2.0, found))
+                    break
+                give(a, found)
+        elif kind is Elementwise or kind is Select:
+            assert partials is not None
+            selects = kind is Select or op.primitive.rule.selects
+            for a, d in zip(given, partials(slot), strict=True):
+                if d is None or not flags[a]:
+                    continue
+                if d is UNKNOWN:
+                    raise unknown(op, given.index(a))
+                if selects:
+                    strong[a] = 1
+                give(a, _scaled(c, d, shapes[slot], shapes[a], (*(0,) * selects, *(1,) * strong[slot]), domain))
         elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
             if type(c) is Formal and len(given) > 1:
                 c = c.dense()  # multiplied out once, not once for each part
@@ -111,11 +137,13 @@ def pullback(
         elif isinstance(op, Single):  # a map with an adjoint of its own
             give(given[0], domain.step(op.turned(shapes[given[0]]), (c,)))
         elif isinstance(op, Multilinear):
-            k = next(i for i, a in enumerate(given) if flags[a])
-            turned = op.transpose(k, tuple([shapes[a] for a in given]))
-            if strong[slot] and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
-                turned = Strongly(turned, k)
-            give(given[k], domain.step(turned, [c if i == k else value(a) for i, a in enumerate(given)]))
+            for k, a in enumerate(given):
+                if not flags[a]:
+                    continue
+                turned = op.transpose(k, tuple([shapes[b] for b in given]))
+                if strong[slot] and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
+                    turned = Strongly(turned, k)
+                give(a, domain.step(turned, [c if i == k else value(b) for i, b in enumerate(given)]))
         elif kind is Get:
             pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
         else:
@@ -123,6 +151,30 @@ def pullback(
     if marks is not None:
         marks.extend([bool(strong[slot]) for slot in program.inputs])
     return [collect(slot) for slot in program.inputs]
+
+
+def unknown(op: Elementwise, at: int) -> TraceError:
+    """What to say of a derivative nobody knows."""
+    where = f" in its argument {at}" if op.primitive.rule.arity > 1 else ""
+    return TraceError(f"the derivative of {op.primitive.name}{where} is not known" + ("; keep that argument fixed" if where else ""))
+
+
+def _scaled(c: Any, d: Any, shape: Shape, target: Shape, strong: tuple[int, ...], domain: Any) -> Any:
+    """d ⊛ c, summed over what broadcasting repeated: the adjoint of (d ⊛), whose argument has the shape `target`."""
+    if type(d) is float and (not strong or math.isfinite(d)):
+        scaled = domain.scale(d, c)
+        return scaled if shape == target else domain.step(unbroadcast(shape, target), (scaled,))
+    first, back = _ways(domain.shape(d), shape, target, strong)
+    return domain.step(back, (d, c if first is None else domain.step(first, (c,))))
+
+
+@lru_cache(maxsize=4096)
+def _ways(factor: Shape, shape: Shape, target: Shape, strong: tuple[int, ...]) -> tuple[Contraction | None, Any]:
+    """The sum over axes that neither factor nor argument has, if there are any, and the adjoint of their product."""
+    joint = np.broadcast_shapes(factor, target)
+    forth = product(factor, target, strong[:1] if strong[:1] == (0,) else ())
+    back = cast(Contraction, forth.transpose(1, (factor, target)))
+    return None if joint == shape else unbroadcast(shape, joint), back.strongly(1) if 1 in strong else back
 
 
 def _gathered(parts: dict[Any, list[Any]], shapes: Any, domain: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower
+from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, swept
 from ..calculus.products import metric
 from ..errors import SpaceError, VectorError
 from ..layout import INVERSE, describe, hint
@@ -138,6 +138,10 @@ class Point:
         values, tape = affine_program(in_order(self.record.program), numbers_of(self.leaves), self.moving, keep=keep)
         tape.outputs = tape.outputs[: self.main]
         return values, tape
+
+    def swept(self) -> tuple[list[Any], list[Any]] | None:
+        """f(x) and f'(x)*(1) in two sweeps, for most programs; None for others."""
+        return swept(in_order(self.record.program), numbers_of(self.leaves), self.moving)
 
     def gradient(self) -> Program:
         """∇f as a program, from all array leaves of the arguments."""

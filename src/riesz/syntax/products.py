@@ -78,7 +78,7 @@ def matmul(a: Any, b: Any) -> Traced:
         return sparse_product(a, lifted(b))
     if is_sparse(b):
         return moveaxis(sparse_product(b.T, moveaxis(lifted(a), -1, 0)), 0, -1)
-    a, b = tidy(a), tidy(b)
+    a, b = [x if type(x) is Traced else tidy(x) for x in (a, b)]
     left, right = [x.shape if type(x) is Traced else np.shape(x) for x in (a, b)]
     return contracted(*_matrix_labels(left, right), a, b)
 
@@ -101,7 +101,7 @@ def _matrix_labels(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[tuple[
 
 def is_sparse(x: Any) -> bool:
     """Whether this is a matrix of scipy.sparse."""
-    return hasattr(x, "tocoo") and hasattr(x, "nnz")
+    return type(x) is not Traced and hasattr(x, "tocoo") and hasattr(x, "nnz")
 
 
 def sparse_product(matrix: Any, x: Traced) -> Any:

@@ -355,7 +355,7 @@ def viewed(x: Any, part: Any) -> Any:
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
     """An operator's ufunc; what refuses ufuncs gets its own turn."""
     for other in (left, right):
-        if getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+        if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
             return NotImplemented
     return call_ufunc(ufunc, (left, right), {})
 
@@ -509,6 +509,11 @@ def as_type(x: Any, dtype: Any) -> Any:
 
 def operands(*xs: Any, floating: bool = True) -> tuple[Trace, list[int], Any, bool]:
     """Trace, slots in the common type, that type and whether it is weak. `floating`: integers become floats."""
+    first = xs[0]
+    if type(first) is Traced and first.dtype is FLOAT and not first.weak and first.home.open:  # the usual case, fast
+        slots = [x.slot for x in xs if type(x) is Traced and x.dtype is FLOAT and x.home is first.home]
+        if len(slots) == len(xs):
+            return first.home, slots, FLOAT, False
     given = [tidy(x) for x in xs]
     trace = trace_of(*given)
     dtype, weak = result_dtype(given)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -102,16 +102,19 @@ class Primitive(Term):
                 return float(array(*[np.float64(x) for x in given]))
         return array(*given)
 
-    def partials(self, xs: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
+    def partials(self, xs: Sequence[Any], y: Any) -> tuple[Any, ...]:
         """The partial derivatives at xs, where the value is y."""
+        if type(xs[0]) is not np.ndarray:
+            return self.slopes(xs, y)
+        with np.errstate(all="ignore"):  # an infinite derivative speaks for itself, and may belong to a branch not taken
+            return self.slopes(xs, y)
+
+    def slopes(self, xs: Sequence[Any], y: Any) -> tuple[Any, ...]:
+        """The same where NumPy's warnings are off already."""
         rule = self.rule
         given = (*xs, y) if self.parameter is None else (*xs, y, self.parameter)
         try:
-            if type(xs[0]) is np.ndarray:
-                with np.errstate(all="ignore"):  # an infinite derivative speaks for itself, and may belong to a branch not taken
-                    found = rule.derivative(*given)
-            else:
-                found = rule.derivative(*given)
+            found = rule.derivative(*given)
         except (ZeroDivisionError, OverflowError, ValueError):  # Python's floats raise where NumPy gives inf or nan
             with np.errstate(all="ignore"):
                 found = rule.derivative(*[np.float64(x) if type(x) is float else x for x in given])
