@@ -60,7 +60,7 @@ ROWS = [
         {"layers": 60},
         measure="first",
         warm={"layers": 2},
-        limits="tracing and interpreting take about 60 µs of Python for each layer; XLA compiles this one in half the time the aim was set by.",
+        limits="tracing and two sweeps take about 28 µs of Python for each layer; XLA compiles this one in half the time the aim was set by.",
     ),
     Row(
         "time to the first gradient, {layers:,} layers",
@@ -71,6 +71,6 @@ ROWS = [
         measure="seconds",
         warm={"layers": 2},
         aim_text="≤ 0.4 s",
-        limits="tracing and interpreting take about 60 µs of Python for each layer.",
+        limits="tracing and two sweeps take about 28 µs of Python for each layer.",
     ),
 ]

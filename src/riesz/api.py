@@ -234,7 +234,7 @@ def value_and_grad(
 def _both(at: TermPoint | Point) -> tuple[list[Any], list[Any], set[int]]:
     """f(x), f'(x)*(1), and the identities of the arrays that were coefficients on the way."""
     if isinstance(at, Point) and (found := at.swept()) is not None:
-        return *found, set()
+        return *found, set[int]()
     values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
     return values, reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0]), tape.held
 

@@ -129,9 +129,10 @@ class Contraction(Multilinear):
 
     def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
         known: dict[Any, Op] = cast(Any, self.__dict__).setdefault("_transposes", {})
-        if (k, shapes) not in known:
-            known[k, shapes] = self._transpose(k, shapes)
-        return known[k, shapes]
+        found = known.get((k, shapes))
+        if found is None:
+            found = known[k, shapes] = self._transpose(k, shapes)
+        return found
 
     def _transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
         sizes = self.sizes(shapes)

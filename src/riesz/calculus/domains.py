@@ -58,9 +58,9 @@ class Multiplied(Numbers):
     SMALL = 4096
 
     def step(self, op: Op, args: Sequence[Any]) -> Any:
-        if type(op) is Contraction and op.expands:
-            u, v = (*args, None)[:2]
-            if type(u) is np.ndarray and type(v) is np.ndarray and len(args) == 2 and u.size * v.size <= self.SMALL and not op.strong:
+        if type(op) is Contraction and len(args) == 2 and op.out and not op.strong:
+            u, v = args
+            if type(u) is np.ndarray and type(v) is np.ndarray and (not op.expands or u.size * v.size <= self.SMALL):
                 return op.kernel(u, v)
         return op.run(*args)
 

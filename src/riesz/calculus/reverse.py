@@ -111,7 +111,7 @@ def pullback(
                     strong[a] = 1
                 if strong[slot]:
                     turned = turned.strongly(k)
-                found = domain.step(turned, [c if i == k else value(b) for i, b in enumerate(given)])
+                found = domain.step(turned, _with(c, k, given, value))
                 if k == 0 and len(given) == 2 and given[1] == a and op.swapped is op:  # u ⋄ u, symmetric: 2·(u⋄)
                     give(a, domain.scale(2.0, found))
                     break
@@ -126,7 +126,7 @@ def pullback(
                     raise unknown(op, given.index(a))
                 if selects:
                     strong[a] = 1
-                give(a, _scaled(c, d, shapes[slot], shapes[a], (*(0,) * selects, *(1,) * strong[slot]), domain))
+                give(a, _scaled(c, d, shapes[slot], shapes[a], _STRONG[selects][strong[slot]], domain))
         elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
             if type(c) is Formal and len(given) > 1:
                 c = c.dense()  # multiplied out once, not once for each part
@@ -143,7 +143,7 @@ def pullback(
                 turned = op.transpose(k, tuple([shapes[b] for b in given]))
                 if strong[slot] and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
                     turned = Strongly(turned, k)
-                give(a, domain.step(turned, [c if i == k else value(b) for i, b in enumerate(given)]))
+                give(a, domain.step(turned, _with(c, k, given, value)))
         elif kind is Get:
             pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
         else:
@@ -151,6 +151,17 @@ def pullback(
     if marks is not None:
         marks.extend([bool(strong[slot]) for slot in program.inputs])
     return [collect(slot) for slot in program.inputs]
+
+
+_STRONG = (((), (1,)), ((0,), (0, 1)))
+"""Which of the factors d ⊛ c have strong zeros: by whether the step selects, and whether c came through a selection."""
+
+
+def _with(c: Any, k: int, given: tuple[int, ...], value: Callable[[int], Any]) -> Sequence[Any]:
+    """The arguments of a transposed step: the cotangent in place k, the coefficients elsewhere."""
+    if len(given) == 2:
+        return (value(given[0]), c) if k else (c, value(given[1]))
+    return [c if i == k else value(b) for i, b in enumerate(given)]
 
 
 def unknown(op: Elementwise, at: int) -> TraceError:
@@ -172,8 +183,7 @@ def _scaled(c: Any, d: Any, shape: Shape, target: Shape, strong: tuple[int, ...]
 def _ways(factor: Shape, shape: Shape, target: Shape, strong: tuple[int, ...]) -> tuple[Contraction | None, Any]:
     """The sum over axes that neither factor nor argument has, if there are any, and the adjoint of their product."""
     joint = np.broadcast_shapes(factor, target)
-    forth = product(factor, target, strong[:1] if strong[:1] == (0,) else ())
-    back = cast(Contraction, forth.transpose(1, (factor, target)))
+    back = cast(Contraction, product(factor, target, (0,) if 0 in strong else ()).transpose(1, (factor, target)))
     return None if joint == shape else unbroadcast(shape, joint), back.strongly(1) if 1 in strong else back
 
 

@@ -21,7 +21,7 @@ RULE = "one summand per factor"
 
 def contracted(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: Any, extra: dict[int, int] | None = None) -> Traced:
     """A contraction of arrays; axes of size 1 against longer ones get labels of their own."""
-    whole = all([is_discrete(x) for x in xs])
+    whole = is_discrete(xs[0]) and all([is_discrete(x) for x in xs])
     trace, slots, dtype, _ = operands(*xs, floating=not whole)
     shapes = tuple([trace.shapes[s] for s in slots])
     op = _fitted(labels, shapes, out, tuple(extra.items()) if extra else ())
@@ -74,11 +74,13 @@ def _whole_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 @answers(np.matmul, what=PRODUCT, rule=RULE)
 def matmul(a: Any, b: Any) -> Traced:
     """a @ b."""
+    if type(a) is type(b) is Traced:
+        return contracted(*_matrix_labels(a.shape, b.shape), a, b)
     if is_sparse(a):
         return sparse_product(a, lifted(b))
     if is_sparse(b):
         return moveaxis(sparse_product(b.T, moveaxis(lifted(a), -1, 0)), 0, -1)
-    a, b = [x if type(x) is Traced else tidy(x) for x in (a, b)]
+    a, b = tidy(a), tidy(b)
     left, right = [x.shape if type(x) is Traced else np.shape(x) for x in (a, b)]
     return contracted(*_matrix_labels(left, right), a, b)
 
@@ -101,7 +103,7 @@ def _matrix_labels(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[tuple[
 
 def is_sparse(x: Any) -> bool:
     """Whether this is a matrix of scipy.sparse."""
-    return type(x) is not Traced and hasattr(x, "tocoo") and hasattr(x, "nnz")
+    return hasattr(x, "tocoo") and hasattr(x, "nnz")
 
 
 def sparse_product(matrix: Any, x: Traced) -> Any:

@@ -151,7 +151,7 @@ class Traced(Operators):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
-        return operator(ufunc, left, right)
+        return UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
 
     def change(self, ufunc: Any, other: Any) -> Any:
         """An in-place operator's ufunc."""
