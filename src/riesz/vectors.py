@@ -113,8 +113,8 @@ def multiply_out(factors: tuple[Factor, ...], out: tuple[int, ...], sizes: dict[
     if not factors:
         return np.broadcast_to(1.0, [sizes[label] for label in out])
     (a, la), *rest = factors
-    if len(rest) == 1 and (*la, *rest[0][1]) == (0, 1) == out:  # u ⊗ v, the most frequent one
-        b = rest[0][0]
+    if len(rest) == 1 and out == (0, 1) and (*la, *rest[0][1]) in ((0, 1), (1, 0)):  # u ⊗ v, the most frequent one
+        a, b = (a, rest[0][0]) if la == (0,) else (rest[0][0], a)
         charge(a.size * b.size)
         return a[:, None] * b
     for b, lb in rest:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.domains import NUMBERS, OTHER
+from ..calculus.domains import MULTIPLIED, OTHER
 from ..calculus.guard import guard
 from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
@@ -331,7 +331,7 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     """The outputs of a trace at array leaves, traced where an argument or something captured is."""
     home = home_of(record, leaves)
     if home is None:
-        found = outputs(ready(record.program), NUMBERS, numbers_of(leaves))
+        found = outputs(ready(record.program), MULTIPLIED, numbers_of(leaves))
         guard(lambda: record.program, leaves, found)
         return owned(found, record.outputs, record.held, leaves)
     return written(record.program, record, leaves, home, record.outputs)
