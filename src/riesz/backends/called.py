@@ -9,10 +9,10 @@ from typing import Any
 from ..programs.blocks import Block
 from ..programs.program import Program
 from ..syntax.functions import Function, Given, Record
-from ..syntax.trees import ONE_LEAF
 from .array_code import numbers
 from .code import names_of, while_current
 from .compiled import written
+from .unpacking import opens, unpacked
 
 MOST = 48
 """Up to how many slots a program is small."""
@@ -23,7 +23,7 @@ LIGHT = 1 << 16
 
 
 def called(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments are not plain arrays and numbers."""
+    """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments hold more than arrays and numbers."""
     return _written(function, given, record) if _plain(function, given) and small(record.program) else None
 
 
@@ -37,11 +37,11 @@ def graded(function: Function, given: Given, record: Record, both: Callable[...,
 def _written(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     light = _largest(record.program) <= LIGHT
     run = written(record, "auto" if light else "numpy", names_of(function, given)).run
-    return None if run is None else while_current(run, function, given)
+    return None if run is None else while_current(unpacked(given, run), function, given)
 
 
 def _plain(function: Function, given: Given) -> bool:
-    return not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]) and function.keeps(given)
+    return opens(given) and function.keeps(given)
 
 
 def small(program: Program) -> bool:

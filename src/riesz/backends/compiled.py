@@ -28,9 +28,9 @@ from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
 from ..syntax.traced import Traced
-from ..syntax.trees import ONE_LEAF
 from .code import Code, Task, names_of
 from .folded import folded
+from .unpacking import opens, unpacked
 from .unrolled import FLOAT
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Compiled:
         self._codes[given.key] = code
         if len(self._codes) > KEPT:
             self._codes.popitem(last=False)
-        if code.run is not None and not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]):
-            self._first = code.run
-            if code.backend == "python":
+        if code.run is not None and opens(given):
+            self._first = unpacked(given, code.run)
+            if code.backend == "python" and self._first is code.run:
                 cast(Any, self).__class__ = _calling(code)
         return code
 
