@@ -7,44 +7,51 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..calculus.domains import OTHER
-from ..syntax.functions import Given
-from ..syntax.trees import LEAF, NOTHING, ONE_LEAF, Node, unflatten
+from ..syntax.functions import Aval, Given
+from ..syntax.trees import LEAF, ONE_LEAF, Node, unflatten
 
 MOST = 100
 """Up to how many containers are opened so."""
 
 
 def opens(given: Given) -> bool:
-    """Whether arguments are arrays, numbers and not too many containers of them."""
-    entries = [e for tree in given.trees for e in tree if e != LEAF]
-    return not given.kwargs and not given.statics and len(entries) <= MOST and NOTHING not in entries
+    """Whether arguments are arrays, numbers, words, None and not too many containers of them."""
+    containers = sum([e != LEAF for tree in given.trees for e in tree])
+    return not given.kwargs and containers <= MOST and all([type(x) in _SIMPLE for x in given.statics])
+
+
+_SIMPLE = {int, bool, str}
 
 
 def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[tuple[Any, ...]], Any]:
-    """`run`, a function of leaves, as one of arguments like the given ones; it gives OTHER for others."""
-    if all([tree == ONE_LEAF for tree in given.trees]):
+    """`run`, a function of array leaves, as one of arguments like the given ones; it gives OTHER for others."""
+    if not given.statics and all([tree == ONE_LEAF for tree in given.trees]):
         return run
     space: dict[str, Any] = {"OTHER": OTHER, "run": run}
     names = [f"x{i}" for i in range(len(given.trees))]
     lines = [f"if len(args) != {len(names)}:", "    return OTHER", f"{', '.join(names)}, = args"]
     leaves: list[str] = []
-    nested = [unflatten(tree, [LEAF for e in tree if e == LEAF], lambda node, parts: (node, parts)) for tree in given.trees]
+    nested = [unflatten(tree, inside, lambda node, parts: (node, parts)) for tree, inside in zip(given.trees, given.leaves, strict=True)]
     stack = list(zip(names, nested, strict=True))[::-1]
     while stack:
         name, tree = stack.pop()
-        if tree is LEAF:
+        if type(tree) is Aval:
             leaves.append(name)
-            continue
-        node, parts = cast("tuple[Node, list[Any]]", tree)
-        wrong, inside = _opened(name, node, space)
-        lines.extend([f"if {wrong}:", "    return OTHER"])
-        if all([part is LEAF for part in parts]):
-            leaves.append(f"*{inside}")
-            continue
-        within = [f"{name}_{k}" for k in range(len(parts))]
-        lines.append(f"{', '.join(within)}, = {inside}")
-        stack.extend(list(zip(within, parts, strict=True))[::-1])
-    source = "\n".join(["def quick(args):", *[f"    {line}" for line in [*lines, f"return run(({', '.join(leaves)},))"]]])
+        elif type(tree) is not tuple:  # fixed: a number that says how many, a name, None
+            space[f"fixed_{name}"] = tree
+            lines.extend([f"if {name} is not None:" if tree is None else f"if type({name}) is not {type(tree).__name__} or {name} != fixed_{name}:"])
+            lines.append("    return OTHER")
+        else:
+            node, parts = cast("tuple[Node, list[Any]]", tree)
+            wrong, inside = _opened(name, node, space)
+            lines.extend([f"if {wrong}:", "    return OTHER"])
+            if all([type(part) is Aval for part in parts]):
+                leaves.append(f"*{inside}")
+                continue
+            within = [f"{name}_{k}" for k in range(len(parts))]
+            lines.append(f"{', '.join(within)}, = {inside}")
+            stack.extend(list(zip(within, parts, strict=True))[::-1])
+    source = "\n".join(["def quick(args):", *[f"    {line}" for line in [*lines, f"return run(({', '.join(leaves)}{',' * bool(leaves)}))"]]])
     exec(builtins.compile(source, "<riesz arguments>", "exec"), space)
     return space["quick"]
 
