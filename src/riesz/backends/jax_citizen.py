@@ -24,10 +24,10 @@ from ..calculus.rounds import apart
 from ..errors import SpaceError, VectorError
 from ..programs.fusing import ready
 from ..syntax.functions import KEPT, Function, Given
-from ..syntax.trees import ONE_LEAF
 from .folded import folded
 from .jax_code import InJax
 from .jax_ops import Unfit
+from .unpacking import opens, unpacked
 
 ARRAY = type(jnp.zeros(()))
 """The type of JAX's arrays that hold numbers."""
@@ -170,22 +170,21 @@ def called(known: OrderedDict[Any, Any], function: Function, given: Given) -> An
 
 
 def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ...]], Any] | None:
-    """Calls with JAX arrays of a kind that was there before, without taking arguments apart; None where they are not plain arrays."""
+    """Calls with JAX arrays of a kind that was there before, without taking arguments apart; None where they hold something else."""
     found = known.get(given.key)
-    plain = not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees])
-    if found is None or not plain or any([type(x) is not ARRAY for x in given.arrays]):
+    if found is None or not opens(given) or any([type(x) is not ARRAY for x in given.arrays]):
         return None
     (record, citizen), kinds = found, [(a.shape, a.dtype) for a in given.avals]
 
-    def quick(args: tuple[Any, ...]) -> Any:
-        if len(args) != len(kinds):
+    def quick(leaves: tuple[Any, ...]) -> Any:
+        if len(leaves) != len(kinds):
             return OTHER
-        for x, (shape, dtype) in zip(args, kinds, strict=True):
+        for x, (shape, dtype) in zip(leaves, kinds, strict=True):
             if type(x) is not ARRAY or x.shape != shape or x.dtype != dtype:
                 return OTHER
-        return record.wrap(citizen.at(args))
+        return record.wrap(citizen.at(leaves))
 
-    return quick
+    return unpacked(given, quick)
 
 
 def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:
