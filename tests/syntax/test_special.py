@@ -408,3 +408,12 @@ def test_importing_riesz_does_not_load_scipy_special() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
     assert found.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("line", ["return scipy.linalg.lu_factor(x)[0]", "import scipy.special; return scipy.special.logsumexp(x)"])
+def test_a_traced_function_may_be_the_first_to_load_a_part_of_scipy(line: str) -> None:
+    code = f"import numpy as np, scipy, riesz as rz\ndef f(x): {line}\nx = np.eye(3) + 1.0\nprint(np.allclose(rz.function(f)(x), f(x)))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    assert found.stdout.strip() == "True"

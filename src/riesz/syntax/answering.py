@@ -17,6 +17,7 @@ import numpy as np
 
 from .complexes import COMPLEX
 from .elementwise import full
+from .functions import PARTS
 from .traced import FUNCTIONS, Traced, convert, holds_traced, is_complex, refuse, tidy
 from .watching import homes
 
@@ -108,7 +109,7 @@ def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], 
     """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
     found: list[tuple[dict[str, Any], str, Any]] = []
     for original in table:
-        for module in (np, sys.modules.get("scipy.special"), sys.modules.get("scipy.linalg"), sys.modules.get("scipy.fft")):
+        for module in (np, *[sys.modules.get(part) for part in PARTS]):
             if module is not None and vars(module).get(original.__name__) is original:
                 found.append((vars(module), original.__name__, original))
     known = {id(original) for original in table}

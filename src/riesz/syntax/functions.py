@@ -5,6 +5,7 @@ A `Record` is one trace: a program from all array leaves of the arguments (and w
 
 from __future__ import annotations
 
+import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of,
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
 
+PARTS = ("scipy.special", "scipy.linalg", "scipy.fft")
 KEPT = 128
 """How many traces of one function are kept."""
 
@@ -275,7 +277,20 @@ def stand_in(space: Space) -> Any:
 
 @quiet
 def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False) -> Record:
-    """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure."""
+    """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure.
+
+    A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced arrays: it runs once more.
+    """
+    before = [part in sys.modules for part in PARTS]
+    try:
+        return _traced(function, given, name, whole_numbers)
+    except Exception:
+        if [part in sys.modules for part in PARTS] == before:
+            raise
+    return _traced(function, given, name, whole_numbers)
+
+
+def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool) -> Record:
     from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (the first trace loads them)
     from .answering import answering
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..terms import primitives as p
 from .elementwise import discrete, where
 from .fourier import SCIPY_TRANSFORMS
+from .functions import PARTS
 from .reductions import total
 from .special import PYTHON_FUNCTIONS
 from .traced import NOTES, Traced, lifted, primitive_step, several
@@ -69,7 +70,7 @@ _seen: set[str] = set()
 
 def counterparts() -> dict[Any, Any]:
     """original → ours, for the modules of SciPy that are loaded. A module is looked at once: during a trace its names stand for our versions."""
-    for home in ("scipy.special", "scipy.linalg", "scipy.fft"):
+    for home in PARTS:
         module = sys.modules.get(home)
         if module is None or home in _seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
             continue
