@@ -186,8 +186,9 @@ def test_products_with_zero_are_computed_on_tiles():
     x = np.full((1 << 19, 2), 0.5)
     x[7] = np.inf, 0.0
     with np.errstate(all="ignore"):
-        g = rz.compile(f, x)
+        g = rz.compile(f, x, backend="numpy")
         agree(g(x), f(x))
+        agree(rz.compile(f, x)(x), f(x))
     assert "tiles" in g.explain()
 
 
@@ -421,9 +422,11 @@ def test_pointwise_programs_run_on_tiles():
         return y / (1.0 + y * y) + np.tanh(y - w)
 
     x = np.random.default_rng(0).normal(size=1 << 20)
-    g = rz.compile(f, x, 0.5)
-    assert g.backend == "numpy" and "tiles" in g.explain() and "def tiles" in g.source
+    g = rz.compile(f, x, 0.5, backend="numpy")
+    assert "tiles" in g.explain() and "def tiles" in g.source
     agree(g(x, 0.5), f(x, 0.5))
+    assert rz.compile(f, x, 0.5).backend == "numba"
+    assert rz.compile(f, x[:1000], 0.5).backend == "numpy"
     agree(rz.compile(rz.grad(lambda x: np.sum(f(x, 0.5))), x)(x), rz.grad(lambda x: np.sum(f(x, 0.5)))(x))
 
 

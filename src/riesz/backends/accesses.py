@@ -319,6 +319,13 @@ def bulk(op: Any) -> int:
     return 20 if type(op) is Elementwise and op.primitive.name in (*_QUICK, "sin", "cos") else 1
 
 
+def in_numpy(op: Any) -> int:
+    """What a number of a step's result costs in NumPy, in sums and products: sines and cosines are not vectorised there for 64 bits."""
+    if type(op) is not Elementwise or op.primitive.name in _SHORT:
+        return 1
+    return 12 if op.primitive.name in ("sin", "cos") else 3
+
+
 _SHORT = ("divide", "sqrt", "root", "power", "absolute", "sign", "relu", "step", "inverse", "larger", "maximum", "minimum", "floor", "trunc")
 _QUICK = ("exp", "ln", "tanh", "sigmoid", "logaddexp", "log1p", "expm1")
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..programs.program import Constant
 from ..vectors import dense, weak
-from .accesses import Access, Entry, Index, Reads, bulk, labels_in, size_of
+from .accesses import Access, Entry, Index, Reads, bulk, in_numpy, labels_in, size_of
 from .grouping import UNROLLED, Group, Grouping, Key
 from .loop_forms import FLOAT, WIDEST, Kind, Total, expression, literal, result_kind, total_of, turned, typed, usual
 
@@ -137,6 +137,11 @@ class Nest:
     def work(self) -> int:
         """How many operations one run takes, about."""
         return len(self.nodes) * math.prod([self.sizes[k] for k in self.labels])
+
+    @property
+    def work_in_numpy(self) -> int:
+        """The same where NumPy does them."""
+        return sum([in_numpy(self.program.ops[slot]) for slot, _ in self.nodes]) * math.prod([self.sizes[k] for k in self.labels])
 
 
 def labels_of(s: Store) -> set[int]:

@@ -22,12 +22,14 @@ from .loop_code import Nest
 from .loops import Loops, float_kinds
 from .numpy_code import array_code
 
-WORTH = 1 << 25
-"""From how many operations in loop nests on `auto` compiles them."""
+WORTH = 1 << 24
+"""From how many operations in loop nests on, weighed by what they cost in NumPy, `auto` compiles them."""
 ALONE = 1 << 16
 """A single step on fewer numbers is left to a line of array code, which does as well."""
 SMALL = 1 << 13
 """So are groups of fewer operations."""
+LIGHT = 200
+"""Up to how many different operations they are compiled within half a second; more must be worth it."""
 BUDGET = 4000
 """How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
 
@@ -36,13 +38,13 @@ def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
     if not numba_installed():
         return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
-    if not task.asked and 4 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
+    if not task.asked and 8 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
         return "it is small"
     if not task.asked and products_in_tiles(task.program):
         return "its matrix products run on tiles"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
     made = _Made(_simpler(task.program) if wide else task.program)
-    if not task.asked and (made.work < WORTH or made.left):
+    if not task.asked and (made.work < WORTH * max(1, made.spent // LIGHT) or made.left):
         return f"{made.work:,} operations in loops are not worth compiling"
     code = array_code(task._replace(program=made.program))
     return Code(task.record, task.program, "numba", made.why, code.run, "\n\n".join([code.source, *made.sources]))
@@ -58,7 +60,7 @@ class _Made:
         self.left = 0
         self._nests: list[Nest] = []
         self._known: set[str] = set()
-        self._spent = 0
+        self.spent = 0
         small = self.program = Program(share=False)
         place = {slot: small.input(program.shapes[slot]) for slot in program.inputs}
         for slot, op in enumerate(program.ops):
@@ -86,14 +88,14 @@ class _Made:
         if code is None:
             return False
         if code.source not in self._known:
-            if self._spent + nest.bulk > BUDGET:
+            if self.spent + nest.bulk > BUDGET:
                 self.left += 1
                 return False
-            self._spent += nest.bulk
+            self.spent += nest.bulk
             self._known.add(code.source)
             self.sources.append(code.source)
         self._nests.append(nest)
-        self.work += nest.work
+        self.work += nest.work_in_numpy
         return True
 
     def _told(self, steps: int) -> str:
