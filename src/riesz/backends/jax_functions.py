@@ -116,7 +116,6 @@ _EXACT = (
     "erf",
     "erfc",
     "erfinv",
-    "expit",
     "logit",
     "ndtr",
     "ndtri",

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import buffers
 from ..programs.blocks import Loop
 from ..vectors import dense
 from .array_code import FLOAT, Arrays, Value
 
 
-def loop_function(name: str, op: Loop, xs: Sequence[Value]) -> tuple[str, Callable[..., Any], tuple[Any, ...], Arrays] | None:
-    """Source and function of a loop, the types of its results, and the code of its body; None where carries change their type, or have none."""
+def loop_function(name: str, op: Loop, xs: Sequence[Value], read: set[int]) -> tuple[str, Callable[..., Any], tuple[Any, ...], Arrays] | None:
+    """Source and function of a loop, the types of its results, and the code of its body; None where carries change their type, or have none.
+
+    What the rounds leave behind is kept where it is `read`, and None otherwise.
+    """
     body, n, k = op.body, op.consts, op.carries
     shapes = [body.shapes[s] for s in body.inputs]
     names = [*[f"c{i}_" for i in range(n)], *[f"k{i}_" for i in range(k)], *[f"x{i}_" for i in range(len(shapes) - n - k)]]
@@ -30,7 +34,7 @@ def loop_function(name: str, op: Loop, xs: Sequence[Value]) -> tuple[str, Callab
         return None
     outs = [code.outputs[j] for j in range(len(code.outputs))]
     texts = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in outs]
-    space = code.names | {"empty_": np.empty, "as_array_": as_array}
+    space = code.names | {"empty_": buffers.empty, "as_array_": as_array}
     stacked = [FLOAT if v.kind is float else v.kind for v in outs[k:]]
     kept = [FLOAT if kind is float else kind for kind in kinds[n : n + k]] if op.keep else []
     for i, kind in enumerate([*stacked, *kept]):
@@ -38,18 +42,18 @@ def loop_function(name: str, op: Loop, xs: Sequence[Value]) -> tuple[str, Callab
     results = op.result(())[k:]
     lines = [f"{c} = as_array_({c})" for c, shape in zip(names[n:], shapes[n:], strict=True) if shape or c.startswith("x")]
     lines += [f"{c} = float({c})" for c, shape, kind in zip(names[n : n + k], shapes[n:], kinds[n:], strict=False) if not shape and kind is float]
-    lines += [f"y{i}_ = empty_({shape}, kind{i}_)" for i, shape in enumerate(results)]
+    lines += [f"y{i}_ = empty_({shape}, kind{i}_)" for i, shape in enumerate(results) if k + i in read]
     lines.append(f"for t_ in {f'range({op.length - 1}, -1, -1)' if op.reverse else f'range({op.length})'}:")
     inner: list[str] = []
     for x, shape, kind in zip(names[n + k :], shapes[n + k :], kinds[n + k :], strict=True):
         inner.append(f"{x}t = {x}[t_]" if shape else f"{x}t = {x}.item(t_)" if kind is float else f"{x}t = {x}[t_]")
     inner += code.lines
-    inner += [f"y{i}_[t_] = {text}" for i, text in enumerate([*texts[k:], *(names[n : n + k] if op.keep else [])])]
+    inner += [f"y{i}_[t_] = {text}" for i, text in enumerate([*texts[k:], *(names[n : n + k] if op.keep else [])]) if k + i in read]
     if k:
         inner.append(f"{', '.join(names[n : n + k])}, = {', '.join(texts[:k])},")
     lines += [f"    {line}" for line in inner or ["pass"]]
     given = ", ".join(names)
-    ends = ", ".join([*names[n : n + k], *[f"y{i}_" for i in range(len(results))]])
+    ends = ", ".join([*names[n : n + k], *[f"y{i}_" if k + i in read else "None" for i in range(len(results))]])
     source = "\n".join([f"def {name}({given}):", *[f"    {line}" for line in [*lines, f"return ({ends},)"]]])
     file = f"<riesz {name} {id(code)}>"
     exec(builtins.compile(source, file, "exec"), space)

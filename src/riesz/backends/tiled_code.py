@@ -21,6 +21,10 @@ class TiledArrays(Arrays):
     def __init__(self, program: Program, inputs: Sequence[Value]) -> None:
         self.tiles: list[str] = []
         self._results: dict[int, list[Value]] = {}
+        self._read: dict[int, set[int]] = {}  # which results of a step with several
+        for op, args in zip(program.ops, program.args, strict=True):
+            if isinstance(op, Get):
+                self._read.setdefault(args[0], set()).add(op.at)
         super().__init__(program, inputs)
 
     def _step(self, op: Any, xs: list[Value]) -> Value:
@@ -56,7 +60,7 @@ class TiledArrays(Arrays):
 
     def _rounds(self, op: Loop, xs: list[Value]) -> Value:
         slot = self._slot
-        found = loop_function(f"rounds_{slot}", op, xs)
+        found = loop_function(f"rounds_{slot}", op, xs, self._read.get(slot, set()))
         if found is None:
             return self._call(op, xs)
         source, run, kinds, code = found

@@ -23,7 +23,6 @@ from .program import INPUT, Constant, Program
 from .scalars import EQUAL, ONE, ZERO, Exact, Load, Operation, Scalars, Small, convert
 
 Axes = list[int | None]
-_LOGADDEXP = Operation("logaddexp", np.logaddexp)
 
 
 class Unfit(Exception):
@@ -256,7 +255,7 @@ class Rows:
             case "relu":
                 return graph.apply(Operation("maximum", np.maximum), (x, graph.fixed(0.0)))
             case "sigmoid":
-                return graph.apply(Operation("exp", np.exp), (graph.scale(-1.0, graph.apply(_LOGADDEXP, (graph.fixed(0.0), graph.scale(-1.0, x)))),))
+                return graph.divide(ONE, graph.add(ONE, graph.apply(Operation("exp", np.exp), (graph.scale(-1.0, x),))))
             case "inverse":
                 return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, graph.divide(ONE, x))
             case "log0":

@@ -263,8 +263,7 @@ def _ratio(a: Any, b: Any) -> Any:
 
 
 ratio = _special("ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), arity=2, array=_ratio)  # a / b, and 0 where a = 0
-expit = _special("expit", lambda x, y: y * expit(-x), "y·expit(−x) · dx")
-log_expit = _special("log_expit", lambda x, y: expit(-x), "expit(−x) · dx")
+log_expit = _special("log_expit", lambda x, y: p.sigmoid(-x), "sigmoid(−x) · dx")
 logit = _special("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", domain="0 < x < 1")
 xlogy = _special("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)", 2)
 xlog1py = _special("xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)", 2)
@@ -448,6 +447,7 @@ def enter() -> None:
     """Enter the functions of scipy.special into the tables of rules and of coverage; loads scipy.special."""
     rules: dict[str, tuple[Any, str, str]] = {name: (_one(Primitive(SPECIAL[name])), f"primitive {name}", text) for name, text in _TEXTS.items()}
     rules.update({name: (_one(q), f"primitive {name}", NOTES[getattr(np, name)][1]) for name, q in _SAME.items()})
+    rules["expit"] = _one(p.sigmoid), "primitive sigmoid", "y·sigmoid(−x) · dx"
     rules.update({name: (_all(qs), "primitives " + ", ".join([q.name for q in qs]), text) for name, (qs, text) in _SEVERAL.items()})
     for name, (rule, what, text) in rules.items():
         ufunc = _found(name)
@@ -460,7 +460,7 @@ def enter() -> None:
 def primitive_named(name: str) -> Primitive | None:
     """The primitive of a ufunc of scipy.special, if it is one."""
     rule = SPECIAL.get(name)
-    return None if rule is None else Primitive(rule)
+    return p.sigmoid if name == "expit" else None if rule is None else Primitive(rule)
 
 
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:

@@ -299,6 +299,17 @@ def _power_derivative(x: Any, y: Any, k: float) -> Any:
 
 RULES["power"] = Rule("power", _power, math.pow, _power_derivative, 1)
 RULES["sinc_derivative"] = Rule("sinc_derivative", _sinc_derivative, None, _next_sinc, 1)
+
+
+def _sigmoid(x: Any) -> Any:
+    """1 / (1 + e⁻ˣ), in one buffer; e⁻ˣ may be infinite."""
+    with np.errstate(over="ignore"):
+        t = np.negative(x)
+        if type(t) is not np.ndarray:
+            return 1.0 / (1.0 + np.exp(t))
+        return np.divide(1.0, np.add(np.exp(t, out=t), 1.0, out=t), out=t)
+
+
 sin = _unary("sin", np.sin, math.sin, lambda x, y: cos(x))
 cos = _unary("cos", np.cos, math.cos, lambda x, y: -sin(x))
 tan = _unary("tan", np.tan, math.tan, lambda x, y: 1.0 + y * y)
@@ -316,7 +327,7 @@ tanh = _unary("tanh", np.tanh, math.tanh, lambda x, y: 1.0 - y * y)
 arcsinh = _unary("arcsinh", np.arcsinh, math.asinh, lambda x, y: 1.0 / sqrt(1.0 + x * x))
 arccosh = _unary("arccosh", np.arccosh, math.acosh, lambda x, y: 1.0 / sqrt(x * x - 1.0))
 arctanh = _unary("arctanh", np.arctanh, math.atanh, lambda x, y: 1.0 / (1.0 - x * x))
-sigmoid = _unary("sigmoid", lambda x: np.exp(-np.logaddexp(0.0, -x)), None, lambda x, y: y * sigmoid(-x))
+sigmoid = _unary("sigmoid", _sigmoid, lambda x: 1.0 / (1.0 + math.exp(-x)), lambda x, y: y * sigmoid(-x))
 absolute = _unary("absolute", np.abs, abs, lambda x, y: sign(x))
 sign = _unary("sign", np.sign, lambda x: math.copysign(1.0, x) if x else x, lambda x, y: None)
 relu = _unary("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
