@@ -221,6 +221,14 @@ def test_scalars_with_single_precision_arrays():
         compare(rz.grad(lambda k, x, f=f: np.sum(f(k, x))), (k, x))
 
 
+@pytest.mark.parametrize("kind", [">f8", ">f4", "<f8", "<f4"])
+def test_byte_orders(kind):
+    x = np.array([1.0, 3.0, 3.0, 2.0]).astype(kind)
+    g = rz.compile(rz.grad(lambda x: np.max(x) * np.prod(x) - np.min(x)), x)
+    assert g(x).tolist() == [53.0, 27.0, 27.0, 27.0]
+    assert ("byte order" in g.explain()) == (not x.dtype.isnative)
+
+
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (1, 1), (3, 0)])
 def test_sizes_zero_and_one(shape):
     x = np.ones(shape)
