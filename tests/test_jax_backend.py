@@ -394,6 +394,17 @@ def test_float64_stays_where_jax_has_it_off():
         h = rz.compile(lambda x, k: np.sum(np.sin(x) * k))
         assert h(jnp.ones(3), 2.0).dtype == jnp.float32
         assert jax.grad(h)(jnp.ones(3), 2.0).dtype == jnp.float32
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sums = rz.compile(rz.grad(lambda x: np.sum(np.sort(x) * np.float32(2.0)) + np.max(x)))
+            assert sums(jnp.arange(3.0)).dtype == jnp.float32 and sums(jnp.arange(3.0)).tolist() == [2.0, 2.0, 3.0]
+
+
+def test_numbers_of_float32_fill_their_shapes():
+    """A cotangent that is one float32 number at every index."""
+    k, x = np.float32(2.0), RNG.normal(size=4).astype(np.float32)
+    for f in (lambda x: np.sum(np.sort(x) * k), lambda x: np.sum(np.convolve(x, x) * k)):
+        assert np.allclose(rz.compile(rz.grad(f))(jnp.asarray(x)), rz.grad(f)(x))
 
 
 # -- inside JAX -----------------------------------------------------------------------------------------------
