@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 
@@ -284,6 +285,18 @@ def test_names_do_not_meet():
         g = rz.compile(lambda dot, x, x_0, t3, where, args, sin, c2: f(dot, x, x_0, t3, where, args, sin, cube, c2), backend=backend)
         agree(g(*given, x), rz.function(g.function.function)(*given, x))
         agree(g(*given, 0.4), rz.function(g.function.function)(*given, 0.4))
+
+
+def test_arguments_keep_their_names():
+    def energy(x, W):
+        """½‖Wx‖²"""
+        return 0.5 * np.sum((W @ x) ** 2)
+
+    x, W = np.ones(300), np.ones((2, 300))
+    for g in (rz.compile(energy, x, W), rz.compile(rz.grad(energy), x, W), rz.compile(rz.value_and_grad(energy), x, W)):
+        assert "x, W = args" in g.source and list(inspect.signature(g).parameters) == ["x", "W"]
+    assert rz.compile(energy).__doc__ == energy.__doc__
+    assert list(inspect.signature(rz.jacobian(energy)).parameters) == ["x", "W"]
 
 
 def test_trees():

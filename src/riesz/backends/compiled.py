@@ -50,6 +50,8 @@ class Compiled:
     def __init__(self, function: Function, backend: str) -> None:
         self.function = function
         self.name = self.__name__ = function.name
+        self.__wrapped__ = function.function
+        self.__doc__ = getattr(function.function, "__doc__", None)
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
