@@ -448,6 +448,16 @@ def test_pointwise_programs_run_on_tiles():
     agree(rz.compile(rz.grad(lambda x: np.sum(f(x, 0.5))), x)(x), rz.grad(lambda x: np.sum(f(x, 0.5)))(x))
 
 
+def test_matrix_products_are_not_taken_apart():
+    rng = np.random.default_rng(0)
+    for n, d, k in ((1000, 5, 1000), (40_000, 20, 10), (20_000, 60, 3)):
+        X, W, M = rng.normal(size=(n, d)), rng.normal(size=(d, k)), rng.normal(size=(1, k))
+        f = lambda X, W, M: 2.0 * ((np.tanh(X @ W) * M) @ W.T) - X  # noqa: E731
+        g = rz.compile(f, X, W, M, backend="numpy")
+        assert "steps on arrays" in g.explain() and len(g.source.splitlines()) < 100
+        agree(g(X, W, M), f(X, W, M))
+
+
 # -- plain gradients of a few numbers ---------------------------------------------------------------------
 
 SMALL = [
