@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 
@@ -222,6 +223,14 @@ def test_scalars_with_single_precision_arrays():
         compare(rz.grad(lambda k, x, f=f: np.sum(f(k, x))), (k, x))
 
 
+@pytest.mark.parametrize("kind", [">f8", ">f4", "<f8", "<f4"])
+def test_byte_orders(kind):
+    x = np.array([1.0, 3.0, 3.0, 2.0]).astype(kind)
+    g = rz.compile(rz.grad(lambda x: np.max(x) * np.prod(x) - np.min(x)), x)
+    assert g(x).tolist() == [53.0, 27.0, 27.0, 27.0]
+    assert ("byte order" in g.explain()) == (not x.dtype.isnative)
+
+
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (1, 1), (3, 0)])
 def test_sizes_zero_and_one(shape):
     x = np.ones(shape)
@@ -277,6 +286,18 @@ def test_names_do_not_meet():
         g = rz.compile(lambda dot, x, x_0, t3, where, args, sin, c2: f(dot, x, x_0, t3, where, args, sin, cube, c2), backend=backend)
         agree(g(*given, x), rz.function(g.function.function)(*given, x))
         agree(g(*given, 0.4), rz.function(g.function.function)(*given, 0.4))
+
+
+def test_arguments_keep_their_names():
+    def energy(x, W):
+        """½‖Wx‖²"""
+        return 0.5 * np.sum((W @ x) ** 2)
+
+    x, W = np.ones(300), np.ones((2, 300))
+    for g in (rz.compile(energy, x, W), rz.compile(rz.grad(energy), x, W), rz.compile(rz.value_and_grad(energy), x, W)):
+        assert "x, W = args" in g.source and list(inspect.signature(g).parameters) == ["x", "W"]
+    assert rz.compile(energy).__doc__ == energy.__doc__
+    assert list(inspect.signature(rz.jacobian(energy)).parameters) == ["x", "W"]
 
 
 def test_trees():
@@ -428,6 +449,16 @@ def test_pointwise_programs_run_on_tiles():
     assert rz.compile(f, x, 0.5).backend == "numba"
     assert rz.compile(f, x[:1000], 0.5).backend == "numpy"
     agree(rz.compile(rz.grad(lambda x: np.sum(f(x, 0.5))), x)(x), rz.grad(lambda x: np.sum(f(x, 0.5)))(x))
+
+
+def test_matrix_products_are_not_taken_apart():
+    rng = np.random.default_rng(0)
+    for n, d, k in ((1000, 5, 1000), (40_000, 20, 10), (20_000, 60, 3)):
+        X, W, M = rng.normal(size=(n, d)), rng.normal(size=(d, k)), rng.normal(size=(1, k))
+        f = lambda X, W, M: 2.0 * ((np.tanh(X @ W) * M) @ W.T) - X  # noqa: E731
+        g = rz.compile(f, X, W, M, backend="numpy")
+        assert "steps on arrays" in g.explain() and len(g.source.splitlines()) < 100
+        agree(g(X, W, M), f(X, W, M))
 
 
 # -- plain gradients of a few numbers ---------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -212,6 +214,21 @@ def test_unit_vectors_leave_only_the_structure_of_the_jacobian():
 
 
 # -- steps ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted([n for n, r in RULES.items() if r.scalar is not None]))
+def test_floats_and_arrays_have_the_same_values_at_the_edges(name):
+    rule = RULES[name]
+    for xs in itertools.product(
+        [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 1e308, 1e-320, -2.5, 3.0], repeat=max(rule.arity, 2 if name == "power" else 1)
+    ):
+        try:
+            found = rule.scalar(*xs)
+        except (ValueError, OverflowError, ZeroDivisionError):  # then the array's is taken
+            continue
+        with np.errstate(all="ignore"):
+            wanted = rule.array(*[np.array([x]) for x in xs])[0]
+        assert np.isclose(found, wanted, rtol=1e-13, atol=0.0, equal_nan=True), (xs, found, wanted)
 
 
 @pytest.mark.parametrize("name", sorted(RULES))

@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 import threading
+import types
 import warnings
 
 import jax
@@ -362,6 +363,13 @@ def test_threads_may_call_at_once():
     assert all([np.allclose(y, plain(x)) for pair, x in zip(found, xs, strict=True) for y in pair])
 
 
+def test_calls_go_on_while_another_thread_imports_jax(monkeypatch):
+    g = rz.compile(lambda x: np.sin(x) * x)
+    h = rz.compile(rz.jacobian(np.sin))
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
+    assert g(1.0) == np.sin(1.0) and h(0.0)(1.0) == 1.0
+
+
 OFF = """
 import jax, numpy as np, scipy.special, riesz as rz
 x = np.linspace(0.0, 2.0, 5000) + 1e-12
@@ -386,6 +394,17 @@ def test_float64_stays_where_jax_has_it_off():
         h = rz.compile(lambda x, k: np.sum(np.sin(x) * k))
         assert h(jnp.ones(3), 2.0).dtype == jnp.float32
         assert jax.grad(h)(jnp.ones(3), 2.0).dtype == jnp.float32
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sums = rz.compile(rz.grad(lambda x: np.sum(np.sort(x) * np.float32(2.0)) + np.max(x)))
+            assert sums(jnp.arange(3.0)).dtype == jnp.float32 and sums(jnp.arange(3.0)).tolist() == [2.0, 2.0, 3.0]
+
+
+def test_numbers_of_float32_fill_their_shapes():
+    """A cotangent that is one float32 number at every index."""
+    k, x = np.float32(2.0), RNG.normal(size=4).astype(np.float32)
+    for f in (lambda x: np.sum(np.sort(x) * k), lambda x: np.sum(np.convolve(x, x) * k)):
+        assert np.allclose(rz.compile(rz.grad(f))(jnp.asarray(x)), rz.grad(f)(x))
 
 
 # -- inside JAX -----------------------------------------------------------------------------------------------
@@ -569,5 +588,5 @@ def test_a_compiled_function_on_tensors():
 
 def test_without_torch_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(VectorError, match="to_torch needs PyTorch"):
+    with pytest.raises(VectorError, match=r"to_torch needs PyTorch.*riesz\[torch\]"):
         rz.compile(np.sin).to_torch()

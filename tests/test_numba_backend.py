@@ -3,6 +3,8 @@
 Most random programs run their loops as plain Python, so that many can be tried; some are compiled.
 """
 
+import subprocess
+import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
 
@@ -379,6 +381,21 @@ def test_a_missing_numba_is_named(monkeypatch):
     with pytest.raises(VectorError, match=r"pip install 'riesz\[numba\]'"):
         rz.compile(np.sin, x, backend="numba")
     assert rz.compile(np.sin, x).backend == "numpy"
+
+
+def test_a_numba_that_refuses_this_numpy_is_none():
+    code = """
+import sys
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba":
+            raise ImportError("Numba needs NumPy 1.0 or less")
+sys.meta_path.insert(0, Broken())
+import numpy as np, riesz as rz
+g = rz.compile(lambda x: np.sum(np.sin(x) * np.exp(-x) * np.tanh(x)), np.ones(1 << 22))
+assert g.backend == "numpy" and "riesz[numba]" in g.explain(), g.explain()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_auto_compiles_what_is_large():

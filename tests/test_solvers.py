@@ -1,5 +1,8 @@
 """Every solver against dense linear algebra on random matrices; singular ones are refused, by name."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -137,6 +140,31 @@ def test_dense(seed, n, kind, dtype):
     solver = Dense(a)
     assert ("Cholesky" in solver.name) == (n > 0 and np.array_equal(a, a.T) and bool((np.linalg.eigvalsh(a) > 0).all()))
     same(solver, a, rng)
+
+
+@pytest.mark.parametrize("make", [Dense, lambda a: Banded(np.stack([a[0], 3.0 * a[1], a[2], a[3]]), 2, 1)])
+def test_threads_may_solve_together(make):
+    rng = np.random.default_rng(0)
+    solver, b = make(rng.normal(size=(400, 400))), rng.normal(size=(8, 400))
+    wanted, wrong = [solver.solve(row) for row in b], []
+    start, pause = threading.Barrier(8), sys.getswitchinterval()
+
+    def work(k):
+        start.wait()
+        for _ in range(150):
+            if not np.array_equal(solver.solve(b[k]), wanted[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(pause)
+    assert not wrong
 
 
 def test_a_symmetric_matrix_that_is_not_definite():

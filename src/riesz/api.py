@@ -309,8 +309,10 @@ def grad(
 
 
 def _titled(g: Any, what: str, f: Any, maps: bool = False) -> Callable[..., Any]:
-    """A function with a name that says what it is of, and whether it gives LinearMaps."""
+    """A function with a name that says what it is of, its arguments, and whether it gives LinearMaps."""
     g.gives_maps = maps
+    if not isinstance(f, Arrow):
+        g.__wrapped__ = as_function(_callable(f)).function
     g.__name__ = g.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
     return g
 

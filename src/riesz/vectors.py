@@ -137,7 +137,7 @@ def freeze_leaf(leaf: Any) -> Any:
 
 def weak(leaf: Any) -> Any:
     """A formal vector with one number in every component as that number, which takes the type of what it meets; anything else dense."""
-    if type(leaf) is Formal and len(leaf.terms) == 1 and not leaf.terms[0].factors:
+    if type(leaf) is Formal and len(leaf.terms) == 1 and not leaf.terms[0].factors and not isinstance(leaf.terms[0].scale, np.generic):
         return leaf.terms[0].scale
     return dense(leaf)
 

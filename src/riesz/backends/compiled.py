@@ -50,6 +50,8 @@ class Compiled:
     def __init__(self, function: Function, backend: str) -> None:
         self.function = function
         self.name = self.__name__ = function.name
+        self.__wrapped__ = function.function
+        self.__doc__ = getattr(function.function, "__doc__", None)
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
@@ -181,7 +183,8 @@ class Maps(Compiled):
 
 def _in_jax(given: Given) -> bool:
     """Whether some argument is a JAX array."""
-    return "jax" in sys.modules and any([isinstance(x, sys.modules["jax"].Array) for x in given.arrays])
+    array = getattr(sys.modules.get("jax"), "Array", None)  # not there while another thread imports JAX
+    return array is not None and any([isinstance(x, array) for x in given.arrays])
 
 
 def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:
@@ -215,8 +218,9 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
     longest = 10 * LONGEST if asked == "jax" else LONGEST  # repeated steps are written once there
     if asked == "steps" or steps > longest or record.captured or not native:
-        why = f"{steps:,} steps are more than the {longest:,} that source is written for." if steps > longest else "It is run step by step."
-        return Code(record, program, "steps", why)
+        reason = f": {steps:,} steps are more than the {longest:,} that source is written for" if steps > longest else ""
+        reason = reason if native else ": its arrays are in another machine's byte order (x.astype(float) has this one's)"
+        return Code(record, program, "steps", f"It is run step by step{'' if asked == 'steps' else reason}.")
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     if sum([type(op) is Contraction for op in program.ops]) > 1 and not large(program):
         program = ordered(program)  # the interpreter leaves small products as they are

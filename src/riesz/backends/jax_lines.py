@@ -121,7 +121,8 @@ class Lines(Steps):
             return Value(literal(one), shape, True)
         array = np.asarray(one)
         if array.ndim and array.size and not any(array.strides):
-            return Value(self.set(f"jnp.full({array.shape}, {literal(array.flat[0].item())}, {array.dtype.name!r})"), shape)
+            kind = {"float64": "float", "int64": "int"}.get(array.dtype.name, repr(array.dtype.name))  # float: 32 bits where JAX has 64 off
+            return Value(self.set(f"jnp.full({array.shape}, {literal(array.flat[0].item())}, {kind})"), shape)
         if not array.ndim and array.dtype.name in ("float64", "int64", "bool"):
             return Value(literal(array.item()), shape, True)
         return Value(self.shared.array(one), shape)

@@ -36,10 +36,10 @@ BUDGET = 4000
 
 def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
-    if not numba_installed():
-        return "the backend 'numba' needs Numba: pip install 'riesz[numba]'"
     if not task.asked and 8 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
         return "it is small"
+    if not numba_installed():
+        return "the backend 'numba' needs Numba, one that works with this NumPy: pip install 'riesz[numba]'"
     if not task.asked and products_in_tiles(task.program):
         return "its matrix products run on tiles"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops import Contraction
 from ..programs.components import Components, components
 from ..programs.program import Program
 from ..programs.tiled import Tiled
@@ -16,6 +17,8 @@ from .unrolled import FLOAT
 
 TILED = 1 << 22
 """From how many operations on numbers in all on a program is run on tiles of a long axis."""
+MATRIX = 64
+"""Products with matrices of so many numbers are left to BLAS."""
 
 
 def written(task: Task) -> Code | str:
@@ -58,8 +61,18 @@ def _long(program: Program) -> Components | None:
         large = max([numbers(s) for s in program.shapes], default=0)
         worth = len(program) >= 4 and large * len(program) >= TILED and all([program.shapes[s] for s in program.outputs])
         found = components(program, exact=True) if worth and program.outputs else None
-        known["_tiled"] = found if found is not None and found.size >= 6 else None
+        known["_tiled"] = found if found is not None and found.size >= 6 and not _matrix(program, found) else None
     return known["_tiled"]
+
+
+def _matrix(program: Program, parts: Components) -> bool:
+    """Whether something along the axis is multiplied by a matrix that is the same all along it, and not small."""
+    for op, args in zip(program.ops, program.args, strict=True):
+        if type(op) is Contraction and {k for ls in op.labels for k in ls} - set(op.out) and any([a in parts.axes for a in args]):
+            fixed = [program.shapes[a] for a in args if a not in parts.axes]
+            if any([len(shape) > 1 and numbers(shape) >= MATRIX for shape in fixed]):
+                return True
+    return False
 
 
 def _tiled_code(task: Task, parts: Components) -> Code:

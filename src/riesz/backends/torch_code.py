@@ -25,7 +25,7 @@ def on_tensors(compiled: Compiled) -> Callable[..., Any]:
     try:
         import torch
     except ImportError:
-        raise VectorError("to_torch needs PyTorch, which is not installed (pip install torch)") from None
+        raise VectorError("to_torch needs PyTorch, which is not installed (pip install 'riesz[torch]')") from None
     node = Node(compiled)
 
     def function(*args: Any) -> Any:

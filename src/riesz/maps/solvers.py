@@ -337,7 +337,7 @@ class Banded(Solver):
         factor, substitute = linalg.get_lapack_funcs(("gbtrf", "gbtrs"), (a,))
         lu, pivots, info = factor(np.concatenate([np.zeros((lower, a.shape[1]), a.dtype), a]), lower, upper)
         self._pivots(info)
-        self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots, trans=int(transposed))[0]
+        self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots.copy(), trans=int(transposed))[0]  # as in Dense
 
     def _pivots(self, info: int) -> None:
         if info:
@@ -414,7 +414,7 @@ class Dense(Solver):
         lu, pivots, info = getrf(self._prepare(False), overwrite_a=True)
         if info:
             raise SolveError(f"dense: singular, column {info - 1} depends on those before it")
-        self._run = lambda b, transposed: getrs(lu, pivots, b, trans=int(transposed))[0]
+        self._run = lambda b, transposed: getrs(lu, pivots.copy(), b, trans=int(transposed))[0]  # counts the pivots up and down: not for two threads
         return gecon(lu, self._norm)[0]
 
     def _apply(self, x: Any, transposed: bool) -> Any:

@@ -88,7 +88,7 @@ class Plan:
         return "\n".join(lines)
 
     def _where(self) -> str:
-        loops = running.numba_installed() and self.backend in ("auto", "numba")
+        loops = self.backend in ("auto", "numba") and running.numba_installed()
         if self.backend == "jax":
             return "JAX"
         if not loops or not looped(self.relation):

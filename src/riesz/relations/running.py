@@ -5,7 +5,6 @@ Every way adds the pairs of a target in one order, in parts cut between targets:
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from contextvars import ContextVar
 from functools import cache
@@ -40,8 +39,12 @@ EXACT = 16
 
 @cache
 def numba_installed() -> bool:
-    """Whether compiled loops can be had."""
-    return importlib.util.find_spec("numba") is not None
+    """Whether compiled loops can be had: Numba is there, and does not refuse this version of NumPy. Asked last, for it is imported."""
+    try:
+        import numba  # pyright: ignore # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 least: ContextVar[int | None] = ContextVar("least", default=WORTH)

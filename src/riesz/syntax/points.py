@@ -6,6 +6,7 @@ A `TermPoint` is a combinator at a value; a `Point` a Python function at argumen
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -231,7 +232,7 @@ def _filled(cell: Any) -> bool:
 
 def argument_names(f: Any, count: int) -> list[str]:
     """The names of a function's arguments, as far as they are known."""
-    code = getattr(f, "__code__", None)
+    code = getattr(inspect.unwrap(f), "__code__", None)
     known = list(code.co_varnames[: code.co_argcount]) if code is not None else []
     return known if len(known) >= count else ["x", "y", "z"][:count] if count <= 3 else [f"x{i}" for i in range(count)]
 

@@ -159,7 +159,7 @@ def _extremum_differential(d: Any, y: Any, x: Any, *, axis: Any, keepdims: bool,
 def shares(x: Any, peak: Any, *, axis: Any) -> Any:
     """1 / k at the k places that attain the extremum, 0 elsewhere; in the type of x."""
     at = np.equal(x, peak)
-    return np.divide(at, np.sum(at, axis=axis, keepdims=True), dtype=np.asarray(x).dtype)
+    return np.divide(at, np.sum(at, axis=axis, keepdims=True), dtype=np.asarray(x).dtype.type)
 
 
 def _extremum_shape(shape: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
