@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import threading
 import warnings
 
@@ -537,3 +538,42 @@ def test_repeated_gradients_see_what_changes():
         h = rz.grad(np.log)
         [h(1.0) for _ in range(5)]
         h(np.nan)
+
+
+# -- compiled functions as objects -------------------------------------------------------------------------
+
+
+def test_compiled_functions_are_pickled_by_what_they_are_of():
+    g = rz.compile(np.sin, 1.0, backend="numpy")
+    again = pickle.loads(pickle.dumps(g))
+    assert again(1.0) == g(1.0) and again.backend == "numpy"
+
+
+def test_a_compiled_method_knows_its_object():
+    class Scaled:
+        def __init__(self, factor):
+            self.factor = factor
+
+        @rz.compile
+        def times(self, x):
+            return self.factor * np.sin(x)
+
+    for factor in (3.0, 4.0):
+        agree(Scaled(factor).times(np.ones(2)), factor * np.sin(np.ones(2)))
+    assert isinstance(Scaled.times, type(rz.compile(np.sin)))
+
+
+def test_solving_inside_a_compiled_function():
+    def f(p):
+        return np.sum(np.exp(p[0])) + p[1] ** 2 * p[0][0] ** 2 + np.sum(p[0] ** 2)
+
+    def newton(p, b):
+        return rz.hessian(f)(p).solve(b)
+
+    at, b = (np.arange(3.0) + 1.0, 2.0), (np.ones(3), 0.5)
+    for found, expected in zip(rz.compile(newton)(at, b), newton(at, b), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(AttributeError, match="no 'structure': its numbers are not known while a function is traced"):
+        rz.function(lambda p: rz.hessian(f)(p).structure)(at)
+    with pytest.raises(rz.errors.SpaceError, match="one dimension"):
+        rz.function(lambda x: rz.jacobian(lambda x: x[:2])(x).solve(x))(np.ones(3))

@@ -15,6 +15,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..calculus.domains import OTHER
@@ -142,8 +143,19 @@ class Compiled:
         """What was chosen, and why."""
         return f"{self.name}: backend {self.code.backend!r}. {self.code.why}"
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return compile_with, (self.function.function, self._asked)
+
     def __repr__(self) -> str:
         return f"rz.compile({self.name})"
+
+
+def compile_with(f: Any, backend: str) -> Compiled:
+    """A compiled function from what it is of: pickled so, without its code."""
+    return compile(f, backend=backend)
 
 
 def _calling(code: Code) -> type[Compiled]:

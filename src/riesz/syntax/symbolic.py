@@ -87,6 +87,27 @@ class SymbolicMap:
         program = matrix(Source(self.program, tuple(self.fixed)))  # from its structure, where it has some
         return Traced(self.home, outputs(program, self.home, self.fixed)[0], self.dtype)
 
+    def solve(self, *vectors: Any) -> Any:
+        """L⁻¹(b), by the dense matrix."""
+        if self.domain.dim != self.codomain.dim:
+            raise SpaceError(f"solve takes a map between spaces of one dimension; {self!r} has {self.domain.dim} and {self.codomain.dim}")
+        leaves, _ = flatten(as_element(vectors, self.codomain))
+        shapes = [np.shape(x) for x in leaves]
+        if shapes != [leaf.shape for leaf in self.codomain.leaves]:
+            raise SpaceError(f"not an element of {self.codomain}: got arrays of shapes {shapes}")
+        x = np.linalg.solve(self.to_dense(), np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves]))
+        ends = np.cumsum([0, *[leaf.size for leaf in self.domain.leaves]])
+        parts = [np.reshape(x[a:b], leaf.shape) for a, b, leaf in zip(ends[:-1], ends[1:], self.domain.leaves, strict=True)]
+        return present(self.domain, parts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self!r} has no {name!r}: its numbers are not known while a function is traced. "
+            "What works here: L(v), L.T, L.H, L @ M, L.solve(b), L.to_dense()"
+        )
+
     def __repr__(self) -> str:
         return f"a traced linear map {self.domain} ⊸ {self.codomain}"
 

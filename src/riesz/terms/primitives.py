@@ -218,7 +218,9 @@ def _choice(name: str, array: Binary, derivative: Callable[[Any, Any, Any], Any]
 
 
 def _larger(a: Any, b: Any) -> Any:
-    return np.where(a == b, 0.5, np.where(a > b, 1.0, 0.0)).astype(np.result_type(a, b))[()]
+    kind = np.result_type(a, b)
+    found = np.add(a > b, a >= b, dtype=kind if kind.kind == "f" else float)
+    return np.multiply(found, 0.5, out=found) if type(found) is np.ndarray else found * found.dtype.type(0.5)
 
 
 def _inverse(x: Any) -> Any:
