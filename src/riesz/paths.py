@@ -55,8 +55,12 @@ def path(labels: Sequence[Labels], out: Labels, sizes: dict[int, int], fixed: Co
 
 
 def results(labels: Sequence[Labels], out: Iterable[int], pairs: Pairs) -> list[Labels]:
-    """The labels of all arrays along a path, those given and those made: shared ones first, where matrix products want them."""
+    """The labels of all arrays along a path, those given and those made: shared ones first, where matrix products want them.
+
+    An array that is multiplied number by number with one that is there has its axes in the order of that one.
+    """
     kept, found = set(out), list(labels)
+    partner = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
     holders: dict[int, int] = {}
     for ls in labels:
         for k in set(ls):
@@ -67,6 +71,10 @@ def results(labels: Sequence[Labels], out: Iterable[int], pairs: Pairs) -> list[
             holders[k] -= 1
         live = [k for k in (*left, *right) if k in kept or holders[k]]
         made = tuple(dict.fromkeys([*[k for k in live if k in left and k in right], *live]))
+        beside = partner.get(len(found), len(found))
+        order = dict.fromkeys(found[beside]) if beside < len(found) else {}
+        if made and all([k in order for k in made]):
+            made = tuple([k for k in order if k in made])
         for k in made:
             holders[k] += 1
         found.append(made)

@@ -21,11 +21,13 @@ from ..programs.blocks import Block
 from ..programs.fusing import fused
 from ..programs.ordering import ordered
 from ..programs.program import INPUT, Constant, Program, outputs
+from ..programs.tiling import tiled
 from ..syntax.functions import Aval, own
 from ..vectors import Formal, dense, weak
-from .array_code import Arrays, Value
+from .array_code import Value
 from .code import function
 from .folded import folded
+from .tiled_code import TiledArrays
 from .unrolled import FLOAT
 
 MOST = 48
@@ -39,10 +41,9 @@ _known: OrderedDict[Any, Skeleton] = OrderedDict()
 
 
 def applied(L: LinearMap) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of (vector,) that gives L(v), or OTHER; None for maps that are large, or not between arrays."""
+    """A function of the leaves of v that gives the leaf of L(v), or a tuple of its leaves, or OTHER; None for maps that are large."""
     program = L.program
-    plain = all([len(V.code) == len(V.leaves) == 1 and not V.leaves[0].formal for V in (L.domain, L.codomain)])
-    if not plain or L.dtype != FLOAT or len(program.ops) > MOST:
+    if any([leaf.formal for V in (L.domain, L.codomain) for leaf in V.leaves]) or L.dtype != FLOAT or len(program.ops) > MOST:
         return None
     found = _abstract(program)
     if found is None:
@@ -105,13 +106,13 @@ def _skeleton(program: Program, numbers: Sequence[Any]) -> Skeleton:
     """The steps in the order of least work, cut where the vector comes in."""
     whole = Program()
     fixed = [whole.input(np.shape(k)) for k in numbers]
-    given = whole.input(program.shapes[program.inputs[0]])
+    given = iter([whole.input(program.shapes[s]) for s in program.inputs])
     rest = iter(fixed)
     place: list[int] = []
     for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
         xs = [place[a] for a in args]
         if op is INPUT:
-            place.append(given)
+            place.append(next(given))
         elif type(op) is Constant:
             axes = [axes for _, axes in _factors(op.value)]
             have = {k for ls in axes for k in ls}
@@ -140,18 +141,22 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
             place[slot] = after.take(whole, slot, [place[a] for a in args])
     after.outputs = [place[s] for s in whole.outputs]
     names = [f"k{i}" for i in range(len(needed))]
-    given = Aval(whole.shapes[whole.inputs[fixed]], FLOAT, not whole.shapes[whole.inputs[fixed]])
     values = [Value(n, whole.shapes[s], kind) for n, s, kind in zip(names, needed, kinds, strict=True)]
-    code = Arrays(after, [*values, Value("v", given.shape, FLOAT if given.shape else float)])
-    (out,) = code.outputs
-    text = out.text if (out.fresh or out.kind is float) and not out.repeated else f"own({code.wide}({out.text}, {out.shape}), aval, True)"
-    space = code.names | {"own": own, "aval": Aval(out.shape, FLOAT, not out.shape)}
-    lines = [*code.lines, f"return {text}"]
+    given = [Aval(whole.shapes[s], FLOAT, not whole.shapes[s]) for s in whole.inputs[fixed:]]
+    vectors = ["v"] if len(given) == 1 else [f"v{i}" for i in range(len(given))]
+    code = TiledArrays(tiled(after), [*values, *[Value(v, a.shape, FLOAT if a.shape else float) for v, a in zip(vectors, given, strict=True)]])
+    space, texts = code.names, list[str]()
+    space["own"] = own
+    for j, out in enumerate(code.outputs):
+        space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
+        alone = (out.fresh or out.kind is float) and not out.repeated and out.text not in texts
+        texts.append(out.text if alone else f"own({code.wide}({out.text}, {out.shape}), aval_{j}, True)")
+    lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]
     if not all([re.fullmatch(r"t\d+ = dot\([\w.]+, [\w.]+\)", line) for line in code.lines]):  # NumPy warns of nothing in matrix products
         space["errstate"] = np.errstate
         lines = ['with errstate(all="ignore"):', *[f"    {line}" for line in lines]]
-    source, make = function("map", [given], ["v"], lines, space, names)
-    return Skeleton(before, make, source)
+    source, make = function("map", given, vectors, lines, space, names)
+    return Skeleton(before, make, "\n\n".join([*code.tiles, source]))
 
 
 def _kind(x: Any) -> Any:

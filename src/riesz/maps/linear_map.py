@@ -110,7 +110,14 @@ class LinearMap(Structured):
 
     @cached_property
     def _small(self) -> Callable[[tuple[Any, ...]], Any]:
-        """Generated code for small maps."""
+        """Generated code for small maps between arrays, or numbers."""
+        return self._of_leaves if all([len(V.code) == len(V.leaves) == 1 for V in (self.domain, self.codomain)]) else lambda _: OTHER
+
+    @cached_property
+    def _of_leaves(self) -> Callable[[tuple[Any, ...]], Any]:
+        """Generated code for small maps, on leaves."""
+        if self._normal is not None:
+            return lambda _: OTHER
         from ..backends.applied import applied
 
         return applied(self) or (lambda _: OTHER)
@@ -128,20 +135,29 @@ class LinearMap(Structured):
 
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
+        if domain is NUMBERS and len(leaves) + len(self.codomain.leaves) > 2:
+            found = self._of_leaves(tuple(leaves))
+            if found is not OTHER:
+                return list(found) if len(self.codomain.leaves) > 1 else [found]
         with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
             return outputs(self._runs if domain is NUMBERS else self.program, domain, leaves)
 
     @cached_property
     def _runs(self) -> Program:
-        """The program that is run on numbers: that of the normal form, where it takes a quarter of the work or less and there is much of it."""
-        program = ready(self.program)
+        """The program that is run on numbers."""
+        return ready(self.program) if self._normal is None else self._normal
+
+    @cached_property
+    def _normal(self) -> Program | None:
+        """The program of the normal form, where it takes a quarter of the work or less and there is much of it."""
+        if self.simplified or not large(self.program, HEAVY >> 8):
+            return None
         from ..programs.cost import cost
 
-        if self.simplified or not large(program, HEAVY >> 8) or cost(program).flops < HEAVY:
-            return program
-        plan = self.plan()
-        each = {w.name: w.each for w in plan.ways}
-        return ready(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else program
+        if cost(ready(self.program)).flops < HEAVY:
+            return None
+        each = {w.name: w.each for w in self.plan().ways}
+        return ready(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else None
 
     @property
     def T(self) -> LinearMap:
