@@ -17,6 +17,8 @@ from .. import buffers, threads
 from .groups import Groups
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from .core import Relation
@@ -114,10 +116,13 @@ def scatter(relation: Function, v: Array) -> Array:
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    row = b * v.itemsize
-    if row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending:
-        return group_sum(loops, relation.groups, v)
-    return _scattered(loops, relation.short, m, v)
+    return _scattered(loops, relation.short, m, v) if _in_place(relation, v) else group_sum(loops, relation.groups, v)
+
+
+def _in_place(relation: Function, v: Array) -> bool:
+    """Whether rows are added where they belong, as they come, rather than group by group."""
+    m, row = relation.target.size, v.shape[2] * v.itemsize
+    return not (row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending)
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
@@ -132,16 +137,20 @@ def add_rows(index: Array, size: int, rows: Array) -> Array:
     return _scattered(loops, index, size, rows[None])[0]
 
 
-def _scattered(loops: Any, index: Array, m: int, v: Array) -> Array:
-    """v[a, e] added at index[e], in the order of the rows; complex numbers as two."""
-    v = np.ascontiguousarray(v)
+def _scattered(loops: Any, index: Array, m: int, v: Array, source: Array | None = None, weights: Array | None = None) -> Array:
+    """weights[e]·v[a, source[e]] added at index[e], in the order of the pairs; complex numbers as two."""
     y = buffers.zeros((v.shape[0], m, v.shape[2]), v.dtype)
-    real = np.dtype(v.dtype.char.lower())
-    x, z = v.view(real), y.view(real)
-    a, _, b = x.shape
-    work, row = (loops.scattered, (0,) * b) if b <= EXACT else (loops.scattered_wide, (0,) * 8)
-    if x.size:
-        threads.spread(lambda *part: work(index, x, z, row, *part), _cuts(a, threads.count()))
+    x, z = _real(v), _real(y)
+    b = x.shape[2]
+    if not x.size:
+        return y
+    if b > EXACT:
+        work, given = loops.scattered_wide, (index, source, weights, x, z, (0,) * 8)
+    elif weights is None:
+        work, given = loops.scattered, (index, x, z, (0,) * b)
+    else:
+        work, given = loops.scattered_times, (index, source, weights, x, z, (0,) * b)
+    threads.spread(lambda *part: work(*given, *part), _cuts(v.shape[0], threads.count()))
     return y
 
 
@@ -149,22 +158,40 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     """The sum of v over each group; with `order`, pair e counts times[order[e]]."""
     a, _, b = v.shape
     y = buffers.empty((a, groups.targets, b), v.dtype)
-    work, x, z = _views(loops, "summed", v, y)
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
-    threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, order, x, z, *part), parts)
+    given = groups.offsets, groups.index, groups.times, order
+    x, z = _real(v), _real(y)
+    if b > 1 and x.shape[2] <= EXACT:
+        work, given = loops.summed_short, (*given, x, z, (0,) * x.shape[2])
+    else:
+        work, *rest = _views(loops, "summed", v, y)
+        given = *given, *rest
+    threads.spread(lambda *part: work(*given, *part), parts)
     return y
 
 
-def weighed_sum(groups: Groups, order: Array, weights: Array, v: Array) -> Array:
-    """Σ weights[order[e]]·v[index[e]] over each group: what a gather, a product and a segmented sum come to; no array has a row per pair."""
+def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Groups, Array | None]], weights: Array, v: Array) -> Array:
+    """Σ weights[e]·v[gather(e)] over scatter(e) = y: what a gather, a product and a sum come to; no array has a row per pair.
+
+    `plan` gives the pairs grouped by target, and their order where it is not their own.
+    """
     a, n, b = v.shape
-    loops = loops_for(v, a * groups.count * b) if weights.dtype == v.dtype else None
+    loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
+    if loops is not None and _in_place(scatter, v):
+        return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
+    groups, order = plan()
     if loops is not None:
         return group_sum(loops, Groups(groups.size, groups.offsets, groups.index, weights), v, order)
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    matrix: Any = sparse.csr_array((weights[order], groups.index, groups.offsets), shape=(groups.targets, n))
+    numbers = weights if order is None else weights[order]
+    matrix: Any = sparse.csr_array((numbers, groups.index, groups.offsets), shape=(groups.targets, n))
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+
+
+def _real(v: Array) -> Array:
+    """Rows in memory, complex numbers as two."""
+    return np.ascontiguousarray(v).view(np.dtype(v.dtype.char.lower()))
 
 
 def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:
