@@ -218,6 +218,36 @@ def scattered_wide(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any
 
 
 @compiled
+def thinned(v: Any, offsets: Any, index: Any, values: Any) -> bool:
+    """The numbers of each row that are not zero, and where they are; false, and no use, where there are more than fit."""
+    n, b = v.shape
+    found, most = 0, len(index) - b
+    for i in range(n):
+        if found > most:
+            return False
+        for k in range(b):
+            x = v[at(i), at(k)]
+            index[at(found)], values[at(found)] = k, x
+            found += x != 0
+        offsets[at(i + 1)] = found
+    return True
+
+
+@compiled
+def scattered_thin(target: Any, source: Any, times: Any, offsets: Any, index: Any, values: Any, y: Any, b: int) -> bool:
+    """y[target[e]] += times[e] · row source[e], of thinned rows of b numbers; whether all times are finite: only then are zeros nothing."""
+    bad = 0
+    for e in range(len(target)):
+        c, i, j = times[at(e)], at(source[at(e)]), at(target[at(e)]) * at(b)
+        bad |= int(c - c != 0)
+        p, last = at(offsets[i]), at(offsets[i + at(1)])
+        while p < last:
+            y[j + at(index[p])] += c * values[p]
+            p += at(1)
+    return bad == 0
+
+
+@compiled
 def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """y[a, e] = v[a, i] for offsets[i] ≤ e < offsets[i + 1]."""
     b = v.shape[2]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffers, threads
-from .groups import Groups
+from .groups import Groups, kind_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,9 @@ FEW = 2
 """How many threads that sum groups do no more than one that scatters."""
 EXACT = 16
 """Rows of up to so many numbers have a compiled loop for each length."""
+
+THIN = 8
+"""Rows are thin if at most one number in so many is not zero."""
 
 
 @cache
@@ -177,6 +180,9 @@ def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Grou
     """
     a, n, b = v.shape
     loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
+    thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
+    if thin is not None:
+        return thin
     if loops is not None and _in_place(scatter, v):
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     groups, order = plan()
@@ -187,6 +193,19 @@ def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Grou
     numbers = weights if order is None else weights[order]
     matrix: Any = sparse.csr_array((numbers, groups.index, groups.offsets), shape=(groups.targets, n))
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+
+
+def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
+    """The same where most numbers are zero, as in the derivative of an extremum: only the others are multiplied. None where they are too many."""
+    a, n, b = v.shape
+    if a > 1 or b < THIN or scatter.count < 4 * n:
+        return None
+    most = n * b // THIN + b
+    offsets, index, values = np.zeros(n + 1, kind_for(most)), np.empty(most, kind_for(b)), np.empty(most, v.dtype)
+    if not loops.thinned(np.ascontiguousarray(v[0]), offsets, index, values):
+        return None
+    y = buffers.zeros((1, scatter.target.size, b), v.dtype)
+    return y if loops.scattered_thin(scatter.short, gather.short, weights, offsets, index, values, y.reshape(-1), b) else None
 
 
 def _real(v: Array) -> Array:
