@@ -71,7 +71,7 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
     distinct = out if len(set(out)) == len(out) else tuple(dict.fromkeys(out))
     gone = tuple([i for i, label in enumerate(labels) if label not in distinct])
     if gone:
-        a = np.einsum(a, (0, 1), (1,)) if gone == (0,) and short_rows(a.shape) else a.sum(axis=gone)
+        a = column_sums(a) if gone == (0,) else a.sum(axis=gone)
         labels = tuple([label for label in labels if label in distinct])
     order = [labels.index(label) for label in distinct if label in labels]
     a = a.transpose(order) if order != list(range(len(order))) else a
@@ -85,13 +85,14 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
     return a
 
 
-def short_rows(shape: tuple[int, ...]) -> bool:
-    """Whether an array is a matrix of many short rows: einsum adds these up several times as fast as sum, in the same order.
+def column_sums(a: Array) -> Array:
+    """a.sum(axis=0). Many short rows are added up by einsum: in the same order, and several times as fast.
 
-    >>> short_rows((50_000, 10)), short_rows((1000, 1000))
-    (True, False)
+    >>> column_sums(np.ones((1000, 2)))
+    array([1000., 1000.])
     """
-    return len(shape) == 2 and shape[1] <= 128 < 512 <= shape[0]
+    short = a.ndim == 2 and 1 < a.shape[1] <= 128 < 512 <= a.shape[0] and a.flags.c_contiguous
+    return np.einsum(a, (0, 1), (1,)) if short else a.sum(axis=0)
 
 
 def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:

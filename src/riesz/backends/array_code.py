@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import buffers
-from ..contractions import number, short_rows
+from ..contractions import column_sums, number
 from ..opaque import Discrete, Get, Ruled, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ..programs.along import kind_of
@@ -122,9 +122,13 @@ class Arrays:
 
     def _view(self, text: str, v: Value) -> Value:
         """A value that shares memory with an argument, which then stays as it is."""
+        self._shared()
+        return self._set(text, v.kind)
+
+    def _shared(self) -> None:
+        """Nothing is written over the arguments of this step any more."""
         for a in self._program.args[self._slot]:
             self._values[a] = self._values[a]._replace(fresh=False)
-        return self._set(text, v.kind)
 
     # -- steps -------------------------------------------------------------------------------------------
 
@@ -171,8 +175,7 @@ class Arrays:
         text = f"{name}({', '.join([self._array(x).text for x in xs])})"
         shape = self._program.shapes[self._slot]
         several = bool(shape) and type(shape[0]) is tuple
-        for a in self._program.args[self._slot]:
-            self._values[a] = self._values[a]._replace(fresh=False)
+        self._shared()
         if several and hasattr(op, "kinds"):
             return self._set(text, op.kinds([x.kind for x in xs]), True)
         return self._set(text if several else f"dense({text})", None if several else self._kind(op, xs))
@@ -336,6 +339,10 @@ class Arrays:
     def _product(self, op: Contraction, xs: list[Value]) -> Value:
         if all([x.kind is float for x in xs]):
             return self._set(f"{xs[0].text} * {xs[1].text}", float)
+        for x, one, ls in zip(xs, xs[::-1], op.labels, strict=True):
+            if one.kind is float and one.text == "1.0" and ls == op.out and x.kind is not None and x.kind is not float and x.kind.kind == "f":
+                self._shared()
+                return x._replace(fresh=False)
         whole = [set(ls) == set(op.out) for ls in op.labels]
         given = [x if whole[1 - i] else self._array(x) for i, x in enumerate(xs)]
         kind = self._kind(op, xs)
@@ -401,8 +408,8 @@ class Arrays:
         text, kind = x.text, self._kind(op, [x])
         if x.kind is None:
             return self._call(op, [x])
-        if gone == (0,) and short_rows(x.shape):
-            text = f"{self._np('einsum')}({text}, (0, 1), (1,))"
+        if gone == (0,) and len(x.shape) == 2 and self._large(self._program.args[self._slot][0]):
+            text = f"{self._name('column_sums', column_sums)}({text})"
         elif gone:
             text = f"{text}.sum({'axis=' + repr(gone[0] if len(gone) == 1 else gone) if kept else ''})"
         if not out:

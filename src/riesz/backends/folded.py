@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import Contraction
+from ..ops import Contraction, contraction
 from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Program
 from ..vectors import weak
@@ -54,7 +54,9 @@ def _written(program: Program, op: Any, args: list[int]) -> int:
     if type(op) is Contraction and len(args) == 2 and not op.extra and len(set(op.out)) == len(op.out):
         for i in (0, 1):  # k · x, with k a number or one repeated along axes of x
             k = weak(program.ops[args[i]].value) if type(program.ops[args[i]]) is Constant else None
-            plain = not op.strong or (type(k) is float and math.isfinite(k) and k != 0.0)  # else zeros have their own rule
-            if plain and type(k) is float and op.labels[1 - i] == op.out and set(op.labels[i]) <= set(op.out):
-                return program.scale(k, args[1 - i])
+            if type(k) is float and op.labels[1 - i] == op.out and set(op.labels[i]) <= set(op.out):
+                if not op.strong:
+                    return program.scale(k, args[1 - i])
+                if math.isfinite(k) and k != 0.0:  # zeros are zeros; x may be a mask, which a scaling would leave one
+                    return program.step(contraction(op.labels, op.out), args)
     return program.step(op, args)
