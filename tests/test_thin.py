@@ -168,10 +168,9 @@ def test_gradients_are_those_of_the_interpreter(name, dtype, loops, backend):
     finally:
         running.least.reset(token)
     wanted = rz.compile(rz.grad(f), backend="steps")(c)
-    assert found.dtype == dtype and np.allclose(
-        found, wanted, rtol=1e-4 if dtype is np.float32 else 1e-10, atol=1e-3 if dtype is np.float32 else 1e-9
-    )
-    assert name == "assigned" or np.array_equal(found[0], found[1]) or name == "masked"
+    rtol, atol = (1e-4, 1e-3) if dtype is np.float32 else (1e-10, 1e-9)
+    assert found.dtype == dtype and np.allclose(found, wanted, rtol=rtol, atol=atol)
+    assert np.array_equal(found[0], found[1]) == (name not in ("assigned", "masked"))  # equal shares, or the first alone
 
 
 def test_gradient_and_hessian_diagonal_of_k_means():
