@@ -37,9 +37,10 @@ def rows_with(count: int, n: int, b: int, dtype: type) -> np.ndarray:
     return v
 
 
-def both_ways(op: SparseProduct, v: np.ndarray, w: np.ndarray, monkeypatch) -> tuple[np.ndarray, np.ndarray, list[bool]]:
+def both_ways(op: SparseProduct, v: np.ndarray, w: np.ndarray, monkeypatch, count="2") -> tuple[np.ndarray, np.ndarray, list[bool]]:
     """The product in compiled loops, the same without thin rows, and whether thin rows were used."""
     used: list[bool] = []
+    monkeypatch.setenv("RIESZ_THREADS", count)
     thin = running._thin_sum
     monkeypatch.setattr(running, "_thin_sum", lambda *args: (found := thin(*args), used.append(found is not None))[0])
     token = running.least.set(0)
@@ -67,6 +68,13 @@ def test_thin_rows_give_the_same_bits(count, b, thin, dtype, monkeypatch):
     found, wanted, used = both_ways(op, v, RNG.normal(size=300).astype(dtype), monkeypatch)
     assert used == [thin] and found.dtype == dtype
     assert np.array_equal(found, wanted)  # only the sign of a zero may differ
+
+
+@needs_numba
+@pytest.mark.parametrize(("count", "thin"), [("1", True), ("4", True), ("6", False)])
+def test_many_threads_take_whole_rows(count, thin, monkeypatch):
+    found, wanted, used = both_ways(random_product(300, 30, 12), rows_with(1, 30, 20, np.float64), RNG.normal(size=300), monkeypatch, count)
+    assert used == [thin] and np.array_equal(found, wanted)
 
 
 @needs_numba

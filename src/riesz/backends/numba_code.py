@@ -29,12 +29,12 @@ WORTH = 1 << 25
 """From how many operations in loop nests on `auto` compiles them."""
 ALONE = 1 << 16
 """A single step on fewer numbers is left to a line of array code, which does as well."""
-MUCH, LESS = 1 << 25, 4
-"""From how many bytes between nests on, and how many times fewer, they run on tiles."""
 SMALL = 1 << 13
 """So are groups of fewer operations."""
 BUDGET = 4000
 """How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
+MUCH, LESS = 1 << 25, 4
+"""From how many bytes of arrays between nests on these run on tiles, if that leaves so many times fewer."""
 
 
 def written(task: Task) -> Code | str:
@@ -69,7 +69,7 @@ class _Nested(Tiled):
 
 def _on_tiles(program: Program, whole: _Made) -> _Made | None:
     """Loop nests inside loops over tiles, where these write much less than nests over whole arrays do."""
-    if whole.bytes < MUCH:
+    if whole.memory < MUCH:
         return None
     apart = tiled(program)
     found = [slot for slot, op in enumerate(apart.ops) if isinstance(op, Tiled)]
@@ -77,7 +77,7 @@ def _on_tiles(program: Program, whole: _Made) -> _Made | None:
         op: Tiled = apart.ops[slot]
         apart.ops[slot] = _Nested(op.body, op.length, op.axes, op.tile)
     made = _Made(apart) if found else whole
-    return made if LESS * made.bytes <= whole.bytes else None
+    return made if LESS * made.memory <= whole.memory else None
 
 
 class _Made:
@@ -132,8 +132,8 @@ class _Made:
         return True
 
     @property
-    def bytes(self) -> int:
-        """How much memory the results of single steps and groups take, whole arrays of them."""
+    def memory(self) -> int:
+        """How many bytes the arrays take that groups and single steps write, arguments and results of the program apart."""
         kept = {*self.program.inputs, *self.program.outputs}
         plain = [s for s, op in enumerate(self.program.ops) if s not in kept and type(op) is not Constant]
         return 8 * sum([size_of(shape) for s in plain if not (shape := self.program.shapes[s]) or type(shape[0]) is int])

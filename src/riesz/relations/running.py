@@ -38,7 +38,6 @@ FEW = 2
 """How many threads that sum groups do no more than one that scatters."""
 EXACT = 16
 """Rows of up to so many numbers have a compiled loop for each length."""
-
 THIN = 8
 """Rows are thin if at most one number in so many is not zero."""
 
@@ -198,7 +197,7 @@ def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Grou
 def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
     """The same where most numbers are zero, as in the derivative of an extremum: only the others are multiplied. None where they are too many."""
     a, n, b = v.shape
-    if a > 1 or b < THIN or scatter.count < 4 * n:
+    if a > 1 or b < THIN * max(threads.count() // FEW, 1) or scatter.count < 4 * n:  # many threads do as well with whole rows
         return None
     most = n * b // THIN + b
     offsets, index, values = np.zeros(n + 1, kind_for(most)), np.empty(most, kind_for(b)), np.empty(most, v.dtype)
