@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from riesz import relations, seg, threads
+from riesz.programs.fusing import SparseProduct
 from riesz.relations import running
 
 pytest.importorskip("numba")
@@ -26,7 +27,7 @@ def looped(monkeypatch) -> list[str]:
     """Which compiled loops were used, on two threads."""
     monkeypatch.setenv("RIESZ_THREADS", "2")
     ways: list[str] = []
-    for name in ("scattered", "scattered_wide", "summed", "summed_numbers"):
+    for name in ("scattered", "scattered_times", "scattered_wide", "summed", "summed_short", "summed_numbers"):
         loop = getattr(compiled, name)
         monkeypatch.setattr(compiled, name, lambda *args, loop=loop, name=name: (ways.append(name), loop(*args))[1])
     return ways
@@ -77,7 +78,7 @@ def test_any_number_of_threads_adds_the_same(width, lead, most, monkeypatch):
 
 FAR, NEAR = 0, 1 << 24
 CHOICES = [
-    *[(2, NEAR, 2, "scattered"), (2, NEAR, 8, "scattered"), (2, FAR, 2, "scattered"), (2, FAR, 3, "summed"), (1, FAR, 8, "summed_numbers")],
+    *[(2, NEAR, 2, "scattered"), (2, NEAR, 8, "scattered"), (2, FAR, 2, "scattered"), (2, FAR, 3, "summed_short"), (1, FAR, 8, "summed_numbers")],
     *[(20, NEAR, 2, "scattered_wide"), (20, NEAR, 3, "summed"), (20, FAR, 1, "summed"), (128, NEAR, 1, "scattered_wide"), (129, NEAR, 1, "summed")],
 ]
 
@@ -103,3 +104,39 @@ def test_computed_positions_go_the_same_way(looped):
     finally:
         running.least.reset(token)
     assert looped == ["scattered"]
+
+
+@pytest.mark.parametrize("width", [1, 2, 10, 16, 17, 40, 130])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["sorted by target", "in any order", "far"])
+def test_weighed_sums_are_those_of_three_steps(width, dtype, order, looped, monkeypatch):
+    """A gather, a product and a sum as one: sorted pairs and results far away by groups, others in place, with the same bits."""
+    rng = np.random.default_rng(width)
+    monkeypatch.setattr(running, "NEAR", FAR if order == "far" else NEAR)
+    monkeypatch.setenv("RIESZ_THREADS", "3" if order == "far" else "1")
+    index, source, weights = rng.integers(0, 7, 90), rng.integers(0, 11, 90), rng.standard_normal(90).astype(dtype)
+    index = np.sort(index) if "sorted" in order else index
+    op = SparseProduct(relations.gather(seg(11), seg(90), source), relations.function(seg(90), seg(7), index))
+    v = rng.standard_normal((11, width)).astype(dtype)
+    token = running.least.set(0)
+    try:
+        y = op.run(v, weights)
+        running.least.set(None)
+        plain = op.run(v, weights)
+    finally:
+        running.least.reset(token)
+    assert y.dtype == dtype and y.tobytes() == added(index, 7, weights[:, None] * v[source]).tobytes()
+    assert np.allclose(plain, y, rtol=1e-5)
+    (way,) = set(looped)
+    assert way.startswith("scattered" if order == "in any order" and v[0].nbytes <= running.LONG else "summed")
+
+
+@pytest.mark.parametrize(("count", "width"), [(0, 3), (1, 3), (5, 0), (0, 0)])
+def test_weighed_sums_of_nothing(count, width):
+    op = SparseProduct(relations.gather(seg(4), seg(count), np.zeros(count, int)), relations.function(seg(count), seg(3), np.full(count, 2)))
+    token = running.least.set(0)
+    try:
+        y = op.run(np.ones((4, width)), np.full(count, 2.0))
+    finally:
+        running.least.reset(token)
+    assert y.tobytes() == added(np.full(count, 2), 3, np.full((count, width), 2.0)).tobytes()

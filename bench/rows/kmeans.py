@@ -81,6 +81,6 @@ ROWS = [
         {"riesz": 6.0},
         {"n": 50_000, "d": 2_000, "k": 10, "each": 20},
         {"n": 10_000, "d": 2_000, "k": 10, "each": 20},
-        limits="two products with the sparse matrix; by hand the second is a histogram, for every point has one centre.",
+        limits="a product with the sparse matrix, and passes over the distances; the second product meets one number in k that is not zero.",
     )
 ]

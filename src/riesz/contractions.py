@@ -71,7 +71,7 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
     distinct = out if len(set(out)) == len(out) else tuple(dict.fromkeys(out))
     gone = tuple([i for i, label in enumerate(labels) if label not in distinct])
     if gone:
-        a = a.sum(axis=gone)
+        a = column_sums(a) if gone == (0,) else a.sum(axis=gone)
         labels = tuple([label for label in labels if label in distinct])
     order = [labels.index(label) for label in distinct if label in labels]
     a = a.transpose(order) if order != list(range(len(order))) else a
@@ -83,6 +83,16 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
         np.einsum(spread, list(out), list(distinct))[...] = a
         a = spread
     return a
+
+
+def column_sums(a: Array) -> Array:
+    """a.sum(axis=0). Many short rows are added up by einsum: in the same order, and several times as fast.
+
+    >>> column_sums(np.ones((1000, 2)))
+    array([1000., 1000.])
+    """
+    short = a.ndim == 2 and 1 < a.shape[1] <= 128 < 512 <= a.shape[0] and a.flags.c_contiguous
+    return np.einsum(a, (0, 1), (1,)) if short else a.sum(axis=0)
 
 
 def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:

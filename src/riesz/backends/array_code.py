@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import buffers
-from ..contractions import number
+from ..contractions import column_sums, number
 from ..opaque import Discrete, Get, Ruled, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ..programs.along import kind_of
+from ..programs.fusing import SparseProduct
 from ..programs.program import INPUT, Constant, Program
 from ..relations.kinds import Gather, Point, Range
 from ..terms.primitives import RULES
@@ -121,9 +122,13 @@ class Arrays:
 
     def _view(self, text: str, v: Value) -> Value:
         """A value that shares memory with an argument, which then stays as it is."""
+        self._shared()
+        return self._set(text, v.kind)
+
+    def _shared(self) -> None:
+        """Nothing is written over the arguments of this step any more."""
         for a in self._program.args[self._slot]:
             self._values[a] = self._values[a]._replace(fresh=False)
-        return self._set(text, v.kind)
 
     # -- steps -------------------------------------------------------------------------------------------
 
@@ -158,6 +163,8 @@ class Arrays:
                 if type(kinds) is tuple:
                     return self._set(f"{xs[0].text}[{op.at}]", kinds[op.at], True)
                 return self._set(f"dense({xs[0].text}[{op.at}])", None)
+            case SparseProduct():
+                return self._new(op, xs)
             case _:
                 return self._call(op, xs)
 
@@ -168,8 +175,7 @@ class Arrays:
         text = f"{name}({', '.join([self._array(x).text for x in xs])})"
         shape = self._program.shapes[self._slot]
         several = bool(shape) and type(shape[0]) is tuple
-        for a in self._program.args[self._slot]:
-            self._values[a] = self._values[a]._replace(fresh=False)
+        self._shared()
         if several and hasattr(op, "kinds"):
             return self._set(text, op.kinds([x.kind for x in xs]), True)
         return self._set(text if several else f"dense({text})", None if several else self._kind(op, xs))
@@ -178,7 +184,7 @@ class Arrays:
         """The type of a step's result, where it follows from those of its arguments."""
         if isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters) and not any([x.kind is None for x in xs]):
             return np.asarray(op.run(*[np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs])).dtype
-        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select) or (
+        plain = type(op) in (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select, SparseProduct) or (
             getattr(op, "shaped", 0) is None and "axis" not in dict(op.parameters)
         )
         if not plain or any([x.kind is None for x in xs]):
@@ -333,6 +339,10 @@ class Arrays:
     def _product(self, op: Contraction, xs: list[Value]) -> Value:
         if all([x.kind is float for x in xs]):
             return self._set(f"{xs[0].text} * {xs[1].text}", float)
+        for x, one, ls in zip(xs, xs[::-1], op.labels, strict=True):
+            if one.kind is float and one.text == "1.0" and ls == op.out and x.kind is not None and x.kind is not float and x.kind.kind == "f":
+                self._shared()
+                return x._replace(fresh=False)
         whole = [set(ls) == set(op.out) for ls in op.labels]
         given = [x if whole[1 - i] else self._array(x) for i, x in enumerate(xs)]
         kind = self._kind(op, xs)
@@ -379,13 +389,14 @@ class Arrays:
         text = _placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)
         return self._set(text, self._kind(op, xs), self._last[self._slot] < len(self._program.ops))
 
-    def _new(self, op: Contraction, xs: list[Value]) -> Value:
+    def _new(self, op: Contraction | SparseProduct, xs: list[Value]) -> Value:
         """A product as in the interpreter, which shares no memory with its factors."""
         kept = [self._values[a] for a in self._program.args[self._slot]]
         found = self._call(op, xs)
         for a, v in zip(self._program.args[self._slot], kept, strict=True):
             self._values[a] = v
-        return found._replace(fresh=bool(found.shape) and found.kind not in (None, float))
+        inside = self._last[self._slot] < len(self._program.ops)
+        return found._replace(fresh=inside and bool(found.shape) and found.kind is not None and found.kind is not float)
 
     def _single(self, op: Contraction, x: Value) -> Value:
         labels, out = op.labels[0], op.out
@@ -397,7 +408,9 @@ class Arrays:
         text, kind = x.text, self._kind(op, [x])
         if x.kind is None:
             return self._call(op, [x])
-        if gone:
+        if gone == (0,) and len(x.shape) == 2 and self._large(self._program.args[self._slot][0]):
+            text = f"{self._name('column_sums', column_sums)}({text})"
+        elif gone:
             text = f"{text}.sum({'axis=' + repr(gone[0] if len(gone) == 1 else gone) if kept else ''})"
         if not out:
             return self._set(f"float({text})" if kind is float else f"number({text})", kind)

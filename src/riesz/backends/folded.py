@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import Contraction
+from ..ops import Contraction, contraction
 from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Program
 from ..vectors import weak
@@ -37,9 +37,10 @@ def _computed(program: Program, op: Any, args: list[int], shape: Any) -> Any:
     """The value of a step whose arguments are all constants; None for others."""
     if not all([type(program.ops[a]) is Constant for a in args]) or isinstance(op, Block) or (shape and type(shape[0]) is tuple):
         return None
-    if math.prod(shape) > max(SMALL, sum([math.prod(program.shapes[a]) for a in args])):
-        return None
     values = [program.ops[a].value for a in args]
+    repeated = type(op) is Contraction and len(args) == 1 and type(weak(values[0])) is float and set(op.labels[0]) <= set(op.out)  # stays one number
+    if not repeated and math.prod(shape) > max(SMALL, sum([math.prod(program.shapes[a]) for a in args])):
+        return None
     try:
         with np.errstate(all="ignore"):
             return op * values[0] if type(op) is float else op.run(*values)
@@ -50,9 +51,12 @@ def _computed(program: Program, op: Any, args: list[int], shape: Any) -> Any:
 def _written(program: Program, op: Any, args: list[int]) -> int:
     if type(op) is float:
         return program.scale(op, args[0])
-    if type(op) is Contraction and len(args) == 2 and not op.strong and not op.extra and len(set(op.out)) == len(op.out):
+    if type(op) is Contraction and len(args) == 2 and not op.extra and len(set(op.out)) == len(op.out):
         for i in (0, 1):  # k · x, with k a number or one repeated along axes of x
             k = weak(program.ops[args[i]].value) if type(program.ops[args[i]]) is Constant else None
             if type(k) is float and op.labels[1 - i] == op.out and set(op.labels[i]) <= set(op.out):
-                return program.scale(k, args[1 - i])
+                if not op.strong:
+                    return program.scale(k, args[1 - i])
+                if math.isfinite(k) and k != 0.0:  # zeros are zeros; x may be a mask, which a scaling would leave one
+                    return program.step(contraction(op.labels, op.out), args)
     return program.step(op, args)

@@ -6,12 +6,15 @@ its terms are computed. Matrix products, relations that add up and whatever has 
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ..opaque import Discrete, Get, Select
 from ..ops import Cast, Elementwise, unbroadcast
 from ..programs.program import Constant, Program
-from ..programs.tiling import products_in_tiles
+from ..programs.tiled import Tiled
+from ..programs.tiling import products_in_tiles, tiled
 from ..relations.running import numba_installed
 from ..syntax.reductions import shares
 from ..terms.primitives import divide
@@ -32,6 +35,8 @@ LIGHT = 200
 """Up to how many different operations they are compiled within half a second; more must be worth it."""
 BUDGET = 4000
 """How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
+MUCH, LESS = 1 << 25, 4
+"""From how many bytes of arrays between nests on these run on tiles, if that leaves so many times fewer."""
 
 
 def written(task: Task) -> Code | str:
@@ -43,11 +48,38 @@ def written(task: Task) -> Code | str:
     if not task.asked and products_in_tiles(task.program):
         return "its matrix products run on tiles"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
-    made = _Made(_simpler(task.program) if wide else task.program)
+    program = _simpler(task.program) if wide else task.program
+    made = _Made(program)
     if not task.asked and (made.work < WORTH * max(1, made.spent // LIGHT) or made.left):
         return f"{made.work:,} operations in loops are not worth compiling"
+    made = _on_tiles(program, made) or made
     code = array_code(task._replace(program=made.program))
-    return Code(task.record, task.program, "numba", made.why, code.run, "\n\n".join([code.source, *made.sources]))
+    return Code(task.record, task.program, "numba", made.told, code.run, "\n\n".join([code.source, *made.sources]))
+
+
+class _Nested(Tiled):
+    """Tiles whose steps are loop nests too."""
+
+    @cached_property
+    def made(self) -> dict[int, _Made]:
+        """The body for tiles of each length, in groups."""
+        return {m: _Made(super(_Nested, self).at(m)) for m in self.lengths}
+
+    def at(self, m: int) -> Program:
+        return self.made[m].program
+
+
+def _on_tiles(program: Program, whole: _Made) -> _Made | None:
+    """Loop nests inside loops over tiles, where these write much less than nests over whole arrays do."""
+    if whole.memory < MUCH:
+        return None
+    apart = tiled(program)
+    found = [slot for slot, op in enumerate(apart.ops) if isinstance(op, Tiled)]
+    for slot in found:
+        op: Tiled = apart.ops[slot]
+        apart.ops[slot] = _Nested(op.body, op.length, op.axes, op.tile)
+    made = _Made(apart) if found else whole
+    return made if LESS * made.memory <= whole.memory else None
 
 
 class _Made:
@@ -78,7 +110,10 @@ class _Made:
             else:
                 _copy(program, nest.slots, small, place)
         small.outputs = [place[s] for s in program.outputs]
-        self.why = self._told(len(program))
+        self._steps = len(program)
+        self._tiles = [op for op in program.ops if isinstance(op, _Nested)]
+        for op in self._tiles:
+            self.sources.extend([text for made in op.made.values() for text in made.sources if text not in self.sources])
 
     def _compiles(self, nest: Nest) -> bool:
         steps = len({slot for slot, _ in nest.nodes})
@@ -98,7 +133,22 @@ class _Made:
         self.work += nest.work_in_numpy
         return True
 
-    def _told(self, steps: int) -> str:
+    @property
+    def memory(self) -> int:
+        """How many bytes the arrays take that groups and single steps write, arguments and results of the program apart."""
+        kept = {*self.program.inputs, *self.program.outputs}
+        plain = [s for s, op in enumerate(self.program.ops) if s not in kept and type(op) is not Constant]
+        return 8 * sum([size_of(shape) for s in plain if not (shape := self.program.shapes[s]) or type(shape[0]) is int])
+
+    @property
+    def told(self) -> str:
+        """What was made."""
+        on_tiles = [f"{op}: {next(iter(op.made.values())).told}" for op in self._tiles]
+        return " ".join([self._own, *on_tiles]) if self._nests or not on_tiles else " ".join(on_tiles)
+
+    @property
+    def _own(self) -> str:
+        steps = self._steps
         inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
         count, kinds = len(self._nests), len(self._known)
         nests = f"{count} compiled loop nest{'s' * (count != 1)}{f' of {kinds} kinds' if 1 < kinds < count else ''}"

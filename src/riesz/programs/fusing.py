@@ -50,15 +50,14 @@ class SparseProduct(Op):
 
     @cached_property
     def _plan(self) -> tuple[Groups, Any]:
-        order = self.scatter.groups
-        index = np.arange(order.count) if order.index is None else order.index
-        size = self.gather.source.size
-        return Groups(size, order.offsets, short(self.gather.index[index], size)), index
+        order, size = self.scatter.groups, self.gather.source.size
+        index = self.gather.index if order.index is None else self.gather.index[order.index]
+        return Groups(size, order.offsets, short(index, size)), order.index
 
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
-        groups, order = self._plan
-        return weighed_sum(groups, order, w.reshape(-1), x.reshape(1, x.shape[0], math.prod(x.shape[1:]))).reshape((groups.targets, *x.shape[1:]))
+        wide = x.reshape(1, x.shape[0], math.prod(x.shape[1:]))
+        return weighed_sum(self.gather, self.scatter, lambda: self._plan, w.reshape(-1), wide).reshape((self.scatter.target.size, *x.shape[1:]))
 
 
 def ready(program: Program) -> Program:

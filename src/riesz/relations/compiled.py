@@ -44,19 +44,23 @@ def _fetch(_: Any, array: Any, place: Any) -> Any:
 fetch: Any = intrinsic(_fetch)
 
 
-def _add(_: Any, y: Any, j: Any, v: Any, i: Any, row: Any) -> Any:
-    """y[j + k] += v[i + k] for k < len(row), of flat arrays, as one vector: loops of a few steps cost more than what they add."""
+def _add(_: Any, y: Any, j: Any, c: Any, v: Any, i: Any, row: Any) -> Any:
+    """y[j + k] += c·v[i + k] for k < len(row), of flat arrays, as one vector; c None: once. Loops of a few steps cost more than what they add."""
 
     def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 3)]
         number = here.type.pointee
-        kind, size = ir.VectorType(number, row.count).as_pointer(), context.get_abi_sizeof(number)
-        total = builder.bitcast(builder.gep(here, [args[1]]), kind)
-        more = builder.load(builder.bitcast(builder.gep(there, [args[3]]), kind), align=size)
+        kind, size = ir.VectorType(number, row.count), context.get_abi_sizeof(number)
+        total = builder.bitcast(builder.gep(here, [args[1]]), kind.as_pointer())
+        more = builder.load(builder.bitcast(builder.gep(there, [args[4]]), kind.as_pointer()), align=size)
+        if not isinstance(c, types.NoneType):
+            nothing, word = ir.Constant(kind, ir.Undefined), ir.IntType(32)
+            first = builder.insert_element(nothing, args[2], word(0))
+            more = builder.fmul(builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(word, row.count), [0] * row.count)), more)
         builder.store(builder.fadd(builder.load(total, align=size), more), total, align=size)
         return context.get_dummy_value()
 
-    return types.void(y, types.uintp, v, types.uintp, row), write
+    return types.void(y, types.uintp, c, v, types.uintp, row), write
 
 
 add: Any = intrinsic(_add)
@@ -119,6 +123,34 @@ def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, fir
 
 
 @compiled
+def summed_short(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for short rows; `row` has an element for each number of a row: a length the compiler knows."""
+    n, m, b = v.shape[1], y.shape[1], len(row)
+    x, z = v.reshape(-1), y.reshape(-1)
+    end = offsets[high] - 1
+    for a in range(first, last):
+        for i in range(low, high):
+            j = at(a * m + i) * at(b)
+            for k in range(b):
+                z[j + at(k)] = 0
+            for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                ahead = at(min(e + AHEAD, end))  # without a branch the row stays in registers
+                if index is None:
+                    source = at(a * n + e) * at(b)
+                else:
+                    source = (at(a * n) + at(index[at(e)])) * at(b)
+                    near = (a * n + np.int64(index[ahead])) * b
+                    fetch(x, near)
+                    fetch(x, near + b - 1)
+                    if order is not None:
+                        fetch(times, np.int64(order[ahead]))
+                if times is None:
+                    add(z, j, None, x, source, row)
+                else:
+                    add(z, j, v.dtype.type(times[at(e if order is None else order[at(e)])]), x, source, row)
+
+
+@compiled
 def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """The same for values that are numbers."""
     for a in range(first, last):
@@ -142,15 +174,31 @@ def scattered(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> No
             fetch(z, near)
             if b > 4:
                 fetch(z, near + b - 1)
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), None, x, at(a * count + e) * at(b), row)
         for e in range(most, count):
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), x, at(a * count + e) * at(b), row)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), None, x, at(a * count + e) * at(b), row)
 
 
 @compiled
-def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
-    """The same for wide rows, in steps of `row`."""
-    m, b, count, step = y.shape[1], y.shape[2], len(index), len(row)
+def scattered_times(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """y[a, index[e]] += times[e]·v[a, source[e]], for short rows."""
+    n, m, b, end = v.shape[1], y.shape[1], len(row), len(index) - 1
+    x, z = v.reshape(-1), y.reshape(-1)
+    for a in range(first, last):
+        for e in range(end + 1):
+            ahead = at(min(e + AHEAD, end))
+            here, there = (a * m + np.int64(index[ahead])) * b, (a * n + np.int64(source[ahead])) * b
+            fetch(z, here)
+            fetch(z, here + b - 1)
+            fetch(x, there)
+            fetch(x, there + b - 1)
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), times[at(e)], x, (at(a * n) + at(source[at(e)])) * at(b), row)
+
+
+@compiled
+def scattered_wide(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """The same for wide rows, in steps of `row`; without source, e itself; without times, once."""
+    n, m, b, count, step = v.shape[1], y.shape[1], y.shape[2], len(index), len(row)
     x, z = v.reshape(-1), y.reshape(-1)
     whole, line = b - b % step, max(LINE // v.itemsize, 1)
     for a in range(first, last):
@@ -159,11 +207,44 @@ def scattered_wide(index: Any, v: Any, y: Any, row: Any, first: int, last: int) 
                 near = (a * m + np.int64(index[at(e + AHEAD)])) * b
                 for k in range(0, b, line):
                     fetch(z, near + k)
-            i, j = at(a * count + e) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
+            i, j = (at(a * n) + at(e if source is None else source[at(e)])) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
             for k in range(0, whole, step):
-                add(z, j + at(k), x, i + at(k), row)
+                if times is None:
+                    add(z, j + at(k), None, x, i + at(k), row)
+                else:
+                    add(z, j + at(k), times[at(e)], x, i + at(k), row)
             for k in range(whole, b):
-                z[j + at(k)] += x[i + at(k)]
+                z[j + at(k)] += x[i + at(k)] if times is None else times[at(e)] * x[i + at(k)]
+
+
+@compiled
+def thinned(v: Any, offsets: Any, index: Any, values: Any) -> bool:
+    """The numbers of each row that are not zero, and where they are; false, and no use, where there are more than fit."""
+    n, b = v.shape
+    found, most = 0, len(index) - b
+    for i in range(n):
+        if found > most:
+            return False
+        for k in range(b):
+            x = v[at(i), at(k)]
+            index[at(found)], values[at(found)] = k, x
+            found += x != 0
+        offsets[at(i + 1)] = found
+    return True
+
+
+@compiled
+def scattered_thin(target: Any, source: Any, times: Any, offsets: Any, index: Any, values: Any, y: Any, b: int) -> bool:
+    """y[target[e]] += times[e] · row source[e], of thinned rows of b numbers; whether all times are finite: only then are zeros nothing."""
+    bad = 0
+    for e in range(len(target)):
+        c, i, j = times[at(e)], at(source[at(e)]), at(target[at(e)]) * at(b)
+        bad |= int(c - c != 0)
+        p, last = at(offsets[i]), at(offsets[i + at(1)])
+        while p < last:
+            y[j + at(index[p])] += c * values[p]
+            p += at(1)
+    return bad == 0
 
 
 @compiled

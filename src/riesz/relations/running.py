@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffers, threads
-from .groups import Groups
+from .groups import Groups, kind_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from .core import Relation
@@ -35,6 +37,8 @@ FEW = 2
 """How many threads that sum groups do no more than one that scatters."""
 EXACT = 16
 """Rows of up to so many numbers have a compiled loop for each length."""
+THIN = 8
+"""Rows are thin if at most one number in so many is not zero."""
 
 
 @cache
@@ -117,10 +121,13 @@ def scatter(relation: Function, v: Array) -> Array:
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    row = b * v.itemsize
-    if row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending:
-        return group_sum(loops, relation.groups, v)
-    return _scattered(loops, relation.short, m, v)
+    return _scattered(loops, relation.short, m, v) if _in_place(relation, v) else group_sum(loops, relation.groups, v)
+
+
+def _in_place(relation: Function, v: Array) -> bool:
+    """Whether rows are added where they belong, as they come, rather than group by group."""
+    m, row = relation.target.size, v.shape[2] * v.itemsize
+    return not (row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending)
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
@@ -135,16 +142,20 @@ def add_rows(index: Array, size: int, rows: Array) -> Array:
     return _scattered(loops, index, size, rows[None])[0]
 
 
-def _scattered(loops: Any, index: Array, m: int, v: Array) -> Array:
-    """v[a, e] added at index[e], in the order of the rows; complex numbers as two."""
-    v = np.ascontiguousarray(v)
+def _scattered(loops: Any, index: Array, m: int, v: Array, source: Array | None = None, weights: Array | None = None) -> Array:
+    """weights[e]·v[a, source[e]] added at index[e], in the order of the pairs; complex numbers as two."""
     y = buffers.zeros((v.shape[0], m, v.shape[2]), v.dtype)
-    real = np.dtype(v.dtype.char.lower())
-    x, z = v.view(real), y.view(real)
-    a, _, b = x.shape
-    work, row = (loops.scattered, (0,) * b) if b <= EXACT else (loops.scattered_wide, (0,) * 8)
-    if x.size:
-        threads.spread(lambda *part: work(index, x, z, row, *part), _cuts(a, threads.count()))
+    x, z = _real(v), _real(y)
+    b = x.shape[2]
+    if not x.size:
+        return y
+    if b > EXACT:
+        work, given = loops.scattered_wide, (index, source, weights, x, z, (0,) * 8)
+    elif weights is None:
+        work, given = loops.scattered, (index, x, z, (0,) * b)
+    else:
+        work, given = loops.scattered_times, (index, source, weights, x, z, (0,) * b)
+    threads.spread(lambda *part: work(*given, *part), _cuts(v.shape[0], threads.count()))
     return y
 
 
@@ -152,22 +163,56 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     """The sum of v over each group; with `order`, pair e counts times[order[e]]."""
     a, _, b = v.shape
     y = buffers.empty((a, groups.targets, b), v.dtype)
-    work, x, z = _views(loops, "summed", v, y)
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
-    threads.spread(lambda *part: work(groups.offsets, groups.index, groups.times, order, x, z, *part), parts)
+    given = groups.offsets, groups.index, groups.times, order
+    x, z = _real(v), _real(y)
+    if b > 1 and x.shape[2] <= EXACT:
+        work, given = loops.summed_short, (*given, x, z, (0,) * x.shape[2])
+    else:
+        work, *rest = _views(loops, "summed", v, y)
+        given = *given, *rest
+    threads.spread(lambda *part: work(*given, *part), parts)
     return y
 
 
-def weighed_sum(groups: Groups, order: Array, weights: Array, v: Array) -> Array:
-    """Σ weights[order[e]]·v[index[e]] over each group: what a gather, a product and a segmented sum come to; no array has a row per pair."""
+def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Groups, Array | None]], weights: Array, v: Array) -> Array:
+    """Σ weights[e]·v[gather(e)] over scatter(e) = y: what a gather, a product and a sum come to; no array has a row per pair.
+
+    `plan` gives the pairs grouped by target, and their order where it is not their own.
+    """
     a, n, b = v.shape
-    loops = loops_for(v, a * groups.count * b) if weights.dtype == v.dtype else None
+    loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
+    thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
+    if thin is not None:
+        return thin
+    if loops is not None and _in_place(scatter, v):
+        return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
+    groups, order = plan()
     if loops is not None:
         return group_sum(loops, Groups(groups.size, groups.offsets, groups.index, weights), v, order)
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    matrix: Any = sparse.csr_array((weights[order], groups.index, groups.offsets), shape=(groups.targets, n))
+    numbers = weights if order is None else weights[order]
+    matrix: Any = sparse.csr_array((numbers, groups.index, groups.offsets), shape=(groups.targets, n))
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+
+
+def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
+    """The same where most numbers are zero, as in the derivative of an extremum: only the others are multiplied. None where they are too many."""
+    a, n, b = v.shape
+    if a > 1 or b < THIN * max(threads.count() // FEW, 1) or scatter.count < 4 * n:  # many threads do as well with whole rows
+        return None
+    most = n * b // THIN + b
+    offsets, index, values = np.zeros(n + 1, kind_for(most)), np.empty(most, kind_for(b)), np.empty(most, v.dtype)
+    if not loops.thinned(np.ascontiguousarray(v[0]), offsets, index, values):
+        return None
+    y = buffers.zeros((1, scatter.target.size, b), v.dtype)
+    return y if loops.scattered_thin(scatter.short, gather.short, weights, offsets, index, values, y.reshape(-1), b) else None
+
+
+def _real(v: Array) -> Array:
+    """Rows in memory, complex numbers as two."""
+    return np.ascontiguousarray(v).view(np.dtype(v.dtype.char.lower()))
 
 
 def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:
