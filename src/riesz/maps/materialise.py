@@ -156,7 +156,7 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     c = v.net.c
     axes = batch_axes(c, entries, row, column)
     if axes:
-        return _diagonal_blocks(v, entries, axes, row, column)
+        return Blocks(block_values(v, entries, axes, row, column), *block_positions(axes, row, column))
     found = [_entry_blocks(v, e, row, column) for e in entries]
     if not found or any([b is None for b in found]) or len({b.values.shape[1:] for b in found if b is not None}) > 1:
         return None
@@ -164,17 +164,28 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     return Blocks(*[np.concatenate(parts) for parts in zip(*groups, strict=True)])
 
 
-def _diagonal_blocks(v: Values, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Blocks:
-    rows = [i for i in range(len(row)) if i not in [a for a, _ in axes]]
-    columns = [j for j in range(len(column)) if j not in [b for _, b in axes]]
-    batch = [row[i] for i, _ in axes]
-    total = np.zeros([*batch, *[row[i] for i in rows], *[column[j] for j in columns]], v.dtype)
+def block_values(v: Values, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Any:
+    """The blocks (N, m, n) along axes that every entry shares."""
+    rows, columns = _beside(axes, row, column)
+    batch, tall, wide = [row[i] for i, _ in axes], [row[i] for i in rows], [column[j] for j in columns]
+    total = np.zeros([*batch, *tall, *wide], v.dtype)
     for e in entries:
         add(v, e, total, [*[e.out[i] for i, _ in axes], *[e.out[i] for i in rows], *[e.inn[j] for j in columns]])
-    n, m, k = math.prod(batch), math.prod([row[i] for i in rows]), math.prod([column[j] for j in columns])
-    down = np.arange(math.prod(row)).reshape(row).transpose([*[i for i, _ in axes], *rows]).reshape(n, m)
-    across = np.arange(math.prod(column)).reshape(column).transpose([*[j for _, j in axes], *columns]).reshape(n, k)
-    return Blocks(total.reshape(n, m, k), down, across)
+    return total.reshape(math.prod(batch), math.prod(tall), math.prod(wide))
+
+
+def block_positions(axes: list[tuple[int, int]], row: Shape, column: Shape) -> tuple[Any, Any]:
+    """The flat rows (N, m) and columns (N, n) of the blocks along some axes."""
+    rows, columns = _beside(axes, row, column)
+    n = math.prod([row[i] for i, _ in axes])
+    down = np.arange(math.prod(row)).reshape(row).transpose([*[i for i, _ in axes], *rows])
+    across = np.arange(math.prod(column)).reshape(column).transpose([*[j for _, j in axes], *columns])
+    return down.reshape(n, math.prod([row[i] for i in rows])), across.reshape(n, math.prod([column[j] for j in columns]))
+
+
+def _beside(axes: list[tuple[int, int]], row: Shape, column: Shape) -> tuple[list[int], list[int]]:
+    """The axes of rows and of columns that are not among those they share."""
+    return [i for i in range(len(row)) if i not in [a for a, _ in axes]], [j for j in range(len(column)) if j not in [b for _, b in axes]]
 
 
 def _entry_blocks(v: Values, e: Entry, row: Shape, column: Shape) -> Blocks | None:
