@@ -19,9 +19,10 @@ from ..relations import Triangular
 from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry
-from .indexing import Labels, distinct, flat_map, labels_of, size_of
-from .materialise import add, block_positions, block_values
+from .indexing import along, distinct, flat_map, labels_of
+from .materialise import block_part, block_positions
 from .network import Network
+from .parts import Part
 from .structure import batch_axes, facts, offsets, parts
 from .values import Values
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Way = Callable[[Values], "Solver | None"]
-Tall = Callable[[Values], Any]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
 OPTIONS = ("tolerance", "max_iterations", "preconditioner")
 SMALL = 2048
@@ -189,15 +189,15 @@ def _between(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shap
     lines = offsets(c, entries, row, column)
     width = n if lines is None else max(lines) - min(lines)
     if lines is not None and (lines == [0] or width <= 8):
-        return [_banded(entries, lines, row, column)]
+        return [_banded(c, entries, lines, row, column)]
     found = [_kronecker_sum(c, entries, row, column)]
     if lines is not None and width <= min(n // 4, 256):
-        found.append(_banded(entries, lines, row, column))
+        found.append(_banded(c, entries, lines, row, column))
     found += [way(c, entries, row, column) for way in (_kronecker, _blocks, _low_rank)]
     return [way for way in found if way is not None]
 
 
-def _banded(entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
+def _banded(c: Coefficients, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
     """The diagonals as rows, in LAPACK's order: number j of a row belongs to column j."""
     upper, lower = max(max(lines), 0), max(-min(lines), 0)
     placed: list[tuple[Entry, tuple[Affine, Affine]]] = []
@@ -205,34 +205,31 @@ def _banded(entries: Sequence[Entry], lines: list[int], row: Shape, column: Shap
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
         assert down is not None and across is not None
         placed.append((e, (Affine(upper - across.offset + down.offset), across)))
+    band = Part(c, placed, (lower + upper + 1, math.prod(column)))
 
     def way(v: Values) -> Solver:
         from .solvers import Banded, Diagonal
 
-        total = np.zeros((lower + upper + 1, math.prod(column)), v.dtype)
-        for e, maps in placed:
-            add(v, e, total, maps)
-        return Diagonal(total[0]) if lines == [0] else Banded(total, lower, upper)
+        return Diagonal(band.at(v)[0]) if lines == [0] else Banded(band.at(v), lower, upper)
 
     return way
 
 
-def _dense_part(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Any:
-    total = np.zeros((*row, *column), v.dtype)
-    for e in entries:
-        add(v, e, total, (*e.out, *e.inn))
-    return total.reshape(math.prod(row), math.prod(column))
+def _matrix(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Part:
+    return Part(c, [(e, (*e.out, *e.inn)) for e in entries], (*row, *column))
 
 
 def _any(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
     """The ways to solve with a part of a map: by structure, or dense if it is small."""
+    n = math.prod(row)
+    matrix = _matrix(c, entries, row, column)
 
     def dense(v: Values) -> Solver:
         from .solvers import Dense
 
-        return Dense(_dense_part(v, entries, row, column))
+        return Dense(matrix.at(v).reshape(n, n))
 
-    return [*_between(c, entries, row, column), *([dense] if math.prod(row) <= SMALL else [])]
+    return [*_between(c, entries, row, column), *([dense] if n <= SMALL else [])]
 
 
 def _kronecker(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
@@ -312,11 +309,12 @@ def _kronecker_sum(c: Coefficients, entries: Sequence[Entry], row: Shape, column
         return one_axis
     if max(row) > SMALL:
         return None
+    summands = [_matrix(c, es, (row[i],), (row[i],)) for i, es in per.items()]
 
     def way(v: Values) -> Solver | None:
         from .composite_solvers import KroneckerSum
 
-        matrices = [_dense_part(v, es, (row[i],), (row[i],)) for i, es in per.items()]
+        matrices = [one.at(v) for one in summands]
         plain = all([np.array_equal(a, a.T) for a in matrices])
         return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
 
@@ -335,12 +333,13 @@ def _blocks(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
     place = np.empty(n, np.intp)
     place[rows.reshape(-1)] = np.arange(n)
     straight = np.array_equal(place, np.arange(n))
+    blocks = block_part(c, entries, axes, row, column)
 
     def way(v: Values) -> Solver:
         from .composite_solvers import Reordered
         from .solvers import Blocks
 
-        inner = Blocks(block_values(v, entries, axes, row, column))
+        inner = Blocks(blocks.at(v).reshape(number, size, size))
         return inner if straight else Reordered(inner, place)
 
     return way
@@ -349,8 +348,8 @@ def _blocks(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
 def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """A base with a solver of its own plus products through few labels: Woodbury."""
     base: list[Entry] = []
-    pairs: list[tuple[Tall, Tall]] = []
-    rank = 0
+    pairs: list[tuple[Part, Part]] = []
+    ranks: list[int] = []
     for e in entries:
         f = facts(c, e)
         if f.both or (not f.left and not f.right):
@@ -359,9 +358,10 @@ def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sha
             found = _split(c, e, row, column)
             if found is None:
                 return None
-            rank += found[0]
+            ranks.append(found[0])
             pairs.append(found[1:])
-    if not base or not pairs or 4 * rank > math.prod(row):
+    n = math.prod(row)
+    if not base or not pairs or 4 * sum(ranks) > n:
         return None
     ways = _between(c, base, row, column)
 
@@ -374,13 +374,13 @@ def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sha
             return None
         if inner is None:
             return None
-        left, right = [[tall(v) for tall in side] for side in zip(*pairs, strict=True)]
-        return LowRankPlus(inner, *[side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (left, right)])
+        U, V = [[part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in zip(*pairs, strict=True)]
+        return LowRankPlus(inner, *[side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)])
 
     return way
 
 
-def _split(c: Coefficients, e: Entry, row: Shape, column: Shape) -> tuple[int, Tall, Tall] | None:
+def _split(c: Coefficients, e: Entry, row: Shape, column: Shape) -> tuple[int, Part, Part] | None:
     """The rank of an entry U Vᵀ whose factors do not go across, U and V."""
     left, right = set(distinct(e.out)), set(distinct(e.inn))
     near = [f for f in e.factors if set(f.labels) & right]
@@ -388,23 +388,7 @@ def _split(c: Coefficients, e: Entry, row: Shape, column: Shape) -> tuple[int, T
     if any([set(f.labels) & left for f in near]):
         return None
     inner = tuple([k for k in dict.fromkeys([k for f in near for k in f.labels if k not in right]) if any([k in g.labels for g in far])])
-    ends = tuple([Affine(0, ((k, 1),)) for k in inner])
-    sides = (Entry(e.out, ends, tuple(far), e.scale), row), (Entry(e.inn, ends, tuple(near)), column)
-    U, V = [_tall(c, side, box, inner) for side, box in sides]
-    return size_of(inner, c.sizes), U, V
-
-
-def _tall(c: Coefficients, e: Entry, box: Shape, inner: Labels) -> Tall:
-    """One side of U Vᵀ as a matrix at a point."""
-    axes = [m.terms[0][0] for m in e.out if type(m) is Affine and m.offset == 0 and len(m.terms) == 1 and m.terms[0][1] == 1]
-    direct = tuple([c.sizes[k] for k in dict.fromkeys(axes)]) == tuple(box)  # one label for each axis
-    shape = (math.prod(box), size_of(inner, c.sizes))
-
-    def tall(v: Values) -> Any:
-        if direct:
-            return v.spread(e, (*axes, *inner)).reshape(shape)
-        total = np.zeros((*box, *[c.sizes[k] for k in inner]), v.dtype)
-        add(v, e, total, (*e.out, *e.inn))
-        return total.reshape(shape)
-
-    return tall
+    ends, sizes = tuple([along(k) for k in inner]), tuple([c.sizes[k] for k in inner])
+    U = _matrix(c, [Entry(e.out, ends, tuple(far), e.scale)], row, sizes)
+    V = _matrix(c, [Entry(e.inn, ends, tuple(near))], column, sizes)
+    return math.prod(sizes), U, V
