@@ -137,12 +137,12 @@ def _structured(L: LinearMap, net: Network) -> list[Way]:
 
 def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> list[Way]:
     if len(rows) == len(columns) == 1:
-        return _between(net.c, net.block(0, 0), rows[0], columns[0])
+        return _between(net, net.block(0, 0), rows[0], columns[0])
     if len(rows) != len(columns) or any([math.prod(a) != math.prod(b) for a, b in zip(rows, columns, strict=True)]):
         return []
     if any([net.block(i, j) for i in range(len(rows)) for j in range(len(columns)) if i != j]):
         return []
-    every = [_between(net.c, net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
+    every = [_between(net, net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
 
     def way(v: Values) -> Solver | None:
         from .composite_solvers import Apart
@@ -167,7 +167,7 @@ def _steps(v: Values) -> Solver | None:
     members: list[Solver] = []
     for at, node in zip(chain, net.order, strict=False):
         if node not in net.kept:
-            one = _first(_between(net.c, net.blocks[node][at], net.shapes[node], net.shapes[at]), v)
+            one = _first(_between(net, net.blocks[node][at], net.shapes[node], net.shapes[at]), v)
         elif isinstance(op := net.kept[node].op, Reduction) and isinstance(r := op.relations[0], Triangular) and not r.strict:
             shape = net.shapes[at]
             one = RunningSums((math.prod(shape[: op.axis]), shape[op.axis], math.prod(shape[op.axis + 1 :])), not r.lower, v.dtype)
@@ -179,25 +179,43 @@ def _steps(v: Values) -> Solver | None:
     return Steps(members)
 
 
-def _between(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+def _between(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
     """The ways to solve with a square map between two leaves, the best first; none where no structure helps."""
     n = math.prod(row)
     if n != math.prod(column):
         return []
     if not entries:
         raise SolveError(f"the map is zero: no right-hand side other than 0 of {n:,} numbers can be reached")
-    lines = offsets(c, entries, row, column)
+    ways = _by_structure(net, entries, row, column)
+    return [_kept(ways)] if ways and net.constant(entries) else ways
+
+
+def _kept(ways: Sequence[Way]) -> Way:
+    """A solver that is the same at every point, made once for each precision."""
+    known: dict[Any, Solver | None] = {}
+
+    def way(v: Values) -> Solver | None:
+        if v.dtype not in known:
+            known[v.dtype] = _first(ways, v)
+        return known[v.dtype]
+
+    return way
+
+
+def _by_structure(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+    n = math.prod(row)
+    lines = offsets(net.c, entries, row, column)
     width = n if lines is None else max(lines) - min(lines)
     if lines is not None and (lines == [0] or width <= 8):
-        return [_banded(c, entries, lines, row, column)]
-    found = [_kronecker_sum(c, entries, row, column)]
+        return [_banded(net, entries, lines, row, column)]
+    found = [_kronecker_sum(net, entries, row, column)]
     if lines is not None and width <= min(n // 4, 256):
-        found.append(_banded(c, entries, lines, row, column))
-    found += [way(c, entries, row, column) for way in (_kronecker, _blocks, _low_rank)]
+        found.append(_banded(net, entries, lines, row, column))
+    found += [way(net, entries, row, column) for way in (_kronecker, _blocks, _low_rank)]
     return [way for way in found if way is not None]
 
 
-def _banded(c: Coefficients, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
+def _banded(net: Network, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
     """The diagonals as rows, in LAPACK's order: number j of a row belongs to column j."""
     upper, lower = max(max(lines), 0), max(-min(lines), 0)
     placed: list[tuple[Entry, tuple[Affine, Affine]]] = []
@@ -205,7 +223,7 @@ def _banded(c: Coefficients, entries: Sequence[Entry], lines: list[int], row: Sh
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
         assert down is not None and across is not None
         placed.append((e, (Affine(upper - across.offset + down.offset), across)))
-    band = Part(c, placed, (lower + upper + 1, math.prod(column)))
+    band = Part(net.c, placed, (lower + upper + 1, math.prod(column)))
 
     def way(v: Values) -> Solver:
         from .solvers import Banded, Diagonal
@@ -219,20 +237,20 @@ def _matrix(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
     return Part(c, [(e, (*e.out, *e.inn)) for e in entries], (*row, *column))
 
 
-def _any(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+def _any(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
     """The ways to solve with a part of a map: by structure, or dense if it is small."""
     n = math.prod(row)
-    matrix = _matrix(c, entries, row, column)
+    matrix = _matrix(net.c, entries, row, column)
 
     def dense(v: Values) -> Solver:
         from .solvers import Dense
 
         return Dense(matrix.at(v).reshape(n, n))
 
-    return [*_between(c, entries, row, column), *([dense] if n <= SMALL else [])]
+    return [*_between(net, entries, row, column), *([dense] if n <= SMALL else [])]
 
 
-def _kronecker(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """One entry in independent parts, each square: factor by factor."""
     if len(entries) != 1:
         return None
@@ -252,7 +270,7 @@ def _kronecker(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sh
         tall, wide = tuple([row[i] for i in mine]), tuple([column[j] for j in yours])
         if math.prod(tall) != math.prod(wide):
             return None
-        every.append(_any(c, [part], tall, wide))
+        every.append(_any(net, [part], tall, wide))
         down += mine
         across += yours
     rest = [i for i in range(len(row)) if i not in down], [j for j in range(len(column)) if j not in across]
@@ -273,14 +291,14 @@ def _kronecker(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sh
     return way
 
 
-def _kronecker_sum(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I ⊗ A ⊗ I."""
     if row != column or len(row) < 2 or len(entries) < 2:
         return None
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}
     same: list[Entry] = []
     for e in entries:
-        still = {i for i, j in batch_axes(c, [e], row, column) if i == j}
+        still = {i for i, j in batch_axes(net.c, [e], row, column) if i == j}
         labels = {labels_of(e.out[i])[0] for i in still}
         if any([set(f.labels) & labels for f in e.factors]):
             return None
@@ -297,7 +315,7 @@ def _kronecker_sum(c: Coefficients, entries: Sequence[Entry], row: Shape, column
     first = moved[0]
     per[first] += [Entry((e.out[first],), (e.inn[first],), e.factors, e.scale) for e in same]
     if len(moved) == 1:  # I ⊗ A ⊗ I
-        ways = _any(c, per[first], (row[first],), (row[first],))
+        ways = _any(net, per[first], (row[first],), (row[first],))
 
         def one_axis(v: Values) -> Solver | None:
             from .composite_solvers import Kronecker
@@ -309,7 +327,7 @@ def _kronecker_sum(c: Coefficients, entries: Sequence[Entry], row: Shape, column
         return one_axis
     if max(row) > SMALL:
         return None
-    summands = [_matrix(c, es, (row[i],), (row[i],)) for i, es in per.items()]
+    summands = [_matrix(net.c, es, (row[i],), (row[i],)) for i, es in per.items()]
 
     def way(v: Values) -> Solver | None:
         from .composite_solvers import KroneckerSum
@@ -321,9 +339,9 @@ def _kronecker_sum(c: Coefficients, entries: Sequence[Entry], row: Shape, column
     return way
 
 
-def _blocks(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+def _blocks(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """Block-diagonal along the axes that every entry shares."""
-    axes = batch_axes(c, entries, row, column)
+    axes = batch_axes(net.c, entries, row, column)
     if not axes:
         return None
     rows, columns = block_positions(axes, row, column)
@@ -333,7 +351,7 @@ def _blocks(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
     place = np.empty(n, np.intp)
     place[rows.reshape(-1)] = np.arange(n)
     straight = np.array_equal(place, np.arange(n))
-    blocks = block_part(c, entries, axes, row, column)
+    blocks = block_part(net.c, entries, axes, row, column)
 
     def way(v: Values) -> Solver:
         from .composite_solvers import Reordered
@@ -345,17 +363,17 @@ def _blocks(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape
     return way
 
 
-def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """A base with a solver of its own plus products through few labels: Woodbury."""
     base: list[Entry] = []
     pairs: list[tuple[Part, Part]] = []
     ranks: list[int] = []
     for e in entries:
-        f = facts(c, e)
+        f = facts(net.c, e)
         if f.both or (not f.left and not f.right):
             base.append(e)
         else:
-            found = _split(c, e, row, column)
+            found = _split(net.c, e, row, column)
             if found is None:
                 return None
             ranks.append(found[0])
@@ -363,7 +381,7 @@ def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sha
     n = math.prod(row)
     if not base or not pairs or 4 * sum(ranks) > n:
         return None
-    ways = _between(c, base, row, column)
+    ways = _between(net, base, row, column)
 
     def way(v: Values) -> Solver | None:
         from .composite_solvers import LowRankPlus
@@ -375,7 +393,8 @@ def _low_rank(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sha
         if inner is None:
             return None
         U, V = [[part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in zip(*pairs, strict=True)]
-        return LowRankPlus(inner, *[side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)])
+        left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
+        return LowRankPlus(inner, left, right)
 
     return way
 
