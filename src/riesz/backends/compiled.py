@@ -29,7 +29,7 @@ from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
 from ..syntax.traced import Traced
 from ..syntax.trees import ONE_LEAF
-from .code import Code, Task, names_of
+from .code import Code, Task, method, names_of
 from .folded import folded
 from .unrolled import FLOAT
 
@@ -86,14 +86,15 @@ class Compiled:
 
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
-        code = written(record, self._asked, names_of(self.function, given))
+        names = names_of(self.function, given)
+        code = written(record, self._asked, names)
         self._codes[given.key] = code
         if len(self._codes) > KEPT:
             self._codes.popitem(last=False)
         if code.run is not None and not given.kwargs and not given.statics and all([t == ONE_LEAF for t in given.trees]):
             self._first = code.run
             if code.backend == "python":
-                cast(Any, self).__class__ = _calling(code)
+                cast(Any, self).__class__ = type("Compiled", (Compiled,), {"__call__": method(code, names), "__doc__": Compiled.__doc__})
         return code
 
     @property
@@ -142,14 +143,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"rz.compile({self.name})"
-
-
-def _calling(code: Code) -> type[Compiled]:
-    """Compiled, with generated code for its calls: one frame of Python instead of two."""
-    text = code.source.replace("(args):", "(self, *args, **kwargs):", 1).replace("if len(args)", "if kwargs or len(args)", 1)
-    space: dict[str, Any] = dict(cast(Any, code.run).__globals__)
-    exec(text.replace("return OTHER", "return self.otherwise(args, kwargs)"), space)
-    return type("Compiled", (Compiled,), {"__call__": space[cast(Any, code.run).__name__], "__doc__": Compiled.__doc__})
 
 
 class Maps(Compiled):

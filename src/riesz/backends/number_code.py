@@ -11,7 +11,7 @@ import numpy as np
 from ..programs.scalars import Scalars
 from ..syntax.functions import Aval
 from .code import Code, Task, function, result_text
-from .scalar_code import RAISED, Lines
+from .scalar_code import RAISED, Lines, bare
 from .unrolled import FLOAT, kinds, unrolled
 
 UNROLLED = 200
@@ -70,22 +70,28 @@ def scalar_function(
             texts.append(flat[0])
             continue
         if len(flat) <= 8:
-            lines.append(f"r{j} = empty({shape})")
-            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {text}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
+            lines.append(f"r{j} = empty({shape[0] if len(shape) == 1 else shape})")
+            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {bare(text)}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
         else:
             lines.append(f"r{j} = array([{', '.join(flat)}]){'' if len(shape) == 1 else f'.reshape({shape})'}")
         texts.append(f"r{j}")
     space = code.names | {"empty": np.empty, "array": np.array, "RAISED": RAISED}
     body = [*lines, f"return {present(texts, space)}"]
     guarded = ["try:", *[f"    {line}" for line in body], "except RAISED:", "    return OTHER"]
-    return function(title, avals, names, guarded, space)
+    counted = [n for n, a, at in zip(names, avals, read, strict=True) if len(a.shape) == 1 and not _few(a, at)]
+    return function(title, avals, names, guarded, space, counted=counted)
 
 
 def _read(name: str, aval: Aval, at: list[int]) -> list[str]:
     """The components of an argument as variables."""
     if not aval.shape:
         return [] if aval.weak else [f"{name} = float({name})"]
-    if 2 * len(at) < math.prod(aval.shape):
+    if _few(aval, at):
         return [f"{name}_{i} = {name}.item({i})" for i in sorted(at)]
     flat = "" if len(aval.shape) == 1 else ".ravel()"
     return [f"{', '.join([f'{name}_{i}' for i in range(math.prod(aval.shape))])}, = {name}{flat}.tolist()"]
+
+
+def _few(aval: Aval, at: list[int]) -> bool:
+    """Whether the components that are read are few enough to be read one by one."""
+    return not at or 2 * len(at) < math.prod(aval.shape)
