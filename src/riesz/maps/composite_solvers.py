@@ -66,11 +66,18 @@ class LowRankPlus(Solver):
             self.capacitance = Dense(small, rcond)
         except SolveError as error:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular, since I + VᵀA⁻¹U ({k} × {k}) is: {error}") from None
-        terms = 1.0 + (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0)  # what may have cancelled
-        left = float((np.abs(small).sum(axis=0) / terms).min(initial=1.0))
-        if not left * self.capacitance.rcond > (float(np.finfo(self.dtype).eps) if rcond is None else rcond):
+        least = float(np.finfo(self.dtype).eps) if rcond is None else rcond
+        with np.errstate(all="ignore"):
+            known = self._digits(small, _norms(self.V).sum() * _norms(self.left))
+            if not known > least:  # norms are only a bound
+                known = self._digits(small, (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0))
+        if not known > least:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular to working precision: all digits of I + VᵀA⁻¹U ({k} × {k}) cancel")
-        self.rcond = min(base.rcond, left * self.capacitance.rcond)
+        self.rcond = min(base.rcond, known)
+
+    def _digits(self, small: Any, terms: Any) -> float:
+        """The reciprocal condition of I + VᵀA⁻¹U, less by what may have cancelled in its columns: sums of sizes of the terms are given."""
+        return self.capacitance.rcond * float((np.abs(small).sum(axis=0) / (1.0 + terms)).min(initial=1.0))
 
     @cached_property
     def right(self) -> Any:
@@ -86,6 +93,11 @@ class LowRankPlus(Solver):
     def _apply(self, x: Any, transposed: bool) -> Any:
         left, right = (self.V, self.U) if transposed else (self.U, self.V)
         return self.base._apply(x, transposed) + left @ (right.T @ x)
+
+
+def _norms(a: Any) -> Any:
+    """The norms of columns, without a temporary as large as the matrix."""
+    return np.sqrt(np.einsum("ij,ij->j", a, a))
 
 
 def _matrix(array: Any, what: str, dtype: Any) -> Any:
