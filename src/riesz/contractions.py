@@ -142,10 +142,9 @@ def spread(a: Array, labels: Labels, out: Labels) -> Array:
     """Axes in the order of out, size 1 where a label is missing: ready for NumPy's broadcasting."""
     if labels == out:
         return a
-    have = [label for label in out if label in labels]
-    a = np.transpose(a, [labels.index(label) for label in have])
-    holes = tuple([i for i, label in enumerate(out) if label not in labels])
-    return np.expand_dims(a, holes) if holes else a
+    order = [labels.index(label) for label in out if label in labels]
+    a = np.asarray(a) if order == list(range(len(order))) else np.transpose(a, order)
+    return a if len(order) == len(out) else a[tuple([slice(None) if label in labels else None for label in out])]
 
 
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:

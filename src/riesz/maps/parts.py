@@ -72,7 +72,7 @@ class Part:
 
 def _direct(c: Coefficients, e: Entry, maps: Sequence[IndexMap], box: Shape) -> Spread | None:
     """An entry with one label for each axis: it is the array of its coefficients."""
-    if not all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]):
+    if not all([type(m) is Affine and not m.terms if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]):
         return None
     labels = [cast(Affine, m).terms[0][0] for m, n in zip(maps, box, strict=True) if n != 1]
     return Spread(c, e, tuple(labels)) if len(set(labels)) == len(labels) else None

@@ -400,7 +400,7 @@ class Dense(Solver):
         self.flops = 2.0 / 3.0 * n**3 + 2.0 * n**2
         if not n:
             return
-        symmetric = bool((np.diagonal(self.matrix) > 0).all()) and np.array_equal(self.matrix, self.matrix.T)
+        symmetric = bool((np.diagonal(self.matrix) > 0).all() and (self.matrix == self.matrix.T).all())
         found = self._cholesky() if symmetric else None
         found = self._lu() if found is None else found
         self._inspect(self._norm, rcond, found)

@@ -18,20 +18,21 @@ from ..ops import Reduction
 from ..relations import Triangular
 from ..relations.spans import Affine
 from .coefficients import Coefficients
+from .composite_solvers import Apart, Axes, Kronecker, KroneckerSum, LowRankPlus, Reordered, RunningSums, Steps
 from .entries import Entry
 from .indexing import along, distinct, flat_map, labels_of
 from .materialise import block_part, block_positions
 from .network import Network
 from .parts import Part
+from .solvers import Banded, Blocks, Dense, DenseLeastSquares, Diagonal, Solver
 from .structure import batch_axes, facts, offsets, parts
 from .values import Values
 
 if TYPE_CHECKING:
     from .linear_map import LinearMap
-    from .solvers import Solver
 
 Shape = tuple[int, ...]
-Way = Callable[[Values], "Solver | None"]
+Way = Callable[[Values], Solver | None]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
 OPTIONS = ("tolerance", "max_iterations", "preconditioner")
 SMALL = 2048
@@ -46,8 +47,6 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong to iterations")
-    from .sparse_solvers import fills
-
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):
         return _dense(L)
@@ -62,15 +61,16 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         found = _first(_structured(L, v.net), v)
         if found is not None:
             return found
-        if v.positions() <= n * n // 8 and v.positions() <= 64 * n and not fills(L.to_sparse()):
-            return _sparse(L)
+        if v.positions() <= min(n * n // 8, 64 * n):
+            from .sparse_solvers import fills
+
+            if not fills(L.to_sparse()):
+                return _sparse(L)
     found = _steps(L.values) if v is None else None
     return found or (_dense(L) if n <= SMALL else _krylov(L, None, **options))
 
 
 def _dense(L: LinearMap) -> Solver:
-    from .solvers import Dense, DenseLeastSquares
-
     return Dense(L.to_dense()) if L.shape[0] == L.shape[1] else DenseLeastSquares(L.to_dense())
 
 
@@ -102,7 +102,6 @@ def _sparse_least_squares(L: LinearMap) -> Solver | None:
 
 def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:
     from .krylov import Krylov
-    from .solvers import Diagonal
 
     m, n = L.shape
     symmetric = "symmetric" in L.facts and m == n
@@ -145,8 +144,6 @@ def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> li
     every = [_between(net, net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
 
     def way(v: Values) -> Solver | None:
-        from .composite_solvers import Apart
-
         found = [_first(ways, v) for ways in every]
         return None if any([s is None for s in found]) else Apart([s for s in found if s is not None])
 
@@ -155,8 +152,6 @@ def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> li
 
 def _steps(v: Values) -> Solver | None:
     """A chain of square steps between one array and another, each with a solver of its own."""
-    from .composite_solvers import RunningSums, Steps
-
     net = v.net
     if len(net.inputs) != 1 or len(net.outputs) != 1 or len({math.prod(net.shapes[s]) for s in (*net.inputs, *net.order)}) > 1:
         return None
@@ -226,14 +221,13 @@ def _banded(net: Network, entries: Sequence[Entry], lines: list[int], row: Shape
     band = Part(net.c, placed, (lower + upper + 1, math.prod(column)))
 
     def way(v: Values) -> Solver:
-        from .solvers import Banded, Diagonal
-
         return Diagonal(band.at(v)[0]) if lines == [0] else Banded(band.at(v), lower, upper)
 
     return way
 
 
 def _matrix(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Part:
+    """Some entries as a matrix, with the axes of rows and columns apart."""
     return Part(c, [(e, (*e.out, *e.inn)) for e in entries], (*row, *column))
 
 
@@ -243,8 +237,6 @@ def _any(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> l
     matrix = _matrix(net.c, entries, row, column)
 
     def dense(v: Values) -> Solver:
-        from .solvers import Dense
-
         return Dense(matrix.at(v).reshape(n, n))
 
     return [*_between(net, entries, row, column), *([dense] if n <= SMALL else [])]
@@ -278,8 +270,6 @@ def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape
         return None
 
     def way(v: Values) -> Solver | None:
-        from .composite_solvers import Axes, Kronecker
-
         solvers: list[Solver] = []
         for ways in every:
             one = _first(ways, v)
@@ -318,9 +308,6 @@ def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: S
         ways = _any(net, per[first], (row[first],), (row[first],))
 
         def one_axis(v: Values) -> Solver | None:
-            from .composite_solvers import Kronecker
-            from .solvers import Diagonal
-
             one = _first(ways, v)
             return None if one is None else Kronecker(*[one if i == first else Diagonal(np.ones(n, v.dtype)) for i, n in enumerate(row)])
 
@@ -330,8 +317,6 @@ def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: S
     summands = [_matrix(net.c, es, (row[i],), (row[i],)) for i, es in per.items()]
 
     def way(v: Values) -> Solver | None:
-        from .composite_solvers import KroneckerSum
-
         matrices = [one.at(v) for one in summands]
         plain = all([np.array_equal(a, a.T) for a in matrices])
         return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
@@ -354,9 +339,6 @@ def _blocks(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -
     blocks = block_part(net.c, entries, axes, row, column)
 
     def way(v: Values) -> Solver:
-        from .composite_solvers import Reordered
-        from .solvers import Blocks
-
         inner = Blocks(blocks.at(v).reshape(number, size, size))
         return inner if straight else Reordered(inner, place)
 
@@ -384,8 +366,6 @@ def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape)
     ways = _between(net, base, row, column)
 
     def way(v: Values) -> Solver | None:
-        from .composite_solvers import LowRankPlus
-
         try:
             inner = _first(ways, v)
         except SolveError:  # a singular base says nothing about the sum
