@@ -115,22 +115,30 @@ def backward(S: Any, x: Any, b: Any) -> float:
     return float((np.abs(b - d * x - U @ (V.T @ x)) / sizes).max())
 
 
-@given(st.integers(0, 10**6), st.floats(-9, 3), st.floats(0, 6), st.sampled_from([np.float32, np.float64]))
-def test_stopping_early_loses_nothing(seed, small, spread, dtype):
-    """Bases far smaller than what is added to them, unknowns of very different units."""
-    r = np.random.default_rng(seed)
-    n, k = int(r.integers(4, 60)), int(r.integers(1, 4))
-    units = 10.0 ** (spread * r.uniform(-1, 1, size=n)) if dtype == np.float64 else np.ones(n)
-    d = (10.0**small * units * r.normal(size=n)).astype(dtype)
-    U, V, b = [(r.normal(size=s)).astype(dtype) for s in ((n, k), (n, k), (n,))]
-    try:
-        S = LowRankPlus(Diagonal(d), U, V)
-    except SolveError:
-        return
-    found = S.solve(b)
-    S.close = 0.0  # all refinements
-    every = S.solve(b)
-    assert backward(S, found, b) <= 4.0 * backward(S, every, b) + 4.0 * np.finfo(dtype).eps
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("small", range(-9, 4, 3))
+def test_one_refinement_is_enough_where_one_is_made(small, dtype):
+    """Bases smaller and larger than what is added to them, unknowns of different units."""
+    counts: list[int] = []
+    lost = 0.0
+    for seed in range(150):
+        r = np.random.default_rng(seed)
+        n, k = int(r.integers(4, 60)), int(r.integers(1, 4))
+        d = (10.0 ** (small + r.uniform(-1, 1, size=n) * (seed % 3)) * r.normal(size=n)).astype(dtype)
+        U, V, b = [r.normal(size=s).astype(dtype) for s in ((n, k), (n, k), (n,))]
+        try:
+            S = LowRankPlus(Diagonal(d), U, V)
+        except SolveError:
+            continue
+        counts.append(S.refinements)
+        found = {}
+        for S.refinements in (1, 2):
+            found[S.refinements] = backward(S, S.solve(b), b)
+        wanted = 2.0 * found[2] + 2.0 * float(np.finfo(dtype).eps)
+        assert found[counts[-1]] <= wanted
+        lost = max(lost, found[1] / wanted)
+    assert dtype == np.float32 or small != -9 or (2 in counts and lost > 1.0)
+    assert small < 0 or 1 in counts
 
 
 def test_norms_are_only_a_bound_for_what_cancels():
@@ -143,7 +151,7 @@ def test_norms_are_only_a_bound_for_what_cancels():
     assert np.allclose(S.solve(b), wanted, rtol=1e-12) and S.rcond > 0.1
     v = rng.normal(size=(n, 1))
     v *= 1e8 / np.linalg.norm(v)
-    with pytest.raises(SolveError, match="cancel|singular"):
+    with pytest.raises(SolveError, match="singular"):
         LowRankPlus(Diagonal(np.ones(n)), -v / 1e16, v)  # 1 − 1
 
 

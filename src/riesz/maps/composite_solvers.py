@@ -39,7 +39,7 @@ class Reordered(Solver):
 class LowRankPlus(Solver):
     """A + U Vᵀ with A a solver and U, V of shape (n, k) (V = U if not given): (A + U Vᵀ)⁻¹ = A⁻¹ − A⁻¹U (I + VᵀA⁻¹U)⁻¹ VᵀA⁻¹   (Woodbury).
 
-    Solutions are refined, since the formula by itself loses digits where A is small beside U Vᵀ.
+    Solutions are refined, since the formula by itself loses digits where A is small beside U Vᵀ: once, or twice where it loses half of them.
     """
 
     refinements = 2
@@ -66,18 +66,19 @@ class LowRankPlus(Solver):
             self.capacitance = Dense(small, rcond)
         except SolveError as error:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular, since I + VᵀA⁻¹U ({k} × {k}) is: {error}") from None
-        least = float(np.finfo(self.dtype).eps) if rcond is None else rcond
+        eps = float(np.finfo(self.dtype).eps)
+        least = eps if rcond is None else rcond
         with np.errstate(all="ignore"):
-            known = self._digits(small, _norms(self.V).sum() * _norms(self.left))
-            if not known > least:  # norms are only a bound
-                known = self._digits(small, (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0))
+            terms = 1.0 + _norms(self.V).sum() * _norms(self.left)  # at least the sizes of the terms in a column, added up
+            known = self.capacitance.rcond * _share(small, terms)
+            if not known > least:
+                terms = 1.0 + (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0)
+                known = self.capacitance.rcond * _share(small, terms)
         if not known > least:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular to working precision: all digits of I + VᵀA⁻¹U ({k} × {k}) cancel")
         self.rcond = min(base.rcond, known)
-
-    def _digits(self, small: Any, terms: Any) -> float:
-        """The reciprocal condition of I + VᵀA⁻¹U, less by what may have cancelled in its columns: sums of sizes of the terms are given."""
-        return self.capacitance.rcond * float((np.abs(small).sum(axis=0) / (1.0 + terms)).min(initial=1.0))
+        size, digits = float(terms.max(initial=1.0)), base.rcond * known  # errors grow by size / digits; one refinement leaves about the square
+        self.refinements = 1 if eps * size * size < digits * digits else 2
 
     @cached_property
     def right(self) -> Any:
@@ -98,6 +99,11 @@ class LowRankPlus(Solver):
 def _norms(a: Any) -> Any:
     """The norms of columns, without a temporary as large as the matrix."""
     return np.sqrt(np.einsum("ij,ij->j", a, a))
+
+
+def _share(small: Any, terms: Any) -> float:
+    """How much of its terms is left in the column where the most has cancelled."""
+    return float((np.abs(small).sum(axis=0) / terms).min(initial=1.0))
 
 
 def _matrix(array: Any, what: str, dtype: Any) -> Any:
