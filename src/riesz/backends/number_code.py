@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -63,19 +64,21 @@ def scalar_function(
     lines = [line for n, a, at in zip(names, avals, read, strict=True) if at for line in _read(n, a, at)]
     lines.extend(code.lines)
     texts: list[str] = []
+    packed: dict[str, Any] = {}
     for j, nodes in enumerate(outs):
         shape = np.shape(nodes)
         flat = [code.text(int(x)) for x in np.ravel(nodes)]
         if not shape:
             texts.append(flat[0])
             continue
-        if len(flat) <= 8:
-            lines.append(f"r{j} = empty({shape[0] if len(shape) == 1 else shape})")
+        lines.append(f"r{j} = empty({shape[0] if len(shape) == 1 else shape})")
+        if len(flat) <= 2:
             lines.extend([f"r{j}[{', '.join(map(str, at))}] = {bare(text)}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
-        else:
-            lines.append(f"r{j} = array([{', '.join(flat)}]){'' if len(shape) == 1 else f'.reshape({shape})'}")
+        else:  # all at once
+            packed[f"fill_{len(flat)}"] = Struct(f"{len(flat)}d").pack_into
+            lines.extend([f"fill_{len(flat)}(r{j}, 0,", *[f"    {bare(text)}," for text in flat], ")"])
         texts.append(f"r{j}")
-    space = code.names | {"empty": np.empty, "array": np.array, "RAISED": RAISED}
+    space = code.names | packed | {"empty": np.empty, "RAISED": RAISED}
     body = [*lines, f"return {present(texts, space)}"]
     guarded = ["try:", *[f"    {line}" for line in body], "except RAISED:", "    return OTHER"]
     counted = [n for n, a, at in zip(names, avals, read, strict=True) if len(a.shape) == 1 and not _few(a, at)]
