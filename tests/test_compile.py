@@ -173,6 +173,17 @@ def test_code_on_numbers_is_for_arguments_of_its_kind_only():
         g(np.ones(1), 2.0, 3.0)
 
 
+def test_domains_are_checked_only_where_that_is_asked():
+    g = rz.compile(lambda x: np.log(x[0]) + np.inf - x[1], np.ones(2))
+    x = np.array([2.0, np.inf])
+    for _ in range(2):
+        assert np.isnan(g(x))
+        with rz.check_domain(), pytest.raises(DomainError):
+            g(x)
+        with rz.check_domain(False):
+            assert np.isnan(g(x))
+
+
 def test_arguments_may_have_any_name():
     h = rz.compile(lambda self, kwargs, args: self * kwargs - args, 1.0, 1.0, 1.0)
     assert h(5.0, 2.0, 3.0) == 7.0 and h(5.0, 2.0, np.float64(3.0)) == 7.0

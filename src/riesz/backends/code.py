@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..calculus.domains import OTHER
-from ..calculus.guard import checking
+from ..calculus.guard import checked, checking
 from ..programs.cost import Cost, cost
 from ..programs.program import Program
 from ..syntax.functions import Aval, Function, Given, Record, Static, evaluated
@@ -82,8 +82,24 @@ def names_of(function: Function, given: Given) -> list[str]:
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_CALLED = {"OTHER", "RAISED", "array", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles", "type"}
-_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self"}
+_CALLED = {
+    "MISSING",
+    "OTHER",
+    "RAISED",
+    "array",
+    "checked",
+    "checking",
+    "dense",
+    "empty",
+    "float",
+    "found",
+    "len",
+    "ndarray",
+    "number",
+    "own",
+    "tiles",
+}
+_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
 
 
 def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
@@ -123,8 +139,8 @@ def function(
     `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
     name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
     name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
-    space |= {"OTHER": OTHER, "checking": checking, "ndarray": np.ndarray}
-    lines = [f"if len(args) != {len(names)} or checking():", "    return OTHER"]
+    space |= {"OTHER": OTHER, "checked": checked, "checking": checking, "ndarray": np.ndarray}
+    lines = [f"if len(args) != {len(names)} or (checked and checking()):", "    return OTHER"]
     if names:
         lines.append(f"{', '.join(names)}, = args" if len(names) == 1 else f"{', '.join(names)} = args")
     for n, a in zip(names, avals, strict=True):
@@ -151,8 +167,9 @@ def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:
     text, run = code.source, cast(Any, code.run)
     if names:
         given = ", ".join(names)
-        head = f"{run.__name__}(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):\n    if args or kwargs or checking():"
-        text = f"def {head}\n        return OTHER\n" + text.partition(" = args\n")[2]
+        head = f"def {run.__name__}(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):"
+        wrong = "    if args or kwargs or (checked and checking()):\n        return OTHER"
+        text = f"{head}\n{wrong}\n" + text.partition(" = args\n")[2]
         text = text.replace("return OTHER", f"return self.otherwise(tuple([x for x in ({given}, *args) if x is not MISSING]), kwargs)")
     else:
         text = text.replace("(args):", "(self, *args, **kwargs):", 1).replace("if len(args) != 0", "if args or kwargs", 1)
