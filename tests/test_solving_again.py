@@ -105,6 +105,15 @@ def test_matrices_of_random_functions_at_two_points(seed):
         assert np.allclose(L.to_dense(), wanted, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(wanted).max(initial=0.0)), equal_nan=True)
 
 
+def test_blocks_belong_to_the_caller():
+    W = rng.normal(size=(5, 2, 2))
+    L = rz.jacobian(lambda X: np.einsum("nij,nj->ni", W, X))(np.ones((5, 2)))
+    found = L.blocks().values
+    assert np.array_equal(found, W)
+    found += 1.0
+    assert np.array_equal(L.blocks().values, W) and np.allclose(L(np.ones((5, 2))), W.sum(axis=2))
+
+
 # -- Woodbury's formula ---------------------------------------------------------------------------------------
 
 

@@ -86,7 +86,6 @@ _CALLED = {
     "MISSING",
     "OTHER",
     "RAISED",
-    "array",
     "checked",
     "checking",
     "dense",
@@ -98,8 +97,9 @@ _CALLED = {
     "number",
     "own",
     "tiles",
+    "type",
 }
-_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
+_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self"}
 
 
 def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:

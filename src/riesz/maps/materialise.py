@@ -107,8 +107,7 @@ def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, i
         known, box = v.net.made, (*rows[0].shape, *columns[0].shape)
         if ("full", box) not in known:
             known["full", box] = Part(v.net.c, [(e, (*e.out, *e.inn)) for e in v.net.block(0, 0)], box)
-        part: Part = known["full", box]
-        return np.array(part.at(v), order="C").reshape(shape) if part.direct else part.at(v).reshape(shape)
+        return known["full", box].copied(v).reshape(shape)
     total = np.zeros(shape, v.dtype)
     for e, row, column in placed(v, rows, columns):
         block = total[row.start : row.start + math.prod(row.shape), column.start : column.start + math.prod(column.shape)]
@@ -154,7 +153,7 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     axes = batch_axes(c, entries, row, column)
     if axes:
         rows, columns = block_positions(axes, row, column)
-        return Blocks(block_part(c, entries, axes, row, column).at(v).reshape(*rows.shape, columns.shape[1]), rows, columns)
+        return Blocks(block_part(c, entries, axes, row, column).copied(v).reshape(*rows.shape, columns.shape[1]), rows, columns)
     found = [_entry_blocks(v, e, row, column) for e in entries]
     if not found or any([b is None for b in found]) or len({b.values.shape[1:] for b in found if b is not None}) > 1:
         return None

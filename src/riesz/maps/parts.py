@@ -55,19 +55,23 @@ class Part:
 
     def __init__(self, c: Coefficients, entries: Sequence[tuple[Entry, Sequence[IndexMap]]], box: Shape) -> None:
         self.box = box
-        self.direct = _direct(c, *entries[0], box) if len(entries) == 1 else None  # one entry that is the array
-        self._placed = [] if self.direct is not None else [_Placed(c, e, maps, box) for e, maps in entries]
+        self._direct = _direct(c, *entries[0], box) if len(entries) == 1 else None  # one entry that is the array
+        self._placed = [] if self._direct is not None else [_Placed(c, e, maps, box) for e, maps in entries]
 
     def at(self, v: Values) -> Any:
         """The array at a point; not to be written to."""
-        if self.direct is not None:
-            found = self.direct.at(v)
+        if self._direct is not None:
+            found = self._direct.at(v)
             return found if found.shape == self.box else found.reshape(self.box)
         total = np.zeros(self.box, v.dtype)
         if total.size:
             for one in self._placed:
                 one.add(v, total)
         return total
+
+    def copied(self, v: Values) -> Any:
+        """The array at a point, to be given away: row-major, the caller's own."""
+        return self.at(v) if self._direct is None else np.array(self.at(v), order="C")
 
 
 def _direct(c: Coefficients, e: Entry, maps: Sequence[IndexMap], box: Shape) -> Spread | None:
