@@ -82,24 +82,8 @@ def names_of(function: Function, given: Given) -> list[str]:
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_CALLED = {
-    "MISSING",
-    "OTHER",
-    "RAISED",
-    "checked",
-    "checking",
-    "dense",
-    "empty",
-    "float",
-    "found",
-    "len",
-    "ndarray",
-    "number",
-    "own",
-    "tiles",
-    "type",
-}
-_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self"}
+_CALLED = {"MISSING", "OTHER", "RAISED", "checked", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles"}
+_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
 
 
 def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
