@@ -137,6 +137,68 @@ def test_scalars_are_python_floats():
     assert g.cost.flops > 0
 
 
+class Sub(np.ndarray):
+    pass
+
+
+def test_code_on_numbers_is_for_arguments_of_its_kind_only():
+    """Other lengths, axes, types, layouts and ways to call take the ordinary way: what the function itself gives, or its error."""
+
+    def f(x, y, k=2.0):
+        return (x[0] + x[1]) * y + k * np.sum(x)
+
+    g = rz.compile(f, np.ones(3), 1.0, 3.0)
+    assert g.backend == "python"
+    x, wide = np.array([1.0, 2.0, -4.0]), np.arange(12.0).reshape(6, 2)
+    calls = [
+        ((x, 2.0, 3.0), {}),
+        ((x, 2.0), {}),
+        ((x,), {"y": 2.0}),
+        ((), {"y": 2.0, "x": x, "k": 1.5}),
+        ((wide[::2, 1], 2.0, 3.0), {}),
+        ((np.ones(4), 2.0, 3.0), {}),
+        ((np.ones(2), 2.0, 3.0), {}),
+        ((wide[:3], 2.0, 3.0), {}),
+        ((x.astype(np.float32), 2.0, 3.0), {}),
+        ((x.view(Sub), 2.0, 3.0), {}),
+        ((x.astype(">f8"), 2.0, 3.0), {}),
+        ((x, np.float64(2.0), 3.0), {}),
+        ((x, np.array(2.0), 3), {}),
+    ]
+    for args, kwargs in calls * 2:
+        wanted, found = f(*args, **kwargs), g(*args, **kwargs)
+        assert np.shape(found) == np.shape(wanted) and np.allclose(found, wanted, rtol=1e-6)
+    for args, kwargs in [((), {}), ((x,), {}), ((x, 1.0, 2.0, 3.0), {}), ((x, 1.0), {"z": 1.0}), ((x, 1.0), {"x": x})]:
+        with pytest.raises(TypeError):
+            g(*args, **kwargs)
+    with pytest.raises(IndexError):
+        g(np.ones(1), 2.0, 3.0)
+
+
+def test_domains_are_checked_only_where_that_is_asked():
+    g = rz.compile(lambda x: np.log(x[0]) + np.inf - x[1], np.ones(2))
+    x = np.array([2.0, np.inf])
+    for _ in range(2):
+        assert np.isnan(g(x))
+        with rz.check_domain(), pytest.raises(DomainError):
+            g(x)
+        with rz.check_domain(False):
+            assert np.isnan(g(x))
+
+
+def test_arguments_may_have_any_name():
+    h = rz.compile(lambda self, kwargs, args: self * kwargs - args, 1.0, 1.0, 1.0)
+    assert h(5.0, 2.0, 3.0) == 7.0 and h(5.0, 2.0, np.float64(3.0)) == 7.0
+    assert [rz.compile(lambda: 3.0)() for _ in range(2)] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 9, 20])
+def test_vectors_taken_apart(n):
+    g = rz.compile(lambda x, y: (np.cumsum(x) * y, x * x[::-1], np.sum(x)), np.zeros(n), 1.0, backend="python")
+    x = np.random.default_rng(n).normal(size=2 * n)[::2]
+    agree(g(x, 0.5), (np.cumsum(x) * 0.5, x * x[::-1], float(np.sum(x))))
+
+
 @pytest.mark.parametrize("x", [0.0, -0.0, 1.0, -1.0, -2.5, 0.5, 1e308, -1e308, 1e-320, np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize(
     "f",

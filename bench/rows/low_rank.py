@@ -37,6 +37,6 @@ ROWS = [
         {"riesz": 300.0},
         {"n": 2000, "rank": 10},
         {"n": 1000, "rank": 10},
-        limits="building the map and its solver takes 0.5 ms of Python, whatever n is.",
+        limits="making the map and its solver at a point takes 0.2 ms of Python, whatever n is.",
     )
 ]

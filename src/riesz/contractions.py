@@ -155,14 +155,37 @@ def _outer(a: Array, b: Array) -> Array:
     return a[:, None] * b
 
 
+def product_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
+    """Code for products without sums, planned once: axes in the order of the result, size 1 where a label is missing; None where some are summed."""
+    if not {*la, *lb} <= set(out):
+        return None
+    first, second = _axes(la, out), _axes(lb, out)
+
+    def product(a: Array, b: Array) -> Array:
+        found = _placed(a, first) * _placed(b, second)
+        charge(found.size)
+        return found
+
+    return product
+
+
+def _axes(labels: Labels, out: Labels) -> Any:
+    """How an array gets the axes of a result: their order, None where it is that already, and an index with the missing ones; None for nothing."""
+    order = [labels.index(label) for label in out if label in labels]
+    index = tuple([slice(None) if label in labels else None for label in out])
+    return None if labels == out else (None if order == sorted(order) else order, index)
+
+
+def _placed(a: Array, axes: Any) -> Array:
+    if axes is None:
+        return a
+    order, index = axes
+    return np.asarray(a if order is None else np.transpose(a, order))[index]
+
+
 def spread(a: Array, labels: Labels, out: Labels) -> Array:
     """Axes in the order of out, size 1 where a label is missing: ready for NumPy's broadcasting."""
-    if labels == out:
-        return a
-    have = [label for label in out if label in labels]
-    a = np.transpose(a, [labels.index(label) for label in have])
-    holes = tuple([i for i, label in enumerate(out) if label not in labels])
-    return np.expand_dims(a, holes) if holes else a
+    return _placed(a, _axes(labels, out))
 
 
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:

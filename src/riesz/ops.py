@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .contractions import charge, matrix_kernel, number, pair, single
+from .contractions import charge, matrix_kernel, number, pair, product_kernel, single
 from .contractions import spread as _spread
 from .errors import RelationError
 from .interning import Node
@@ -168,7 +168,7 @@ class Contraction(Multilinear):
             case ((), ()) if simple and not out:
                 return _product
             case (la, lb) if simple and set(out) <= {*la, *lb}:
-                return matrix_kernel(la, lb, out) or self._pair
+                return matrix_kernel(la, lb, out) or product_kernel(la, lb, out) or self._pair
             case _:
                 return lambda *xs: dense(self._formal(xs))
 

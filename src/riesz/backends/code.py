@@ -11,12 +11,12 @@ import keyword
 import linecache
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..calculus.domains import OTHER
-from ..calculus.guard import checking
+from ..calculus.guard import checked, checking
 from ..programs.cost import Cost, cost
 from ..programs.program import Program
 from ..syntax.functions import Aval, Function, Given, Record, Static, evaluated
@@ -82,8 +82,8 @@ def names_of(function: Function, given: Given) -> list[str]:
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_CALLED = {"OTHER", "RAISED", "args", "array", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles", "type"}
-_TAKEN = {*NAMES, *RULES, *_CALLED}
+_CALLED = {"MISSING", "OTHER", "RAISED", "checked", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles"}
+_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
 
 
 def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
@@ -110,21 +110,30 @@ def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> 
 
 
 def function(
-    title: str, avals: Sequence[Aval], names: list[str], body: list[str], space: dict[str, Any], fixed: Sequence[str] | None = None
+    title: str,
+    avals: Sequence[Aval],
+    names: list[str],
+    body: list[str],
+    space: dict[str, Any],
+    fixed: Sequence[str] | None = None,
+    counted: Sequence[str] = (),
 ) -> tuple[str, Any]:
-    """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of these names."""
+    """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of these names.
+
+    `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
     name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
     name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
-    space |= {"OTHER": OTHER, "checking": checking, "ndarray": np.ndarray}
-    lines = [f"if len(args) != {len(names)} or checking():", "    return OTHER"]
+    space |= {"OTHER": OTHER, "checked": checked, "checking": checking, "ndarray": np.ndarray}
+    lines = [f"if len(args) != {len(names)} or (checked and checking()):", "    return OTHER"]
     if names:
         lines.append(f"{', '.join(names)}, = args" if len(names) == 1 else f"{', '.join(names)} = args")
     for n, a in zip(names, avals, strict=True):
         kind = "float" if a.weak else f"type_{a.dtype.name}"
         space[f"type_{a.dtype.name}"], space[f"dtype_{a.dtype.name}"] = a.dtype.type, np.dtype(a.dtype.name)
-        wrong = (
-            f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {n}.shape != {a.shape}" if a.shape else f"type({n}) is not {kind}"
-        )
+        wrong = f"type({n}) is not {kind}"
+        if a.shape:
+            size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
+            wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
     whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
     if fixed is not None:
@@ -134,6 +143,24 @@ def function(
     exec(builtins.compile(source, file, "exec"), space)
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     return source, space[name]
+
+
+def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:
+    """Generated code for some arguments as `__call__` of a class that has `otherwise`: one frame of Python for a call.
+    Arguments have names of their own, which is faster than a tuple; those that are left out are MISSING."""
+    text, run = code.source, cast(Any, code.run)
+    if names:
+        given = ", ".join(names)
+        head = f"def {run.__name__}(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):"
+        wrong = "    if args or kwargs or (checked and checking()):\n        return OTHER"
+        text = f"{head}\n{wrong}\n" + text.partition(" = args\n")[2]
+        text = text.replace("return OTHER", f"return self.otherwise(tuple([x for x in ({given}, *args) if x is not MISSING]), kwargs)")
+    else:
+        text = text.replace("(args):", "(self, *args, **kwargs):", 1).replace("if len(args) != 0", "if args or kwargs", 1)
+        text = text.replace("return OTHER", "return self.otherwise(args, kwargs)")
+    space: dict[str, Any] = {**run.__globals__, "MISSING": MISSING}
+    exec(text, space)
+    return space[run.__name__]
 
 
 def while_current(run: Callable[[tuple[Any, ...]], Any], function: Function, given: Given) -> Callable[[tuple[Any, ...]], Any]:

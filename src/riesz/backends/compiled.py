@@ -29,7 +29,7 @@ from ..spaces import Space
 from ..stackless import quiet
 from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
 from ..syntax.traced import Traced
-from .code import Code, Task, names_of
+from .code import Code, Task, method, names_of
 from .folded import folded
 from .unpacking import opens, unpacked
 from .unrolled import FLOAT
@@ -89,14 +89,15 @@ class Compiled:
 
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
-        code = written(record, self._asked, names_of(self.function, given))
+        names = names_of(self.function, given)
+        code = written(record, self._asked, names)
         self._codes[given.key] = code
         if len(self._codes) > KEPT:
             self._codes.popitem(last=False)
         if code.run is not None and opens(given):
             self._first = unpacked(given, code.run)
             if code.backend == "python" and self._first is code.run:
-                cast(Any, self).__class__ = _calling(code)
+                cast(Any, self).__class__ = type("Compiled", (Compiled,), {"__call__": method(code, names), "__doc__": Compiled.__doc__})
         return code
 
     @property
@@ -156,14 +157,6 @@ class Compiled:
 def compile_with(f: Any, backend: str) -> Compiled:
     """A compiled function from what it is of: pickled so, without its code."""
     return compile(f, backend=backend)
-
-
-def _calling(code: Code) -> type[Compiled]:
-    """Compiled, with generated code for its calls: one frame of Python instead of two."""
-    text = code.source.replace("(args):", "(self, *args, **kwargs):", 1).replace("if len(args)", "if kwargs or len(args)", 1)
-    space: dict[str, Any] = dict(cast(Any, code.run).__globals__)
-    exec(text.replace("return OTHER", "return self.otherwise(args, kwargs)"), space)
-    return type("Compiled", (Compiled,), {"__call__": space[cast(Any, code.run).__name__], "__doc__": Compiled.__doc__})
 
 
 class Maps(Compiled):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ..programs.scalars import Scalars
 from ..syntax.functions import Aval
 from .code import Code, Task, function, result_text
-from .scalar_code import RAISED, Lines
+from .scalar_code import RAISED, Lines, bare
 from .unrolled import FLOAT, kinds, unrolled
 
 UNROLLED = 200
@@ -63,29 +64,37 @@ def scalar_function(
     lines = [line for n, a, at in zip(names, avals, read, strict=True) if at for line in _read(n, a, at)]
     lines.extend(code.lines)
     texts: list[str] = []
+    packed: dict[str, Any] = {}
     for j, nodes in enumerate(outs):
         shape = np.shape(nodes)
         flat = [code.text(int(x)) for x in np.ravel(nodes)]
         if not shape:
             texts.append(flat[0])
             continue
-        if len(flat) <= 8:
-            lines.append(f"r{j} = empty({shape})")
-            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {text}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
-        else:
-            lines.append(f"r{j} = array([{', '.join(flat)}]){'' if len(shape) == 1 else f'.reshape({shape})'}")
+        lines.append(f"r{j} = empty({shape[0] if len(shape) == 1 else shape})")
+        if len(flat) <= 2:
+            lines.extend([f"r{j}[{', '.join(map(str, at))}] = {bare(text)}" for at, text in zip(np.ndindex(*shape), flat, strict=True)])
+        else:  # all at once
+            packed[f"fill_{len(flat)}"] = Struct(f"{len(flat)}d").pack_into
+            lines.extend([f"fill_{len(flat)}(r{j}, 0,", *[f"    {bare(text)}," for text in flat], ")"])
         texts.append(f"r{j}")
-    space = code.names | {"empty": np.empty, "array": np.array, "RAISED": RAISED}
+    space = code.names | packed | {"empty": np.empty, "RAISED": RAISED}
     body = [*lines, f"return {present(texts, space)}"]
     guarded = ["try:", *[f"    {line}" for line in body], "except RAISED:", "    return OTHER"]
-    return function(title, avals, names, guarded, space)
+    counted = [n for n, a, at in zip(names, avals, read, strict=True) if len(a.shape) == 1 and not _few(a, at)]
+    return function(title, avals, names, guarded, space, counted=counted)
 
 
 def _read(name: str, aval: Aval, at: list[int]) -> list[str]:
     """The components of an argument as variables."""
     if not aval.shape:
         return [] if aval.weak else [f"{name} = float({name})"]
-    if 2 * len(at) < math.prod(aval.shape):
+    if _few(aval, at):
         return [f"{name}_{i} = {name}.item({i})" for i in sorted(at)]
     flat = "" if len(aval.shape) == 1 else ".ravel()"
     return [f"{', '.join([f'{name}_{i}' for i in range(math.prod(aval.shape))])}, = {name}{flat}.tolist()"]
+
+
+def _few(aval: Aval, at: list[int]) -> bool:
+    """Whether the components that are read are few enough to be read one by one."""
+    return not at or 2 * len(at) < math.prod(aval.shape)

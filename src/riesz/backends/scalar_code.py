@@ -74,7 +74,7 @@ _TWICE = {f for f, form in FORMS.items() if "{0}" in form}
 
 
 class Lines:
-    """The statements that compute some nodes; `text(x)` is a node's name or literal. `leaf` names the numbers that are read."""
+    """The statements that compute some nodes; `text(x)` is a node's name, literal or expression. `leaf` names the numbers that are read."""
 
     def __init__(self, graph: Scalars, ends: Sequence[int], leaf: Callable[[Small], str]) -> None:
         self.graph = graph
@@ -86,7 +86,7 @@ class Lines:
         live = bytearray(len(graph.ops))
         for x in ends:
             live[x] = 1
-            self._uses[x] = self._uses.get(x, 0) + 2  # results have names
+            self._uses[x] = self._uses.get(x, 0) + 1
         for x in range(len(live) - 1, -1, -1):
             for a in graph.args[x] if live[x] else ():
                 live[a] = 1
@@ -119,7 +119,7 @@ class Lines:
         if text.isidentifier() or text.replace(".", "").isalnum():
             return text
         name = f"t{len(self.lines)}"
-        self.lines.append(f"{name} = {_bare(text)}")
+        self.lines.append(f"{name} = {bare(text)}")
         return name
 
     def _literal(self, value: Any) -> str:
@@ -157,7 +157,7 @@ def _of_floats(op: Operation) -> Callable[..., Any]:
     return call
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """An expression without the parentheses around all of it."""
     if not text.startswith("("):
         return text

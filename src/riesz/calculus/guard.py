@@ -25,6 +25,8 @@ _checking: ContextVar[bool] = ContextVar("checking", default=False)
 
 checking = _checking.get
 """Whether results are checked."""
+checked: list[bool] = []
+"""Empty until something is checked for the first time: generated code looks here first, which takes no call."""
 
 
 @contextmanager
@@ -38,6 +40,8 @@ def check_domain(on: bool = True) -> Generator[None]:
     ...
     riesz.errors.DomainError: ln is defined for x > 0; it was evaluated at -2.0, and the result is nan
     """
+    if on and not checked:
+        checked.append(True)
     token = _checking.set(on)
     try:
         yield

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..relations.spans import Affine
+from .coefficients import Coefficients
 from .entries import Entry, diagonal_entries
 from .indexing import IndexMap, distinct, flat_positions, injective, size_of, values
+from .parts import Part
 from .patterns import Pattern, Place, made
 from .structure import batch_axes
 from .values import Values, multiplied_out
@@ -101,23 +103,17 @@ def _triples(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any, 
 
 def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
     """The matrix as an array."""
-    found = placed(v, rows, columns)
-    if len(found) == len(rows) == len(columns) == 1 and _whole(v, found[0][0], found[0][1].shape, found[0][2].shape):
-        e = found[0][0]
-        return np.array(v.spread(e, tuple([cast(Affine, m).terms[0][0] for m in (*e.out, *e.inn)])).reshape(shape))
+    if len(rows) == len(columns) == 1:
+        known, box = v.net.made, (*rows[0].shape, *columns[0].shape)
+        if ("full", box) not in known:
+            known["full", box] = Part(v.net.c, [(e, (*e.out, *e.inn)) for e in v.net.block(0, 0)], box)
+        return known["full", box].copied(v).reshape(shape)
     total = np.zeros(shape, v.dtype)
-    for e, row, column in found:
+    for e, row, column in placed(v, rows, columns):
         block = total[row.start : row.start + math.prod(row.shape), column.start : column.start + math.prod(column.shape)]
         strides = (*_strides(row.shape, block.strides[0]), *_strides(column.shape, block.strides[1]))
         add(v, e, np.lib.stride_tricks.as_strided(block, (*row.shape, *column.shape), strides), (*e.out, *e.inn))
     return total
-
-
-def _whole(v: Values, e: Entry, row: Shape, column: Shape) -> bool:
-    """Whether an entry has one label for each axis, and so is the array of its coefficients."""
-    axes = [m.terms[0] for m in (*e.out, *e.inn) if type(m) is Affine and m.offset == 0 and len(m.terms) == 1]
-    labels = dict.fromkeys([k for k, step in axes if step == 1])
-    return len(labels) == len(row) + len(column) and [v.net.c.sizes[k] for k in labels] == [*row, *column]
 
 
 def _strides(shape: Shape, step: int) -> list[int]:
@@ -156,7 +152,8 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     c = v.net.c
     axes = batch_axes(c, entries, row, column)
     if axes:
-        return _diagonal_blocks(v, entries, axes, row, column)
+        rows, columns = block_positions(axes, row, column)
+        return Blocks(block_part(c, entries, axes, row, column).copied(v).reshape(*rows.shape, columns.shape[1]), rows, columns)
     found = [_entry_blocks(v, e, row, column) for e in entries]
     if not found or any([b is None for b in found]) or len({b.values.shape[1:] for b in found if b is not None}) > 1:
         return None
@@ -164,17 +161,25 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     return Blocks(*[np.concatenate(parts) for parts in zip(*groups, strict=True)])
 
 
-def _diagonal_blocks(v: Values, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Blocks:
-    rows = [i for i in range(len(row)) if i not in [a for a, _ in axes]]
-    columns = [j for j in range(len(column)) if j not in [b for _, b in axes]]
-    batch = [row[i] for i, _ in axes]
-    total = np.zeros([*batch, *[row[i] for i in rows], *[column[j] for j in columns]], v.dtype)
-    for e in entries:
-        add(v, e, total, [*[e.out[i] for i, _ in axes], *[e.out[i] for i in rows], *[e.inn[j] for j in columns]])
-    n, m, k = math.prod(batch), math.prod([row[i] for i in rows]), math.prod([column[j] for j in columns])
-    down = np.arange(math.prod(row)).reshape(row).transpose([*[i for i, _ in axes], *rows]).reshape(n, m)
-    across = np.arange(math.prod(column)).reshape(column).transpose([*[j for _, j in axes], *columns]).reshape(n, k)
-    return Blocks(total.reshape(n, m, k), down, across)
+def block_part(c: Coefficients, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Part:
+    """The blocks along axes that every entry shares, as an array of these axes, the other rows and the other columns."""
+    rows, columns = _beside(axes, row, column)
+    placed = [(e, [*[e.out[i] for i, _ in axes], *[e.out[i] for i in rows], *[e.inn[j] for j in columns]]) for e in entries]
+    return Part(c, placed, (*[row[i] for i, _ in axes], *[row[i] for i in rows], *[column[j] for j in columns]))
+
+
+def block_positions(axes: list[tuple[int, int]], row: Shape, column: Shape) -> tuple[Any, Any]:
+    """The flat rows (N, m) and columns (N, n) of the blocks along some axes."""
+    rows, columns = _beside(axes, row, column)
+    n = math.prod([row[i] for i, _ in axes])
+    down = np.arange(math.prod(row)).reshape(row).transpose([*[i for i, _ in axes], *rows])
+    across = np.arange(math.prod(column)).reshape(column).transpose([*[j for _, j in axes], *columns])
+    return down.reshape(n, math.prod([row[i] for i in rows])), across.reshape(n, math.prod([column[j] for j in columns]))
+
+
+def _beside(axes: list[tuple[int, int]], row: Shape, column: Shape) -> tuple[list[int], list[int]]:
+    """The axes of rows and of columns that are not among those they share."""
+    return [i for i in range(len(row)) if i not in [a for a, _ in axes]], [j for j in range(len(column)) if j not in [b for _, b in axes]]
 
 
 def _entry_blocks(v: Values, e: Entry, row: Shape, column: Shape) -> Blocks | None:

@@ -84,6 +84,11 @@ class Network:
         """All entries."""
         return [e for row in self.blocks.values() for es in row.values() for e in es]
 
+    def constant(self, entries: Sequence[Entry]) -> bool:
+        """Whether the numbers of some entries are the same at every point."""
+        moving = self.c.program.dependent(self.params)
+        return not any([moving[f.slot] for e in entries for f in e.factors])
+
     @property
     def order(self) -> list[int]:
         """Nodes that are computed, in order."""

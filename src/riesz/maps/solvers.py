@@ -41,17 +41,17 @@ class Solver:
         """The x with A x = b, of shape (n,) or, column by column, (n, k)."""
         given, columns = self._columns(b, self.shape[1] if transposed else self.shape[0], "right-hand side")
         with np.errstate(all="ignore"):
-            x = self._scaled(columns, transposed)
-            for _ in range(self.refinements):
-                x = x + self._scaled(columns - self._apply(x, transposed), transposed)
+            x = self._refined(columns, transposed)
         if not np.isfinite(x).all() and np.isfinite(columns).all():
             raise SolveError(f"{self.name}: the solution is too large for {self.dtype} at index {int(np.argmin(np.isfinite(x).all(axis=1)))}")
+        x = x.copy() if x is columns else x
         return x[:, 0] if given.ndim == 1 else x
 
     def apply(self, x: Any, *, transposed: bool = False) -> Any:
         """A x, or Aᵀx."""
         given, columns = self._columns(x, self.shape[0] if transposed else self.shape[1], "vector")
         found = self._apply(columns, transposed)
+        found = found.copy() if found is columns else found
         return found[:, 0] if given.ndim == 1 else found
 
     def _columns(self, b: Any, n: int, what: str) -> tuple[Any, Any]:
@@ -59,6 +59,13 @@ class Solver:
         if given.dtype.kind not in "fiu" or given.ndim not in (1, 2) or given.shape[0] != n:
             raise VectorError(f"{self.name}: a {what} is an array of real numbers of shape ({n},) or ({n}, k); got {given.dtype} of {given.shape}")
         return given, given.reshape(n, -1 if given.size else int(np.prod(given.shape[1:]))).astype(self.dtype, copy=False)
+
+    def _refined(self, b: Any, transposed: bool) -> Any:
+        """The solution for columns of the right kind, not looked at; it may be b itself."""
+        x = self._scaled(b, transposed)
+        for _ in range(self.refinements):
+            x = x + self._scaled(b - self._apply(x, transposed), transposed)
+        return x
 
     def _scaled(self, b: Any, transposed: bool) -> Any:
         if not self.shape[0] or not b.shape[1]:
@@ -146,7 +153,7 @@ def powers(largest: Any) -> Any:
     """Powers of two that bring numbers to about 1; 1 for 0."""
     limit = 120 if largest.dtype == np.float32 else 1000
     _, exponent = np.frexp(largest)
-    return np.ldexp(np.ones_like(largest), np.clip(-exponent, -limit, limit) * (largest > 0))
+    return np.ldexp(largest.dtype.type(1.0), np.minimum(np.maximum(-exponent, -limit), limit))
 
 
 def _scales(a: Any, definite: bool) -> tuple[Any, Any]:
@@ -154,8 +161,9 @@ def _scales(a: Any, definite: bool) -> tuple[Any, Any]:
     if definite:
         both = powers(np.sqrt(np.diagonal(a, axis1=-2, axis2=-1)))
         return both, both
-    row = powers(np.abs(a).max(axis=-1))
-    return row, powers(np.abs(a * row[..., :, None]).max(axis=-2))
+    sizes = np.abs(a)
+    row = powers(sizes.max(axis=-1))
+    return row, powers((sizes * row[..., :, None]).max(axis=-2))
 
 
 @lru_cache
@@ -175,12 +183,13 @@ class Diagonal(Solver):
         self.flops = float(n)
         if not self.d.all():
             raise SolveError(f"diagonal: singular, entry {int(np.argmin(self.d != 0))} is 0")
+        self.one = bool((self.d == 1).all())  # the identity
 
     def _run(self, b: Any, transposed: bool) -> Any:
-        return b / self.d[:, None]
+        return b if self.one else b / self.d[:, None]
 
     def _apply(self, x: Any, transposed: bool) -> Any:
-        return x * self.d[:, None]
+        return x if self.one else x * self.d[:, None]
 
 
 class Permutation(Solver):
@@ -387,7 +396,7 @@ class Dense(Solver):
         self.flops = 2.0 / 3.0 * n**3 + 2.0 * n**2
         if not n:
             return
-        symmetric = bool((np.diagonal(self.matrix) > 0).all()) and np.array_equal(self.matrix, self.matrix.T)
+        symmetric = bool((np.diagonal(self.matrix) > 0).all() and (self.matrix == self.matrix.T).all())
         found = self._cholesky() if symmetric else None
         found = self._lu() if found is None else found
         self._inspect(self._norm, rcond, found)

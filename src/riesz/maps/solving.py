@@ -1,5 +1,6 @@
 """Which solver fits a linear map: chosen by its structure, never by trial.
 
+The structure is that of every point, so the choice is made once for a network and kept with it: a *way* makes the solver from the numbers at a point.
 Diagonal, banded, block-diagonal, Kronecker products and sums, a base plus low rank; else sparse if it is sparse, dense if it is small, and otherwise
 iterations that only apply it. Maps that are not square are solved in the least-squares sense.
 """
@@ -7,7 +8,7 @@ iterations that only apply it. Maps that are not square are solved in the least-
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +17,22 @@ from ..errors import SolveError, SpaceError
 from ..ops import Reduction
 from ..relations import Triangular
 from ..relations.spans import Affine
+from .coefficients import Coefficients
+from .composite_solvers import Apart, Axes, Kronecker, KroneckerSum, LowRankPlus, Reordered, RunningSums, Steps
 from .entries import Entry
-from .indexing import distinct, flat_map, labels_of, size_of
-from .materialise import add, blocks_of
+from .indexing import along, distinct, flat_map, labels_of
+from .materialise import block_part, block_positions
+from .network import Network
+from .parts import Part
+from .solvers import Banded, Blocks, Dense, DenseLeastSquares, Diagonal, Solver
 from .structure import batch_axes, facts, offsets, parts
 from .values import Values
 
 if TYPE_CHECKING:
     from .linear_map import LinearMap
-    from .solvers import Solver
 
 Shape = tuple[int, ...]
+Way = Callable[[Values], Solver | None]
 METHODS = ("auto", "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr")
 OPTIONS = ("tolerance", "max_iterations", "preconditioner")
 SMALL = 2048
@@ -41,8 +47,6 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
         raise SpaceError(f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong to iterations")
-    from .sparse_solvers import fills
-
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):
         return _dense(L)
@@ -54,18 +58,19 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         return _dense(L) if max(m, n) <= SMALL else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
     v = L.flat
     if v is not None:
-        found = _structured(L, v)
+        found = _first(_structured(L, v.net), v)
         if found is not None:
             return found
-        if v.positions() <= n * n // 8 and v.positions() <= 64 * n and not fills(L.to_sparse()):
-            return _sparse(L)
+        if v.positions() <= min(n * n // 8, 64 * n):
+            from .sparse_solvers import fills
+
+            if not fills(L.to_sparse()):
+                return _sparse(L)
     found = _steps(L.values) if v is None else None
     return found or (_dense(L) if n <= SMALL else _krylov(L, None, **options))
 
 
 def _dense(L: LinearMap) -> Solver:
-    from .solvers import Dense, DenseLeastSquares
-
     return Dense(L.to_dense()) if L.shape[0] == L.shape[1] else DenseLeastSquares(L.to_dense())
 
 
@@ -97,7 +102,6 @@ def _sparse_least_squares(L: LinearMap) -> Solver | None:
 
 def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:
     from .krylov import Krylov
-    from .solvers import Diagonal
 
     m, n = L.shape
     symmetric = "symmetric" in L.facts and m == n
@@ -112,26 +116,42 @@ def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:
 # -- by structure --------------------------------------------------------------------------------------------
 
 
-def _structured(L: LinearMap, v: Values) -> Solver | None:
-    rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
-    if len(rows) == len(columns) == 1:
-        return _between(v, v.net.block(0, 0), rows[0], columns[0])
-    if len(rows) != len(columns) or any([math.prod(a) != math.prod(b) for a, b in zip(rows, columns, strict=True)]):
-        return None
-    if any([v.net.block(i, j) for i in range(len(rows)) for j in range(len(columns)) if i != j]):
-        return None
-    found = [_between(v, v.net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
-    if any([s is None for s in found]):
-        return None
-    from .composite_solvers import Apart
+def _first(ways: Sequence[Way], v: Values) -> Solver | None:
+    """The solver at a point by the first way that has one."""
+    for way in ways:
+        found = way(v)
+        if found is not None:
+            return found
+    return None
 
-    return Apart([s for s in found if s is not None])
+
+def _structured(L: LinearMap, net: Network) -> list[Way]:
+    """The ways to solve with a map without hubs, made once for all points."""
+    rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
+    key = ("ways", *rows, None, *columns)
+    if key not in net.made:
+        net.made[key] = _between_leaves(net, rows, columns)
+    return net.made[key]
+
+
+def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> list[Way]:
+    if len(rows) == len(columns) == 1:
+        return _between(net, net.block(0, 0), rows[0], columns[0])
+    if len(rows) != len(columns) or any([math.prod(a) != math.prod(b) for a, b in zip(rows, columns, strict=True)]):
+        return []
+    if any([net.block(i, j) for i in range(len(rows)) for j in range(len(columns)) if i != j]):
+        return []
+    every = [_between(net, net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
+
+    def way(v: Values) -> Solver | None:
+        found = [_first(ways, v) for ways in every]
+        return None if any([s is None for s in found]) else Apart([s for s in found if s is not None])
+
+    return [way] if all(every) else []
 
 
 def _steps(v: Values) -> Solver | None:
     """A chain of square steps between one array and another, each with a solver of its own."""
-    from .composite_solvers import RunningSums, Steps
-
     net = v.net
     if len(net.inputs) != 1 or len(net.outputs) != 1 or len({math.prod(net.shapes[s]) for s in (*net.inputs, *net.order)}) > 1:
         return None
@@ -142,7 +162,7 @@ def _steps(v: Values) -> Solver | None:
     members: list[Solver] = []
     for at, node in zip(chain, net.order, strict=False):
         if node not in net.kept:
-            one = _between(v, net.blocks[node][at], net.shapes[node], net.shapes[at])
+            one = _first(_between(net, net.blocks[node][at], net.shapes[node], net.shapes[at]), v)
         elif isinstance(op := net.kept[node].op, Reduction) and isinstance(r := op.relations[0], Triangular) and not r.strict:
             shape = net.shapes[at]
             one = RunningSums((math.prod(shape[: op.axis]), shape[op.axis], math.prod(shape[op.axis + 1 :])), not r.lower, v.dtype)
@@ -154,69 +174,75 @@ def _steps(v: Values) -> Solver | None:
     return Steps(members)
 
 
-def _between(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
-    """The solver of a square map between two leaves; None where no structure helps."""
-    from .solvers import Diagonal
-
-    c, n = v.net.c, math.prod(row)
+def _between(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+    """The ways to solve with a square map between two leaves, the best first; none where no structure helps."""
+    n = math.prod(row)
     if n != math.prod(column):
-        return None
+        return []
     if not entries:
         raise SolveError(f"the map is zero: no right-hand side other than 0 of {n:,} numbers can be reached")
-    lines = offsets(c, entries, row, column)
-    if lines is not None and lines == [0]:
-        return Diagonal(_band(v, entries, lines, row, column)[0])
+    ways = _by_structure(net, entries, row, column)
+    return [_kept(ways)] if ways and net.constant(entries) else ways
+
+
+def _kept(ways: Sequence[Way]) -> Way:
+    """A solver that is the same at every point, made once for each precision."""
+    known: dict[Any, Solver | None] = {}
+
+    def way(v: Values) -> Solver | None:
+        if v.dtype not in known:
+            known[v.dtype] = _first(ways, v)
+        return known[v.dtype]
+
+    return way
+
+
+def _by_structure(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+    n = math.prod(row)
+    lines = offsets(net.c, entries, row, column)
     width = n if lines is None else max(lines) - min(lines)
-    if lines is not None and width <= 8:
-        return _banded(v, entries, lines, row, column)
-    found = _kronecker_sum(v, entries, row, column)
-    if found is not None:
-        return found
+    if lines is not None and (lines == [0] or width <= 8):
+        return [_banded(net, entries, lines, row, column)]
+    found = [_kronecker_sum(net, entries, row, column)]
     if lines is not None and width <= min(n // 4, 256):
-        return _banded(v, entries, lines, row, column)
-    for way in (_kronecker, _blocks, _low_rank):
-        found = way(v, entries, row, column)
-        if found is not None:
-            return found
-    return None
+        found.append(_banded(net, entries, lines, row, column))
+    found += [way(net, entries, row, column) for way in (_kronecker, _blocks, _low_rank)]
+    return [way for way in found if way is not None]
 
 
-def _band(v: Values, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Any:
+def _banded(net: Network, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
     """The diagonals as rows, in LAPACK's order: number j of a row belongs to column j."""
-    upper = max(max(lines), 0)
-    lower = max(-min(lines), 0)
-    total = np.zeros((lower + upper + 1, math.prod(column)), v.dtype)
+    upper, lower = max(max(lines), 0), max(-min(lines), 0)
+    placed: list[tuple[Entry, tuple[Affine, Affine]]] = []
     for e in entries:
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
         assert down is not None and across is not None
-        add(v, e, total, (Affine(upper - across.offset + down.offset), across))
-    return total
+        placed.append((e, (Affine(upper - across.offset + down.offset), across)))
+    band = Part(net.c, placed, (lower + upper + 1, math.prod(column)))
+
+    def way(v: Values) -> Solver:
+        return Diagonal(band.at(v)[0]) if lines == [0] else Banded(band.at(v), lower, upper)
+
+    return way
 
 
-def _banded(v: Values, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Solver:
-    from .solvers import Banded
-
-    return Banded(_band(v, entries, lines, row, column), max(-min(lines), 0), max(max(lines), 0))
-
-
-def _dense_part(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Any:
-    total = np.zeros((*row, *column), v.dtype)
-    for e in entries:
-        add(v, e, total, (*e.out, *e.inn))
-    return total.reshape(math.prod(row), math.prod(column))
+def _matrix(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> Part:
+    """Some entries as a matrix, with the axes of rows and columns apart."""
+    return Part(c, [(e, (*e.out, *e.inn)) for e in entries], (*row, *column))
 
 
-def _any(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
-    """A solver for a part of a map: by structure, or dense if it is small."""
-    from .solvers import Dense
+def _any(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
+    """The ways to solve with a part of a map: by structure, or dense if it is small."""
+    n = math.prod(row)
+    matrix = _matrix(net.c, entries, row, column)
 
-    found = _between(v, entries, row, column)
-    if found is None and math.prod(row) <= SMALL:
-        return Dense(_dense_part(v, entries, row, column))
-    return found
+    def dense(v: Values) -> Solver:
+        return Dense(matrix.at(v).reshape(n, n))
+
+    return [*_between(net, entries, row, column), *([dense] if n <= SMALL else [])]
 
 
-def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
+def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """One entry in independent parts, each square: factor by factor."""
     if len(entries) != 1:
         return None
@@ -224,9 +250,7 @@ def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -
     groups = parts(e)
     if len(groups) < 2:
         return None
-    from .composite_solvers import Axes, Kronecker
-
-    solvers: list[Solver] = []
+    every: list[list[Way]] = []
     down: list[int] = []
     across: list[int] = []
     for k, g in enumerate(groups):
@@ -236,27 +260,35 @@ def _kronecker(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -
         scalars = tuple([f for f in e.factors if not f.labels]) if k == 0 else ()
         part = Entry(tuple([e.out[i] for i in mine]), tuple([e.inn[j] for j in yours]), (*factors, *scalars), e.scale if k == 0 else 1.0)
         tall, wide = tuple([row[i] for i in mine]), tuple([column[j] for j in yours])
-        one = _any(v, [part], tall, wide) if math.prod(tall) == math.prod(wide) else None
-        if one is None:
+        if math.prod(tall) != math.prod(wide):
             return None
-        solvers.append(one)
+        every.append(_any(net, [part], tall, wide))
         down += mine
         across += yours
     rest = [i for i in range(len(row)) if i not in down], [j for j in range(len(column)) if j not in across]
     if any([row[i] != 1 for i in rest[0]]):  # all in one line of an axis
         return None
-    return Axes(Kronecker(*solvers), row, [*down, *rest[0]], column, [*across, *rest[1]])
+
+    def way(v: Values) -> Solver | None:
+        solvers: list[Solver] = []
+        for ways in every:
+            one = _first(ways, v)
+            if one is None:
+                return None
+            solvers.append(one)
+        return Axes(Kronecker(*solvers), row, [*down, *rest[0]], column, [*across, *rest[1]])
+
+    return way
 
 
-def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
+def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I ⊗ A ⊗ I."""
     if row != column or len(row) < 2 or len(entries) < 2:
         return None
-    c = v.net.c
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}
     same: list[Entry] = []
     for e in entries:
-        still = {i for i, j in batch_axes(c, [e], row, column) if i == j}
+        still = {i for i, j in batch_axes(net.c, [e], row, column) if i == j}
         labels = {labels_of(e.out[i])[0] for i in still}
         if any([set(f.labels) & labels for f in e.factors]):
             return None
@@ -270,87 +302,92 @@ def _kronecker_sum(v: Values, entries: Sequence[Entry], row: Shape, column: Shap
     moved = [i for i, es in per.items() if es]
     if len(per) < 2 or not moved:
         return None
-    per[moved[0]] += [Entry((e.out[moved[0]],), (e.inn[moved[0]],), e.factors, e.scale) for e in same]
-    from .composite_solvers import Kronecker, KroneckerSum
-    from .solvers import Diagonal
-
+    first = moved[0]
+    per[first] += [Entry((e.out[first],), (e.inn[first],), e.factors, e.scale) for e in same]
     if len(moved) == 1:  # I ⊗ A ⊗ I
-        one = _any(v, per[moved[0]], (row[moved[0]],), (row[moved[0]],))
-        return None if one is None else Kronecker(*[one if i == moved[0] else Diagonal(np.ones(n, v.dtype)) for i, n in enumerate(row)])
+        ways = _any(net, per[first], (row[first],), (row[first],))
+
+        def one_axis(v: Values) -> Solver | None:
+            one = _first(ways, v)
+            return None if one is None else Kronecker(*[one if i == first else Diagonal(np.ones(n, v.dtype)) for i, n in enumerate(row)])
+
+        return one_axis
     if max(row) > SMALL:
         return None
-    matrices = [_dense_part(v, es, (row[i],), (row[i],)) for i, es in per.items()]
-    plain = all([np.array_equal(a, a.T) for a in matrices])
-    return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
+    summands = [_matrix(net.c, es, (row[i],), (row[i],)) for i, es in per.items()]
+
+    def way(v: Values) -> Solver | None:
+        matrices = [one.at(v) for one in summands]
+        plain = all([np.array_equal(a, a.T) for a in matrices])
+        return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
+
+    return way
 
 
-def _blocks(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
+def _blocks(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """Block-diagonal along the axes that every entry shares."""
-    from .composite_solvers import Reordered
-    from .solvers import Blocks
-
-    if not batch_axes(v.net.c, entries, row, column):
+    axes = batch_axes(net.c, entries, row, column)
+    if not axes:
         return None
-    found = blocks_of(v, entries, row, column)
-    if found is None or found.values.shape[1] != found.values.shape[2] or found.values.size > 1 << 27:
-        return None
-    n = math.prod(row)
-    if not np.array_equal(found.rows, found.columns):
+    rows, columns = block_positions(axes, row, column)
+    (number, size), n = rows.shape, math.prod(row)
+    if not np.array_equal(rows, columns) or number * size * size > 1 << 27:
         return None
     place = np.empty(n, np.intp)
-    place[found.rows.reshape(-1)] = np.arange(n)
-    inner = Blocks(found.values)
-    return inner if np.array_equal(place, np.arange(n)) else Reordered(inner, place)
+    place[rows.reshape(-1)] = np.arange(n)
+    straight = np.array_equal(place, np.arange(n))
+    blocks = block_part(net.c, entries, axes, row, column)
+
+    def way(v: Values) -> Solver:
+        inner = Blocks(blocks.at(v).reshape(number, size, size))
+        return inner if straight else Reordered(inner, place)
+
+    return way
 
 
-def _low_rank(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Solver | None:
+def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
     """A base with a solver of its own plus products through few labels: Woodbury."""
-    from .composite_solvers import LowRankPlus
-
-    c, n = v.net.c, math.prod(row)
     base: list[Entry] = []
-    U: list[Any] = []
-    V: list[Any] = []
+    pairs: list[tuple[Part, Part]] = []
+    ranks: list[int] = []
     for e in entries:
-        f = facts(c, e)
+        f = facts(net.c, e)
         if f.both or (not f.left and not f.right):
             base.append(e)
         else:
-            pair = _split(v, e, row, column)
-            if pair is None:
+            found = _split(net.c, e, row, column)
+            if found is None:
                 return None
-            U.append(pair[0])
-            V.append(pair[1])
-    rank = sum([u.shape[1] for u in U])
-    if not base or not U or 4 * rank > n:
+            ranks.append(found[0])
+            pairs.append(found[1:])
+    n = math.prod(row)
+    if not base or not pairs or 4 * sum(ranks) > n:
         return None
-    try:
-        inner = _between(v, base, row, column)
-    except SolveError:  # a singular base says nothing about the sum
-        return None
-    left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
-    return None if inner is None else LowRankPlus(inner, left, right)
+    ways = _between(net, base, row, column)
+
+    def way(v: Values) -> Solver | None:
+        try:
+            inner = _first(ways, v)
+        except SolveError:  # a singular base says nothing about the sum
+            return None
+        if inner is None:
+            return None
+        U, V = [[part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in zip(*pairs, strict=True)]
+        left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
+        return LowRankPlus(inner, left, right)
+
+    return way
 
 
-def _split(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any] | None:
-    """U and V of an entry U Vᵀ whose factors do not go across."""
-    c = v.net.c
+def _split(c: Coefficients, e: Entry, row: Shape, column: Shape) -> tuple[int, Part, Part] | None:
+    """The rank of an entry U Vᵀ whose factors do not go across, U and V."""
     left, right = set(distinct(e.out)), set(distinct(e.inn))
     near = [f for f in e.factors if set(f.labels) & right]
     far = [f for f in e.factors if f not in near]
     if any([set(f.labels) & left for f in near]):
         return None
     inner = tuple([k for k in dict.fromkeys([k for f in near for k in f.labels if k not in right]) if any([k in g.labels for g in far])])
-    rank = size_of(inner, c.sizes)
-    sides: list[Any] = []
-    for maps, box, factors, scale in ((e.out, row, far, e.scale), (e.inn, column, near, 1.0)):
-        ends = tuple([Affine(0, ((k, 1),)) for k in inner])
-        whole = Entry(tuple(maps), ends, tuple(factors), scale)
-        axes = [m.terms[0][0] for m in maps if type(m) is Affine and m.offset == 0 and len(m.terms) == 1 and m.terms[0][1] == 1]
-        if tuple([c.sizes[k] for k in dict.fromkeys(axes)]) == tuple(box):  # one label for each axis
-            tall = v.spread(whole, (*axes, *inner))
-        else:
-            tall = np.zeros((*box, *[c.sizes[k] for k in inner]), v.dtype)
-            add(v, whole, tall, (*maps, *ends))
-        sides.append(tall.reshape(math.prod(box), rank))
-    return sides[0], sides[1]
+    ends, sizes = tuple([along(k) for k in inner]), tuple([c.sizes[k] for k in inner])
+    U = _matrix(c, [Entry(e.out, ends, tuple(far), e.scale)], row, sizes)
+    V = _matrix(c, [Entry(e.inn, ends, tuple(near))], column, sizes)
+    return math.prod(sizes), U, V

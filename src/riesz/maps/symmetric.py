@@ -10,10 +10,16 @@ import numpy as np
 from ..ops import contraction
 from ..vectors import dense
 from .entries import Entry
-from .indexing import Labels
+from .indexing import Labels, Sizes, size_of
 
 WORTH = 1 << 22
 """From how many multiplications on only one half is computed."""
+
+
+def symmetric(e: Entry, labels: Labels, sizes: Sizes) -> bool:
+    """Whether `gram` has a product for an entry."""
+    split = _twice(e, labels)
+    return split is not None and size_of(labels, sizes) * size_of(split[2], sizes) >= WORTH
 
 
 def gram(e: Entry, labels: Labels, numbers: dict[int, Any], dtype: Any) -> Any:
