@@ -138,7 +138,7 @@ class LinearMap(Structured):
         if domain is NUMBERS and len(leaves) + len(self.codomain.leaves) > 2:
             found = self._of_leaves(tuple(leaves))
             if found is not OTHER:
-                return list(found) if len(self.codomain.leaves) > 1 else [found]
+                return [found] if len(self.codomain.leaves) == 1 else list(found)
         with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
             return outputs(self._runs if domain is NUMBERS else self.program, domain, leaves)
 
