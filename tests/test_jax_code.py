@@ -152,7 +152,9 @@ def test_compiled_code_keeps_no_relation(kind):
     assert [ref() for ref in gone] == [None] * len(gone)
 
 
-@pytest.mark.parametrize("build", [lambda: relations.window(seg(917), 3), lambda: relations.triangular(seg(917)), lambda: relations.shift(seg(917), 2)])
+@pytest.mark.parametrize(
+    "build", [lambda: relations.window(seg(917), 3), lambda: relations.triangular(seg(917)), lambda: relations.shift(seg(917), 2)]
+)
 def test_compiled_code_keeps_no_compact_relation(build):
     R = build()
     assert all(used(R, np.random.default_rng(4)))

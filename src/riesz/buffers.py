@@ -17,14 +17,17 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST = 1 << 20
+LEAST = 1 << 17
 """Smaller arrays are made anew: the allocator keeps such memory itself."""
+LOOK = 64
+"""How many buffers are looked at, the latest first."""
 MOST = 1 << 29
 """How many bytes are kept for later, in all."""
 LINE = 64
 """Arrays begin at a multiple of so many bytes: then no row of up to a cache line lies across two."""
 
 _kept: list[NDArray[np.uint8]] = []
+_bytes = 0
 _lock = threading.Lock()
 _counts = not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()  # pyright: ignore # reference counts are exact
 
@@ -59,14 +62,20 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     size = math.prod(shape) * kind.itemsize
     if not LEAST <= size <= MOST or not _counts:
         return np.empty(shape, kind)
+    global _bytes
     with _lock:
-        fits = [i for i in range(len(_kept)) if size + LINE <= _kept[i].nbytes <= 2 * (size + LINE)]
-        found = next((i for i in fits if _holders(_kept, i) == _FREE), None)
-        buffer = _kept.pop(found) if found is not None else np.empty(size + LINE, np.uint8)
+        count = len(_kept)
+        for i in range(count - 1, max(count - 1 - LOOK, -1), -1):
+            if size + LINE <= _kept[i].nbytes <= 2 * (size + LINE) and _holders(_kept, i) == _FREE:
+                buffer = _kept.pop(i)
+                break
+        else:
+            buffer = np.empty(size + LINE, np.uint8)
+            _bytes += buffer.nbytes
         _kept.append(buffer)
-        while sum([b.nbytes for b in _kept]) > MOST:
-            del _kept[0]
-    start = -buffer.ctypes.data % LINE
+        while _bytes > MOST:
+            _bytes -= _kept.pop(0).nbytes
+    start = -buffer.__array_interface__["data"][0] % LINE
     return buffer[start : start + size].view(kind).reshape(shape)
 
 
@@ -86,5 +95,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 
 def forget() -> None:
     """Give kept memory back."""
+    global _bytes
     with _lock:
         _kept.clear()
+        _bytes = 0

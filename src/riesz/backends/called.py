@@ -18,7 +18,7 @@ MOST = 48
 """Up to how many slots a program is small."""
 LARGE = 1 << 20
 """From how many numbers in a slot on the interpreter's time does not count."""
-LIGHT = 1 << 14
+LIGHT = 1 << 12
 """Up to how many numbers any backend may be chosen; beyond, none that takes seconds to compile."""
 
 

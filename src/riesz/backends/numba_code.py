@@ -25,14 +25,13 @@ from .loop_code import Nest
 from .loops import Loops, float_kinds
 from .numpy_code import array_code
 
-WORTH = 1 << 24
-"""From how many operations in loop nests on, weighed by what they cost in NumPy, `auto` compiles them."""
+WORTH, EACH = 3 << 20, 1 << 13
+"""From how many operations in loop nests on, weighed by what they cost in NumPy, `auto` compiles them: some, and so many more for each that differs.
+Loading Numba takes half a second, compiling an operation two milliseconds: a few hundred calls make up for it."""
 ALONE = 1 << 16
 """A single step on fewer numbers is left to a line of array code, which does as well."""
 SMALL = 1 << 13
 """So are groups of fewer operations."""
-LIGHT = 200
-"""Up to how many different operations they are compiled within half a second; more must be worth it."""
 BUDGET = 4000
 """How many operations are compiled at most, in all loop nests that differ: each takes a few milliseconds."""
 MUCH, LESS = 1 << 25, 4
@@ -43,15 +42,15 @@ def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
     if not task.asked and 8 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
         return "it is small"
-    if not numba_installed():
-        return "the backend 'numba' needs Numba, one that works with this NumPy: pip install 'riesz[numba]'"
     if not task.asked and products_in_tiles(task.program):
         return "its matrix products run on tiles"
     wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any([type(op) is Cast for op in task.program.ops])
     program = _simpler(task.program) if wide else task.program
     made = _Made(program)
-    if not task.asked and (made.work < WORTH * max(1, made.spent // LIGHT) or made.left):
+    if not task.asked and (made.work < WORTH + EACH * made.spent or made.left):
         return f"{made.work:,} operations in loops are not worth compiling"
+    if not numba_installed():
+        return "the backend 'numba' needs Numba, one that works with this NumPy: pip install 'riesz[numba]'"
     made = _on_tiles(program, made) or made
     code = array_code(task._replace(program=made.program))
     return Code(task.record, task.program, "numba", made.told, code.run, "\n\n".join([code.source, *made.sources]))
