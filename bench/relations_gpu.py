@@ -58,11 +58,11 @@ def contest(title, relation, rows, cols, v):
     places, sources = jnp.asarray(cols.astype(np.int32)), jnp.asarray(rows.astype(np.int32))
     whole = len(rows) == n and bool((rows == np.arange(n)).all())
     segment = jax.jit(lambda v, c, r: jax.ops.segment_sum(v if whole else v[r], c, m))
-    reference = segment(v, places, sources)
-    scale = float(jnp.abs(reference).max())
-    assert float(jnp.abs(first - reference).max()) < 3e-5 * scale, title
+    for column in {0, v.shape[1] - 1}:  # in 64 bits
+        exact = np.bincount(cols, np.asarray(v[:, column], float)[rows], m)
+        assert np.abs(np.asarray(first[:, column]) - exact).max() < 1e-5 * np.abs(exact).max(), title
     same = all(bool((plan(v) == first).all()) for _ in range(3))
-    del first, reference
+    del first
     mine, theirs = timed(lambda: plan(v)), timed(lambda: segment(v, places, sources))
     sparse = sparse_in_torch(cols, rows, n, m, v)
     moved = (4 * v.shape[1] + 4) * len(rows) + 4 * m * v.shape[1]
