@@ -199,7 +199,7 @@ def _taken_apart(relation: Relation) -> tuple[str, tuple[Any, ...], Any]:
             return "slices", (relation.source.box, relation.target.box, *relation.span), ()
         case Function() | Pairs() | Segments() | Spanned():
             groups = relation.groups
-            if _on_gpu():
+            if _on_gpu() and _has_kernel():
                 return "rows", (), (rows(groups.offsets), groups.index, groups.times)
             index = np.arange(groups.count, dtype=np.int32) if groups.index is None else groups.index
             return "tables", (), tables(groups.offsets, index, groups.times, groups.size)
@@ -214,6 +214,16 @@ def _members(members: Any) -> tuple[tuple[Code, ...], tuple[Any, ...]]:
 
 def _on_gpu() -> bool:
     return jax.default_backend() == "gpu"
+
+
+@functools.cache
+def _has_kernel() -> bool:
+    """Whether this JAX has what our kernel is written in."""
+    try:
+        from . import rows_on_gpu  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def rows(offsets: Any) -> Rows:
