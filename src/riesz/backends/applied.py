@@ -40,9 +40,8 @@ KEPT = 256
 _known: OrderedDict[Any, Skeleton] = OrderedDict()
 
 
-def applied(L: LinearMap) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the leaves of v that gives the leaf of L(v), or a tuple of its leaves, or OTHER; None for maps that are large."""
-    program = L.program
+def applied(L: LinearMap, program: Program) -> Callable[[tuple[Any, ...]], Any] | None:
+    """A function of the leaves of v that gives the leaf of L(v), or a tuple of its leaves, or OTHER, by a program of L; None for large ones."""
     if any([leaf.formal for V in (L.domain, L.codomain) for leaf in V.leaves]) or L.dtype != FLOAT or len(program.ops) > MOST:
         return None
     found = _abstract(program)

@@ -28,6 +28,8 @@ from .loop_forms import FLOAT, WIDEST, Kind, Total, expression, literal, result_
 
 CHUNK = 1 << 14
 """How many numbers each part of a sum over the divided axis takes at least."""
+VECTORS = 256
+"""How many numbers a part of the innermost loop has at least, for its vectors to pay."""
 CHUNKS = 64
 """How many parts there are at most."""
 COPIED = 128
@@ -121,6 +123,7 @@ class Nest:
         inner = any([math.prod([n for _, n in found.sums]) > UNROLLED for found in self.nodes.values()])
         outer = self.labels[0]
         large = [k for k in self.labels if self.sizes[k] >= 2 * CHUNKS and all([k in s.box for s in self.stores])]
+        large = [k for k in large if k == outer or k != self.labels[-1] or self.sizes[k] >= CHUNKS * VECTORS]
         candidates = [outer] if inner or not large else large
         divided = min(candidates, key=lambda k: sum([size_of(self.program.shapes[s.slot]) for s in self.stores if k not in labels_of(s)]))
         apart = sum([size_of(self.program.shapes[slot]) for slot in {s.slot for s in self.stores if divided not in labels_of(s)}])

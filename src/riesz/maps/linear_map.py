@@ -116,11 +116,9 @@ class LinearMap(Structured):
     @cached_property
     def _of_leaves(self) -> Callable[[tuple[Any, ...]], Any]:
         """Generated code for small maps, on leaves."""
-        if self._normal is not None:
-            return lambda _: OTHER
         from ..backends.applied import applied
 
-        return applied(self) or (lambda _: OTHER)
+        return applied(self, self._normal or self.program) or (lambda _: OTHER)
 
     @cached_property
     def held(self) -> set[int]:
