@@ -83,6 +83,33 @@ def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: 
                 y[at(a), at(i), at(k)] = v[at(a), j, at(k)]
 
 
+def _copy(_: Any, y: Any, j: Any, v: Any, i: Any, row: Any) -> Any:
+    """y[j + k] = v[i + k] for k < len(row), of flat arrays, as one vector."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        number = here.type.pointee
+        kind, size = ir.VectorType(number, row.count).as_pointer(), context.get_abi_sizeof(number)
+        moved = builder.load(builder.bitcast(builder.gep(there, [args[3]]), kind), align=size)
+        builder.store(moved, builder.bitcast(builder.gep(here, [args[1]]), kind), align=size)
+        return context.get_dummy_value()
+
+    return types.void(y, types.int64, v, types.int64, row), write
+
+
+copy: Any = intrinsic(_copy)
+
+
+@compiled
+def gathered_short(index: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for rows of up to a cache line, of as many numbers as `row` has, each as one vector."""
+    n, b, m = v.shape[1], len(row), y.shape[1]
+    flat, there = v.reshape(-1), y.reshape(-1)
+    for a in range(first, last):
+        for i in range(low, high):
+            copy(there, (a * m + i) * b, flat, (a * n + np.int64(index[at(i)])) * b, row)
+
+
 @compiled
 def gathered_numbers(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
     """The same for values that are numbers: y[a, i] = v[a, index[i]]."""

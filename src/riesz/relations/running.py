@@ -73,9 +73,13 @@ def gather(relation: Gather, v: Array) -> Array:
     if loops is None:
         return np.take(v, relation.index, axis=1)
     y = buffers.empty((a, m, b), v.dtype)
-    work, x, z = _views(loops, "gathered", v, y)
-    index = relation.short
-    threads.spread(lambda *part: work(index, x, z, *part), _parts(a, m, y.size))
+    index, x, z = relation.short, _real(v), _real(y)
+    if b > 1 and x.shape[2] * x.itemsize <= buffers.LINE:
+        work, given = loops.gathered_short, (index, x, z, (0,) * x.shape[2])
+    else:
+        work, *rest = _views(loops, "gathered", v, y)
+        given = index, *rest
+    threads.spread(lambda *part: work(*given, *part), _parts(a, m, y.size))
     return y
 
 
