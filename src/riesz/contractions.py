@@ -133,10 +133,8 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
 
 
 def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
-    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise, or u ⊗ v; None where `pair` is due."""
+    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise; None where it is something else."""
     common = [label for label in la if label in lb]
-    if len(la) == len(lb) == 1 and not common and len(out) == 2:
-        return _outer if out == (*la, *lb) else lambda a, b: _outer(b, a)
     if len(common) != 1 or max(len(la), len(lb)) > 2 or common[0] in out or len(out) != len(la) + len(lb) - 2:
         return None
     turn_a, turn_b = la[-1] != common[0], lb[0] != common[0]
@@ -148,11 +146,6 @@ def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array
         return found.T if turn else found
 
     return product
-
-
-def _outer(a: Array, b: Array) -> Array:
-    charge(a.size * b.size)
-    return a[:, None] * b
 
 
 def product_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
