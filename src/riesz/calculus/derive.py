@@ -101,6 +101,7 @@ def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
 
 
 _PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reduction, Reshape, Cast, Select, Discrete}
+"""Steps that are their own derivatives in each argument, have partial derivatives, or none."""
 
 
 @quiet

@@ -417,6 +417,8 @@ pseudo_huber = _special("pseudo_huber", lambda d, r, y: _pseudo_huber(d, r), "(h
 # -- entering them ----------------------------------------------------------------------------------------
 
 _SAME = {"cbrt": p.cbrt, "exp2": p.exp2, "expm1": p.expm1, "log1p": p.log1p}
+_OURS = {"expit": (p.sigmoid, "y·sigmoid(−x) · dx")}
+"""Functions that are primitives of our own under another name."""
 _SEVERAL = {
     "sici": ((sine_integral, cosine_integral), "sin x / x · dx, cos x / x · dx"),
     "shichi": ((sinh_integral, cosh_integral), "sinh x / x · dx, cosh x / x · dx"),
@@ -447,7 +449,7 @@ def enter() -> None:
     """Enter the functions of scipy.special into the tables of rules and of coverage; loads scipy.special."""
     rules: dict[str, tuple[Any, str, str]] = {name: (_one(Primitive(SPECIAL[name])), f"primitive {name}", text) for name, text in _TEXTS.items()}
     rules.update({name: (_one(q), f"primitive {name}", NOTES[getattr(np, name)][1]) for name, q in _SAME.items()})
-    rules["expit"] = _one(p.sigmoid), "primitive sigmoid", "y·sigmoid(−x) · dx"
+    rules.update({name: (_one(q), f"primitive {q.name}", text) for name, (q, text) in _OURS.items()})
     rules.update({name: (_all(qs), "primitives " + ", ".join([q.name for q in qs]), text) for name, (qs, text) in _SEVERAL.items()})
     for name, (rule, what, text) in rules.items():
         ufunc = _found(name)
@@ -460,7 +462,7 @@ def enter() -> None:
 def primitive_named(name: str) -> Primitive | None:
     """The primitive of a ufunc of scipy.special, if it is one."""
     rule = SPECIAL.get(name)
-    return p.sigmoid if name == "expit" else None if rule is None else Primitive(rule)
+    return _OURS[name][0] if name in _OURS else None if rule is None else Primitive(rule)
 
 
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:
