@@ -167,3 +167,15 @@ def test_compiled_code_keeps_no_compact_relation(build):
 def test_a_code_is_printed_in_words():
     text = str(jax.make_jaxpr(relations.gather(seg(4), seg(3), [2, 0, 0]).plan("jax"))(np.ones(4)))
     assert "gather 4→3" in text and "scatter 3→4" in text
+
+
+@pytest.mark.parametrize(("there", "how"), [(True, "rows"), (False, "tables")])
+def test_a_gpu_without_the_kernel_has_tables(monkeypatch, there, how):
+    monkeypatch.setattr(in_jax, "_on_gpu", lambda: True)
+    monkeypatch.setattr(in_jax, "_has_kernel", lambda: there)
+    R = relations.function(seg(5), seg(3), np.array([0, 2, 0, 1, 2]))
+    code, arrays = in_jax.prepared(R)
+    assert code.how == how
+    if not there:
+        found = in_jax.reduce(code, arrays, jnp.arange(5.0).reshape(1, 5, 1))
+        np.testing.assert_array_equal(np.asarray(found).ravel(), [2.0, 3.0, 5.0])
