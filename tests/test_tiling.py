@@ -227,7 +227,6 @@ def test_the_number_of_threads_does_not_change_the_bits(monkeypatch):
     results = []
     for count in (1, 2, 3):
         monkeypatch.setattr(threads, "count", lambda n=count: n)
-        monkeypatch.setattr(threads, "_pool", None)
         results.append(outputs(found, NUMBERS, xs))
     for other in results[1:]:
         assert all([np.array_equal(a, b) for a, b in zip(results[0], other, strict=True)])

@@ -48,6 +48,30 @@ def _holders(buffers: list[Any], i: int) -> int:
 _FREE = _holders([np.empty(0)], 0)
 
 
+def sole(array: Any) -> bool:
+    """Whether nobody else holds the memory of an array, and it holds no more than twice what it needs: then it can be handed on without a copy.
+
+    >>> a = np.zeros(6)
+    >>> sole(a), sole(a.reshape(2, 3)), sole(np.zeros(6).reshape(2, 3))
+    (True, False, True)
+    """
+    root = array.base
+    if root is None:
+        return True
+    if not _counts or type(root) is not np.ndarray or not root.flags.owndata or root.nbytes > 2 * (array.nbytes + LINE):
+        return False
+    with _lock:
+        return sys.getrefcount(root) <= _SOLE + any([b is root for b in _kept[: -LOOK - 1 : -1]])
+
+
+def _held(array: Any) -> int:
+    root = array.base
+    return sys.getrefcount(root)
+
+
+_SOLE = _held(np.empty(1).reshape(1, 1))
+
+
 def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     """An array of a shape, its numbers not set.
 

@@ -9,12 +9,13 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
-_pool: ThreadPoolExecutor | None = None
+_waiting: SimpleQueue[Any] = SimpleQueue()
+_workers = 0
 _inside = threading.local()
 _lock = threading.Lock()
 _entered = 0
@@ -34,7 +35,7 @@ def count() -> int:
 
 
 def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
-    """Call `work(*part)` for each part, the first in this thread, the others in the pool. Work that is spread already is not spread again.
+    """Call `work(*part)` for each part, the first in this thread, the others in threads kept for it. Work that is spread already is not spread again.
 
     >>> done = []
     >>> spread(done.append, [(1,), (2,)])
@@ -45,21 +46,42 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
         for part in parts:
             work(*part)
         return
-    waiting = [_workers().submit(_busy, work, part) for part in parts[1:]]
-    try:
-        _busy(work, parts[0])
-    finally:
-        wait(waiting)  # nobody writes when this is over
-    for one in waiting:
-        one.result()
-
-
-def _busy(work: Callable[..., Any], part: tuple[Any, ...]) -> None:
+    if _workers < min(len(parts), count()) - 1 or not _workers:
+        _hire(max(min(len(parts), count()) - 1, 1))
+    done: SimpleQueue[BaseException | None] = SimpleQueue()  # futures and their locks take longer than many parts
+    for part in parts[1:]:
+        _waiting.put((work, part, done))
     _inside.busy = True
     try:
-        work(*part)
+        work(*parts[0])
     finally:
         _inside.busy = False
+        problems = [done.get() for _ in parts[1:]]  # nobody writes when this is over
+    for problem in problems:
+        if problem is not None:
+            raise problem
+
+
+def _hire(wanted: int) -> None:
+    global _workers
+    with _lock:
+        while _workers < wanted:
+            threading.Thread(target=_serve, args=(_waiting,), name=f"riesz_{_workers}", daemon=True).start()
+            _workers += 1
+
+
+def _serve(waiting: SimpleQueue[Any]) -> None:
+    _inside.busy = True
+    while True:
+        work, part, done = waiting.get()
+        try:
+            work(*part)
+            problem = None
+        except BaseException as error:
+            problem = error
+        del work, part  # arrays are not held while there is nothing to do
+        done.put(problem)
+        del done, problem
 
 
 @contextmanager
@@ -103,16 +125,10 @@ def _blas() -> tuple[Any, Any] | None:
     return None
 
 
-def _workers() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(max(count() - 1, 1), thread_name_prefix="riesz")
-    return _pool
-
-
 def _forget() -> None:
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    global _waiting, _workers, _lock
+    _waiting, _workers, _lock = SimpleQueue(), 0, threading.Lock()
+    _inside.busy = False
 
 
 if hasattr(os, "register_at_fork"):  # the threads of a pool do not survive a fork

@@ -144,12 +144,14 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     given = [Aval(whole.shapes[s], FLOAT, not whole.shapes[s]) for s in whole.inputs[fixed:]]
     vectors = ["v"] if len(given) == 1 else [f"v{i}" for i in range(len(given))]
     code = TiledArrays(tiled(after), [*values, *[Value(v, a.shape, FLOAT if a.shape else float) for v, a in zip(vectors, given, strict=True)]])
-    space, texts = code.names, list[str]()
+    space, texts, seen = code.names, list[str](), set[str]()
     space["own"] = own
     for j, out in enumerate(code.outputs):
         space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
-        alone = (out.fresh or out.kind is float) and not out.repeated and out.text not in texts
-        texts.append(out.text if alone else f"own({code.wide}({out.text}, {out.shape}), aval_{j}, True)")
+        alone = (out.fresh or out.kind is float) and not out.repeated and out.text not in seen
+        wide = out.text if not out.repeated else f"{code.wide}({out.text}, {out.shape})"
+        texts.append(out.text if alone else f"own({wide}, aval_{j}{', True' if not out.new or out.text in seen else ''})")
+        seen.add(out.text)
     lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]
     if not all([re.fullmatch(r"t\d+ = dot\([\w.]+, [\w.]+\)", line) for line in code.lines]):  # NumPy warns of nothing in matrix products
         space["errstate"] = np.errstate

@@ -18,7 +18,9 @@ from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshap
 from ..programs.along import kind_of
 from ..programs.fusing import SparseProduct
 from ..programs.program import INPUT, Constant, Program
-from ..relations.kinds import Gather, Point, Range
+from ..relations.compound import Both
+from ..relations.kinds import Diagonal, Function, Gather, Pairs, Point, Range, Segments, Triangular
+from ..relations.running import WORTH
 from ..terms.primitives import RULES
 from ..vectors import dense, weak
 
@@ -28,12 +30,21 @@ BIG = 1 << 13
 
 
 class Value(NamedTuple):
-    """A slot in generated code: its text, shape and kind (`float`: a Python float; None: not known), whether nobody else holds its memory."""
+    """A slot in generated code: its text, shape and kind (`float`: a Python float; None: not known).
+
+    `fresh`: nobody else holds its memory; `new`: no argument does, but it may be a view of something larger.
+    """
 
     text: str
     shape: Any
     kind: Any
     fresh: bool = False
+    new: bool = False
+
+    @property
+    def shared(self) -> Value:
+        """The same, held by somebody else too."""
+        return self._replace(fresh=False, new=False)
 
     @property
     def repeated(self) -> bool:
@@ -128,7 +139,7 @@ class Arrays:
     def _shared(self) -> None:
         """Nothing is written over the arguments of this step any more."""
         for a in self._program.args[self._slot]:
-            self._values[a] = self._values[a]._replace(fresh=False)
+            self._values[a] = self._values[a].shared
 
     # -- steps -------------------------------------------------------------------------------------------
 
@@ -342,7 +353,7 @@ class Arrays:
         for x, one, ls in zip(xs, xs[::-1], op.labels, strict=True):
             if one.kind is float and one.text == "1.0" and ls == op.out and x.kind is not None and x.kind is not float and x.kind.kind == "f":
                 self._shared()
-                return x._replace(fresh=False)
+                return x.shared
         whole = [set(ls) == set(op.out) for ls in op.labels]
         given = [x if whole[1 - i] else self._array(x) for i, x in enumerate(xs)]
         kind = self._kind(op, xs)
@@ -389,14 +400,14 @@ class Arrays:
         text = _placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)
         return self._set(text, self._kind(op, xs), self._last[self._slot] < len(self._program.ops))
 
-    def _new(self, op: Contraction | SparseProduct, xs: list[Value]) -> Value:
-        """A product as in the interpreter, which shares no memory with its factors."""
+    def _new(self, op: Contraction | Reduction | SparseProduct, xs: list[Value]) -> Value:
+        """A step as in the interpreter whose result shares no memory with its arguments."""
         kept = [self._values[a] for a in self._program.args[self._slot]]
         found = self._call(op, xs)
         for a, v in zip(self._program.args[self._slot], kept, strict=True):
             self._values[a] = v
         inside = self._last[self._slot] < len(self._program.ops)
-        return found._replace(fresh=inside and bool(found.shape) and found.kind is not None and found.kind is not float)
+        return found._replace(fresh=inside and bool(found.shape) and found.kind is not None and found.kind is not float, new=True)
 
     def _single(self, op: Contraction, x: Value) -> Value:
         labels, out = op.labels[0], op.out
@@ -433,11 +444,18 @@ class Arrays:
                 s = relation.slice(relation.target.size)
                 step = f":{s.step}" if s.step not in (None, 1) else ""
                 return self._view(f"{x.text}[{head}{s.start}:{'' if s.stop is None else s.stop}{step}]", x)
-            case Gather() if source and len(source) == 1 and shape:
+            case Gather() if source and len(source) == 1 and shape and numbers(shape) < WORTH:
                 index = self._name(f"i{self._slot}", relation.index.reshape(relation.target.box or ()))
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
             case _:
-                return self._call(op, [x])
+                return self._new(op, [x]) if _copies(relation) else self._call(op, [x])
+
+
+def _copies(relation: Any) -> bool:
+    """Whether a reduction gives an array of its own, which may be written to."""
+    if isinstance(relation, Both):
+        return _copies(relation.second) or (isinstance(relation.second, Diagonal) and _copies(relation.first))
+    return isinstance(relation, (Function, Gather, Pairs, Segments, Triangular))
 
 
 def finite(x: Any) -> bool:

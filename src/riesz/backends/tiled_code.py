@@ -74,7 +74,7 @@ class TiledArrays(Arrays):
             Value(name, shape, kind, bool(shape) and j >= op.carries) for j, (name, shape, kind) in enumerate(zip(names, shapes, kinds, strict=True))
         ]
         for a in self._program.args[slot]:  # carries may be handed on as they came
-            self._values[a] = self._values[a]._replace(fresh=False)
+            self._values[a] = self._values[a].shared
         return Value(f"rounds_{slot}", shapes, None)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ import numpy as np
 from ..ops import Contraction, Op, Reduction, Reshape, contraction
 from ..relations import Both, Diagonal, Function, Gather, Relation
 from ..relations import fused as composed
-from ..relations.groups import Groups, short
 from ..relations.running import weighed_sum
 from ..vectors import dense
 from .collecting import collected
@@ -48,16 +46,11 @@ class SparseProduct(Op):
         """A product and a sum for each pair and each number there."""
         return 2 * self.scatter.count * math.prod(shapes[0][1:])
 
-    @cached_property
-    def _plan(self) -> tuple[Groups, Any]:
-        order, size = self.scatter.groups, self.gather.source.size
-        index = self.gather.index if order.index is None else self.gather.index[order.index]
-        return Groups(size, order.offsets, short(index, size)), order.index
-
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
         wide = x.reshape(1, x.shape[0], math.prod(x.shape[1:]))
-        return weighed_sum(self.gather, self.scatter, lambda: self._plan, w.reshape(-1), wide).reshape((self.scatter.target.size, *x.shape[1:]))
+        known = self.__dict__.setdefault("_known", {})
+        return weighed_sum(self.gather, self.scatter, known, w.reshape(-1), wide).reshape((self.scatter.target.size, *x.shape[1:]))
 
 
 def ready(program: Program) -> Program:

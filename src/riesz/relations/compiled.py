@@ -1,6 +1,7 @@
 """Reductions compiled with Numba: loops that add the pairs of a target in their order, so any number of threads gives the same bits.
 
-A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency.
+A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency. Rows
+to be read are fetched into the second cache, which waits for more lines at a time than the first; rows to be added to, into the first.
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
@@ -12,10 +13,12 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, models, register_jitable, register_model
 
-AHEAD = 24  # pairs
+AHEAD = 32  # pairs
+SOON = 16  # pairs
 LINE = 64  # bytes
+CHUNK = 16  # bits of a source in its chunk
 at = np.uintp  # indices of this type need no check for negative ones
 
 
@@ -27,43 +30,97 @@ def compiled(loop: Any) -> Any:
         return numba.njit(nogil=True)(loop)
 
 
-def _fetch(_: Any, array: Any, place: Any) -> Any:
+def _fetching(cache: int) -> Any:
     """Ask for the cache line of one element of a flat array, without waiting."""
 
+    def fetch(_: Any, array: Any, place: Any) -> Any:
+        def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            base = context.make_array(signature.args[0])(context, builder, args[0]).data
+            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            place = builder.bitcast(builder.gep(base, [args[1]]), byte)
+            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            builder.call(builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind), [place, word(0), word(4 - cache), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64), write
+
+    return intrinsic(fetch)
+
+
+fetch, fetch_first = _fetching(2), _fetching(1)
+
+
+class Numbers(types.Type):
+    """As many numbers as a row has, in registers: loops of a few steps over memory cost more than what they add."""
+
+    def __init__(self, kind: Any, count: int) -> None:
+        super().__init__(name=f"Numbers({kind}, {count})")
+        self.kind = kind
+        self.count = count
+
+
+@register_model(Numbers)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, numbers: Any) -> None:
+        super().__init__(manager, numbers, ir.VectorType(manager[numbers.kind].get_value_type(), numbers.count))
+
+
+def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, numbers: Any) -> tuple[Any, int]:
+    """Where numbers are in a flat array, and how that is aligned."""
+    base = context.make_array(array)(context, builder, value).data
+    return builder.bitcast(builder.gep(base, [at]), context.get_value_type(numbers).as_pointer()), context.get_abi_sizeof(base.type.pointee)
+
+
+@intrinsic
+def nothing(_: Any, array: Any, row: Any) -> Any:
+    """Zeros, as many as `row` has elements."""
+    numbers = Numbers(array.dtype, row.count)
+    return numbers(array, row), lambda context, builder, signature, args: ir.Constant(context.get_value_type(numbers), None)
+
+
+@intrinsic
+def load(_: Any, array: Any, at: Any, row: Any) -> Any:
+    """array[at], array[at + 1], …, as many as `row` has elements."""
+    numbers = Numbers(array.dtype, row.count)
+
     def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = context.make_array(signature.args[0])(context, builder, args[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        place = builder.bitcast(builder.gep(base, [args[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        builder.call(builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind), [place, word(0), word(3), word(1)])
+        place, size = _place(context, builder, array, args[0], args[1], numbers)
+        return builder.load(place, align=size)
+
+    return numbers(array, types.uintp, row), write
+
+
+@intrinsic
+def store(_: Any, array: Any, at: Any, numbers: Any) -> Any:
+    """array[at + k] = numbers[k]."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place, size = _place(context, builder, array, args[0], args[1], numbers)
+        builder.store(args[2], place, align=size)
         return context.get_dummy_value()
 
-    return types.void(array, types.int64), write
+    return types.void(array, types.uintp, numbers), write
 
 
-fetch: Any = intrinsic(_fetch)
-
-
-def _add(_: Any, y: Any, j: Any, c: Any, v: Any, i: Any, row: Any) -> Any:
-    """y[j + k] += c·v[i + k] for k < len(row), of flat arrays, as one vector; c None: once. Loops of a few steps cost more than what they add."""
+@intrinsic
+def plus(_: Any, total: Any, c: Any, more: Any) -> Any:
+    """total + c·more; c None: once."""
 
     def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 3)]
-        number = here.type.pointee
-        kind, size = ir.VectorType(number, row.count), context.get_abi_sizeof(number)
-        total = builder.bitcast(builder.gep(here, [args[1]]), kind.as_pointer())
-        more = builder.load(builder.bitcast(builder.gep(there, [args[4]]), kind.as_pointer()), align=size)
+        first, factor, second = args
         if not isinstance(c, types.NoneType):
-            nothing, word = ir.Constant(kind, ir.Undefined), ir.IntType(32)
-            first = builder.insert_element(nothing, args[2], word(0))
-            more = builder.fmul(builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(word, row.count), [0] * row.count)), more)
-        builder.store(builder.fadd(builder.load(total, align=size), more), total, align=size)
-        return context.get_dummy_value()
+            none, word = ir.Constant(second.type, ir.Undefined), ir.IntType(32)
+            one = builder.insert_element(none, factor, word(0))
+            second = builder.fmul(builder.shuffle_vector(one, none, ir.Constant(ir.VectorType(word, more.count), [0] * more.count)), second)
+        return builder.fadd(first, second)
 
-    return types.void(y, types.uintp, c, v, types.uintp, row), write
+    return total(total, c, more), write
 
 
-add: Any = intrinsic(_add)
+@register_jitable
+def add(z: Any, j: Any, c: Any, x: Any, i: Any, row: Any) -> None:
+    """z[j + k] += c·x[i + k] for each element of `row`; c None: once."""
+    store(z, j, plus(load(z, j, row), c, load(x, i, row)))
 
 
 @compiled
@@ -74,30 +131,12 @@ def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: 
     step = max(LINE // v.itemsize, 1)
     for a in range(first, last):
         for i in range(low, high):
-            if i + AHEAD < high:
-                near = (a * n + np.int64(index[at(i + AHEAD)])) * b
-                for k in range(0, b, step):
-                    fetch(flat, near + k)
+            near = (a * n + np.int64(index[at(min(i + AHEAD, high - 1))])) * b
+            for k in range(0, b, step):
+                fetch(flat, near + k)
             j = at(index[at(i)])
             for k in range(b):
                 y[at(a), at(i), at(k)] = v[at(a), j, at(k)]
-
-
-def _copy(_: Any, y: Any, j: Any, v: Any, i: Any, row: Any) -> Any:
-    """y[j + k] = v[i + k] for k < len(row), of flat arrays, as one vector."""
-
-    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        here, there = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
-        number = here.type.pointee
-        kind, size = ir.VectorType(number, row.count).as_pointer(), context.get_abi_sizeof(number)
-        moved = builder.load(builder.bitcast(builder.gep(there, [args[3]]), kind), align=size)
-        builder.store(moved, builder.bitcast(builder.gep(here, [args[1]]), kind), align=size)
-        return context.get_dummy_value()
-
-    return types.void(y, types.int64, v, types.int64, row), write
-
-
-copy: Any = intrinsic(_copy)
 
 
 @compiled
@@ -107,7 +146,7 @@ def gathered_short(index: Any, v: Any, y: Any, row: Any, first: int, last: int, 
     flat, there = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
         for i in range(low, high):
-            copy(there, (a * m + i) * b, flat, (a * n + np.int64(index[at(i)])) * b, row)
+            store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
 
 
 @compiled
@@ -119,62 +158,34 @@ def gathered_numbers(index: Any, v: Any, y: Any, first: int, last: int, low: int
 
 
 @compiled
-def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
-    """y[a, i] = Σ times[order[e]]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index or order, e itself; without times, each once."""
-    n, b = v.shape[1], v.shape[2]
-    end = offsets[high]
-    flat = v.reshape(-1)
-    step = max(LINE // v.itemsize, 1)
-    for a in range(first, last):
-        for i in range(low, high):
-            for k in range(b):
-                y[at(a), at(i), at(k)] = 0
-            for e in range(offsets[at(i)], offsets[at(i + 1)]):
-                if index is None:
-                    j = at(e)
-                else:
-                    j = at(index[at(e)])
-                    if e + AHEAD < end:
-                        near = (a * n + np.int64(index[at(e + AHEAD)])) * b
-                        for k in range(0, b, step):
-                            fetch(flat, near + k)
-                        if order is not None:
-                            fetch(times, np.int64(order[at(e + AHEAD)]))
-                if times is None:
-                    for k in range(b):
-                        y[at(a), at(i), at(k)] += v[at(a), j, at(k)]
-                else:
-                    c = v.dtype.type(times[at(e if order is None else order[at(e)])])
-                    for k in range(b):
-                        y[at(a), at(i), at(k)] += c * v[at(a), j, at(k)]
+def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
+    """y[a, i] = Σ times[order[e]]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index or order, e itself; without times, each once.
 
-
-@compiled
-def summed_short(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for short rows; `row` has an element for each number of a row: a length the compiler knows."""
-    n, m, b = v.shape[1], y.shape[1], len(row)
+    As many numbers at a time as `row` has, the last of them perhaps twice: added up in registers, for what is stored to y waits for y.
+    """
+    n, m, b, wide = v.shape[1], y.shape[1], v.shape[2], len(row)
     x, z = v.reshape(-1), y.reshape(-1)
-    end = offsets[high] - 1
+    end, line = offsets[high] - 1, max(LINE // v.itemsize, 1)
     for a in range(first, last):
         for i in range(low, high):
-            j = at(a * m + i) * at(b)
-            for k in range(b):
-                z[j + at(k)] = 0
-            for e in range(offsets[at(i)], offsets[at(i + 1)]):
-                ahead = at(min(e + AHEAD, end))  # without a branch the row stays in registers
-                if index is None:
-                    source = at(a * n + e) * at(b)
-                else:
-                    source = (at(a * n) + at(index[at(e)])) * at(b)
-                    near = (a * n + np.int64(index[ahead])) * b
-                    fetch(x, near)
-                    fetch(x, near + b - 1)
-                    if order is not None:
-                        fetch(times, np.int64(order[ahead]))
-                if times is None:
-                    add(z, j, None, x, source, row)
-                else:
-                    add(z, j, v.dtype.type(times[at(e if order is None else order[at(e)])]), x, source, row)
+            for part in range(0, b, wide):
+                k = min(part, b - wide)
+                total = nothing(x, row)
+                for e in range(offsets[at(i)], offsets[at(i + 1)]):
+                    if index is None:
+                        source = at(a * n + e)
+                    else:
+                        source = at(a * n) + at(index[at(e)])
+                        ahead = at(min(e + AHEAD, end))
+                        near = (a * n + np.int64(index[ahead])) * b + k
+                        for j in range(0, wide, line):
+                            fetch(x, near + j)
+                        fetch(x, near + wide - 1)
+                        if order is not None:
+                            fetch(times, np.int64(order[ahead]))
+                    more = load(x, source * at(b) + at(k), row)
+                    total = plus(total, None if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
+                store(z, at(a * m + i) * at(b) + at(k), total)
 
 
 @compiled
@@ -190,36 +201,61 @@ def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: 
 
 
 @compiled
-def scattered(index: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
-    """y[a, index[e]] += v[a, e], for a from first to last; `row` has an element for each number of a row: a length the compiler knows."""
-    m, b, count = y.shape[1], len(row), len(index)
-    x, z = v.reshape(-1), y.reshape(-1)
-    most = max(count - AHEAD, 0)
-    for a in range(first, last):
-        for e in range(most):
-            near = (a * m + np.int64(index[at(e + AHEAD)])) * b
-            fetch(z, near)
-            if b > 4:
-                fetch(z, near + b - 1)
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), None, x, at(a * count + e) * at(b), row)
-        for e in range(most, count):
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), None, x, at(a * count + e) * at(b), row)
-
-
-@compiled
-def scattered_times(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
-    """y[a, index[e]] += times[e]·v[a, source[e]], for short rows."""
+def scattered(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
+    """y[a, index[e]] += times[e]·v[a, source[e]], for a from first to last, rows as long as `row`; without source, e itself; without times, once."""
     n, m, b, end = v.shape[1], y.shape[1], len(row), len(index) - 1
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
         for e in range(end + 1):
             ahead = at(min(e + AHEAD, end))
-            here, there = (a * m + np.int64(index[ahead])) * b, (a * n + np.int64(source[ahead])) * b
-            fetch(z, here)
-            fetch(z, here + b - 1)
-            fetch(x, there)
-            fetch(x, there + b - 1)
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), times[at(e)], x, (at(a * n) + at(source[at(e)])) * at(b), row)
+            here = (a * m + np.int64(index[ahead])) * b
+            fetch_first(z, here)
+            if b > 4:
+                fetch_first(z, here + b - 1)
+            if source is not None:
+                there = (a * n + np.int64(source[ahead])) * b
+                fetch(x, there)
+                fetch(x, there + b - 1)
+            i = at(a * n) + at(e if source is None else source[at(e)])
+            add(z, (at(a * m) + at(index[at(e)])) * at(b), None if times is None else times[at(e)], x, i * at(b), row)
+
+
+@compiled
+def dealt(index: Any, owners: Any, lows: Any, starts: Any, near: Any, far: Any) -> None:
+    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1] are those of strip s in chunk c, in their order."""
+    chunks = starts.shape[1] - 1
+    for e in range(len(index)):
+        starts[at(owners[at(index[at(e)])]), at(e >> CHUNK)] += 1
+    found = 0
+    for s in range(starts.shape[0]):
+        for c in range(chunks + 1):
+            starts[s, c], found = found, found + starts[s, c]
+    places = starts.copy()
+    for e in range(len(index)):
+        j = at(index[at(e)])
+        s, c = at(owners[j]), at(e >> CHUNK)
+        place = at(places[s, c])
+        places[s, c] += 1
+        near[place], far[place] = e & ((1 << CHUNK) - 1), j - at(lows[s])
+
+
+@compiled
+def scattered_strip(starts: Any, near: Any, far: Any, lows: Any, source: Any, times: Any, v: Any, y: Any, row: Any, soon: Any, s: int) -> None:
+    """y[a, j] = Σ times[e]·v[a, source[e]] for the targets j of one strip; `source` in the order of the strips. `soon`: fetch targets, or None."""
+    n, m, b = v.shape[1], y.shape[1], len(row)
+    x, z = v.reshape(-1), y.reshape(-1)
+    for a in range(v.shape[0]):
+        low = at(a * m + lows[s])
+        for k in range((a * m + lows[s]) * b, (a * m + lows[s + 1]) * b):
+            z[at(k)] = 0
+        for c in range(starts.shape[1] - 1):
+            base = at(c << CHUNK)
+            for p in range(starts[s, c], starts[s, c + 1]):
+                e = base + at(near[at(p)])
+                i = at(a * n) + (e if source is None else at(source[at(p)]))
+                if soon is not None:
+                    fetch_first(z, np.int64((low + at(far[at(p + SOON)])) * at(b)))
+                add(z, (low + at(far[at(p)])) * at(b), None if times is None else times[e], x, i * at(b), row)
 
 
 @compiled
@@ -233,7 +269,7 @@ def scattered_wide(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any
             if e + AHEAD < count:
                 near = (a * m + np.int64(index[at(e + AHEAD)])) * b
                 for k in range(0, b, line):
-                    fetch(z, near + k)
+                    fetch_first(z, near + k)
             i, j = (at(a * n) + at(e if source is None else source[at(e)])) * at(b), (at(a * m) + at(index[at(e)])) * at(b)
             for k in range(0, whole, step):
                 if times is None:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffers, threads
-from .groups import Groups, kind_for
+from .groups import Groups, kind_for, short
+from .strips import Strips
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from .core import Relation
@@ -29,14 +28,14 @@ WORTH = 1 << 19
 """How many numbers must move before compiled loops are used: loading them takes half a second, once."""
 PART = 1 << 16
 """How many numbers must move for each further thread."""
-NEAR = 1 << 24
-"""Results of up to so many bytes stay in the processor's caches."""
+NEAR, CACHE = 1 << 24, 1 << 19
+"""Results of up to so many bytes stay in the processor's caches; in those of one core."""
 SHORT, LONG = 128, 1024
 """How many bytes a short row has at most, and how many one that is not long."""
 FEW = 2
 """How many threads that sum groups do no more than one that scatters."""
-EXACT = 16
-"""Rows of up to so many numbers have a compiled loop for each length."""
+EXACT, WIDE = 16, 64
+"""Rows of up to so many numbers have a compiled loop for each length; longer ones are cut in parts of as many, or of the other number."""
 THIN = 8
 """Rows are thin if at most one number in so many is not zero."""
 
@@ -118,20 +117,50 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 
 def scatter(relation: Function, v: Array) -> Array:
-    """red of a function: v[a, e] added at index[e]; by groups if rows are long or sorted, or two of: results far, rows not short, threads many."""
+    """red of a function: v[a, e] added at index[e]. The first time as pairs come, then by strips of targets or by groups, as `_way` says."""
     a, count, b = v.shape
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    return _scattered(loops, relation.short, m, v) if _in_place(relation, v) else group_sum(loops, relation.groups, v)
+    match _way(relation, v):
+        case "strips":
+            return _in_strips(loops, _strips(loops, relation), m, v)
+        case "groups":
+            return group_sum(loops, relation.groups, v)
+        case _:
+            return _scattered(loops, relation.short, m, v)
 
 
-def _in_place(relation: Function, v: Array) -> bool:
-    """Whether rows are added where they belong, as they come, rather than group by group."""
-    m, row = relation.target.size, v.shape[2] * v.itemsize
-    return not (row > LONG or sum([m * row > NEAR, row > SHORT, threads.count() > FEW]) > 1 or relation.ascending)
+def _way(relation: Function, v: Array) -> str:
+    """How pairs are summed: by one thread as they come, unless rows are long or far; by several in strips of targets, where each may read all sources
+    because a line of memory holds several, or by groups. What is used once is not prepared for."""
+    used, row, count = relation.__dict__.get("_used", False), v.shape[2] * v.itemsize, threads.count()
+    relation.__dict__["_used"] = True
+    if relation.ascending:
+        return "groups"
+    if count == 1 or not used or not row:
+        return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
+    return "strips" if count * row <= buffers.LINE else "groups"
+
+
+def _strips(loops: Any, relation: Function) -> Strips:
+    """The strips of a function, made once for each number of threads."""
+    known, count = relation.__dict__.setdefault("_strips", {}), threads.count()
+    if count not in known:
+        known[count] = Strips(loops, relation.short, relation.target.size, count)
+    return known[count]
+
+
+def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Array | None = None, weights: Array | None = None) -> Array:
+    """weights[e]·v[a, source[e]] summed at each target, a strip for each thread; complex numbers as two."""
+    y = buffers.empty((v.shape[0], m, v.shape[2]), v.dtype)
+    x, z = _real(v), _real(y)
+    soon = None if z.nbytes <= CACHE * threads.count() else ()
+    given = strips.starts, strips.near, strips.far, strips.lows, source, weights, x, z, (0,) * x.shape[2], soon
+    threads.spread(lambda s: loops.scattered_strip(*given, s), [(s,) for s in range(len(strips.starts))])
+    return y
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
@@ -153,12 +182,8 @@ def _scattered(loops: Any, index: Array, m: int, v: Array, source: Array | None 
     b = x.shape[2]
     if not x.size:
         return y
-    if b > EXACT:
-        work, given = loops.scattered_wide, (index, source, weights, x, z, (0,) * 8)
-    elif weights is None:
-        work, given = loops.scattered, (index, x, z, (0,) * b)
-    else:
-        work, given = loops.scattered_times, (index, source, weights, x, z, (0,) * b)
+    work, step = (loops.scattered, b) if b <= EXACT else (loops.scattered_wide, 8)
+    given = index, source, weights, x, z, (0,) * step
     threads.spread(lambda *part: work(*given, *part), _cuts(v.shape[0], threads.count()))
     return y
 
@@ -170,28 +195,36 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
     given = groups.offsets, groups.index, groups.times, order
     x, z = _real(v), _real(y)
-    if b > 1 and x.shape[2] <= EXACT:
-        work, given = loops.summed_short, (*given, x, z, (0,) * x.shape[2])
-    else:
+    if b == 1:
         work, *rest = _views(loops, "summed", v, y)
         given = *given, *rest
+    else:
+        work, given = loops.summed, (*given, x, z, _row(x.shape[2]))
     threads.spread(lambda *part: work(*given, *part), parts)
     return y
 
 
-def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Groups, Array | None]], weights: Array, v: Array) -> Array:
+def weighed_sum(gather: Gather, scatter: Function, known: dict[str, Any], weights: Array, v: Array) -> Array:
     """Σ weights[e]·v[gather(e)] over scatter(e) = y: what a gather, a product and a sum come to; no array has a row per pair.
 
-    `plan` gives the pairs grouped by target, and their order where it is not their own.
+    What is prepared for the two relations is kept in `known`.
     """
     a, n, b = v.shape
     loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    if loops is not None and _in_place(scatter, v):
+    way = None if loops is None else _way(scatter, v)
+    if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
-    groups, order = plan()
+    if way == "strips":
+        strips = _strips(loops, scatter)
+        if known.get("strips") is not strips:
+            known.update(strips=strips, sources=gather.short[strips.order])
+        return _in_strips(loops, strips, scatter.target.size, v, known["sources"], weights)
+    if "groups" not in known:
+        known["groups"] = _grouped(gather, scatter)
+    groups, order = known["groups"]
     if loops is not None:
         return group_sum(loops, Groups(groups.size, groups.offsets, groups.index, weights), v, order)
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
@@ -199,6 +232,13 @@ def weighed_sum(gather: Gather, scatter: Function, plan: Callable[[], tuple[Grou
     numbers = weights if order is None else weights[order]
     matrix: Any = sparse.csr_array((numbers, groups.index, groups.offsets), shape=(groups.targets, n))
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+
+
+def _grouped(gather: Gather, scatter: Function) -> tuple[Groups, Array | None]:
+    """The pairs (gather(e), scatter(e)) by target, and their order where it is not their own."""
+    order, size = scatter.groups, gather.source.size
+    index = gather.index if order.index is None else gather.index[order.index]
+    return Groups(size, order.offsets, short(index, size)), order.index
 
 
 def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
@@ -217,6 +257,11 @@ def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: 
 def _real(v: Array) -> Array:
     """Rows in memory, complex numbers as two."""
     return np.ascontiguousarray(v).view(np.dtype(v.dtype.char.lower()))
+
+
+def _row(b: int) -> tuple[int, ...]:
+    """As many elements as numbers are added at a time: a length that the compiler knows."""
+    return (0,) * (b if b <= EXACT else EXACT if b < WIDE else WIDE)
 
 
 def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:

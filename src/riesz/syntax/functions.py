@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from .. import buffers
 from ..calculus.domains import MULTIPLIED, OTHER
 from ..calculus.guard import guard
 from ..errors import SpaceError, TraceError, VectorError
@@ -375,7 +376,7 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
         scalar = np.asarray(value, aval.dtype)[()]
         return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
     array = np.asarray(value, aval.dtype)
-    return array if array.flags.writeable and array.base is None and not shared else array.copy()
+    return array if array.flags.writeable and not shared and buffers.sole(array) else array.copy()
 
 
 def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: Sequence[Any] = ()) -> list[Any]:
