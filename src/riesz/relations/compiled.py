@@ -184,7 +184,10 @@ def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row
                         if order is not None:
                             fetch(times, np.int64(order[ahead]))
                     more = load(x, source * at(b) + at(k), row)
-                    total = plus(total, None if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
+                    if times is None:
+                        total = plus(total, None, more)
+                    else:
+                        total = plus(total, v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
                 store(z, at(a * m + i) * at(b) + at(k), total)
 
 
@@ -216,8 +219,11 @@ def scattered(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, fir
                 there = (a * n + np.int64(source[ahead])) * b
                 fetch(x, there)
                 fetch(x, there + b - 1)
-            i = at(a * n) + at(e if source is None else source[at(e)])
-            add(z, (at(a * m) + at(index[at(e)])) * at(b), None if times is None else times[at(e)], x, i * at(b), row)
+            i, j = at(a * n) + at(e if source is None else source[at(e)]), at(a * m) + at(index[at(e)])
+            if times is None:
+                add(z, j * at(b), None, x, i * at(b), row)
+            else:
+                add(z, j * at(b), times[at(e)], x, i * at(b), row)
 
 
 @compiled
@@ -255,7 +261,11 @@ def scattered_strip(starts: Any, near: Any, far: Any, lows: Any, source: Any, ti
                 i = at(a * n) + (e if source is None else at(source[at(p)]))
                 if soon is not None:
                     fetch_first(z, np.int64((low + at(far[at(p + SOON)])) * at(b)))
-                add(z, (low + at(far[at(p)])) * at(b), None if times is None else times[e], x, i * at(b), row)
+                j = low + at(far[at(p)])
+                if times is None:
+                    add(z, j * at(b), None, x, i * at(b), row)
+                else:
+                    add(z, j * at(b), times[e], x, i * at(b), row)
 
 
 @compiled

@@ -192,6 +192,8 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     """The sum of v over each group; with `order`, pair e counts times[order[e]]."""
     a, _, b = v.shape
     y = buffers.empty((a, groups.targets, b), v.dtype)
+    if not y.size:
+        return y
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
     given = groups.offsets, groups.index, groups.times, order
     x, z = _real(v), _real(y)
