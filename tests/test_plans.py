@@ -308,7 +308,9 @@ def test_any_number_of_threads_gives_the_same_bits(kind, values, monkeypatch):
         monkeypatch.setenv("RIESZ_THREADS", str(count))
         used.clear()
         results = [R.plan(backend)(v) for _ in range(3)]
-        most = {"sum and window": max(math.prod(R.target.box) * math.prod(values) // (4 * spanned.TILE), 1)}.get(kind, 5 if "x over an axis" in kind or "scan over" in kind else count)
+        most = {"sum and window": max(math.prod(R.target.box) * math.prod(values) // (4 * spanned.TILE), 1)}.get(
+            kind, 5 if "x over an axis" in kind or "scan over" in kind else count
+        )
         assert max(used) == min(count, most)  # really in parts
         assert all(same_bits(y, alone) for y in results)
 

@@ -49,7 +49,7 @@ _FREE = _holders([np.empty(0)], 0)
 
 
 def sole(array: Any) -> bool:
-    """Whether nobody else holds the memory of an array, and it holds no more than twice what it needs: then it can be handed on without a copy.
+    """Whether an array has its memory to itself, and no more than twice what it needs: its own, or that of an array that only it is a view of.
 
     >>> a = np.zeros(6)
     >>> sole(a), sole(a.reshape(2, 3)), sole(np.zeros(6).reshape(2, 3))

@@ -127,7 +127,7 @@ def _blas() -> tuple[Any, Any] | None:
 
 def _forget() -> None:
     global _waiting, _workers, _lock
-    _waiting, _workers, _lock = SimpleQueue(), 0, threading.Lock()
+    _waiting, _workers, _lock = SimpleQueue[Any](), 0, threading.Lock()
     _inside.busy = False
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,14 @@ class SparseProduct(Op):
         """A product and a sum for each pair and each number there."""
         return 2 * self.scatter.count * math.prod(shapes[0][1:])
 
+    @cached_property
+    def _known(self) -> dict[Any, Any]:
+        return {}
+
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
         wide = x.reshape(1, x.shape[0], math.prod(x.shape[1:]))
-        known = self.__dict__.setdefault("_known", {})
-        return weighed_sum(self.gather, self.scatter, known, w.reshape(-1), wide).reshape((self.scatter.target.size, *x.shape[1:]))
+        return weighed_sum(self.gather, self.scatter, self._known, w.reshape(-1), wide).reshape((self.scatter.target.size, *x.shape[1:]))
 
 
 def ready(program: Program) -> Program:

@@ -4,7 +4,7 @@ A row of values that will be needed soon is fetched ahead of time: random rows t
 to be read are fetched into the second cache, which waits for more lines at a time than the first; rows to be added to, into the first.
 """
 
-# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportCallIssue=false
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,6 @@ from numba import types
 from numba.extending import intrinsic, models, register_jitable, register_model
 
 AHEAD = 32  # pairs
-SOON = 16  # pairs
 LINE = 64  # bytes
 CHUNK = 16  # bits of a source in its chunk
 at = np.uintp  # indices of this type need no check for negative ones
@@ -260,7 +259,9 @@ def scattered_strip(starts: Any, near: Any, far: Any, lows: Any, source: Any, ti
                 e = base + at(near[at(p)])
                 i = at(a * n) + (e if source is None else at(source[at(p)]))
                 if soon is not None:
-                    fetch_first(z, np.int64((low + at(far[at(p + SOON)])) * at(b)))
+                    fetch_first(z, np.int64((low + at(far[at(p + AHEAD)])) * at(b)))
+                    if source is not None:
+                        fetch_first(x, np.int64((at(a * n) + at(source[at(p + AHEAD)])) * at(b)))
                 j = low + at(far[at(p)])
                 if times is None:
                     add(z, j * at(b), None, x, i * at(b), row)

@@ -15,6 +15,7 @@ from .compound import Beside, Both, Sum, Through, Union
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
 from .spans import Listed
+from .strips import Strips
 
 if TYPE_CHECKING:
     from .core import Relation
@@ -167,4 +168,5 @@ def stored(relation: Relation) -> int:
     arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if getattr(a, "strides", (0,)) != (0,)]
     listed = [m.array for r in parts_of(relation) if isinstance(r, Spanned) for m in (*r.left, *r.right) if isinstance(m, Listed)]
     groups = [r.__dict__["groups"] for r in parts_of(relation) if "groups" in r.__dict__]
-    return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in groups])
+    strips = [s for r in parts_of(relation) if isinstance(r, Function) for s in r.known.values() if isinstance(s, Strips)]
+    return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in (*groups, *strips)])

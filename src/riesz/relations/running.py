@@ -136,21 +136,21 @@ def scatter(relation: Function, v: Array) -> Array:
 def _way(relation: Function, v: Array) -> str:
     """How pairs are summed: by one thread as they come, unless rows are long or far; by several in strips of targets, where each may read all sources
     because a line of memory holds several, or by groups. What is used once is not prepared for."""
-    used, row, count = relation.__dict__.get("_used", False), v.shape[2] * v.itemsize, threads.count()
-    relation.__dict__["_used"] = True
+    row, count = v.shape[2] * v.itemsize, threads.count()
+    again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
         return "groups"
-    if count == 1 or not used or not row:
+    if count == 1 or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
     return "strips" if count * row <= buffers.LINE else "groups"
 
 
 def _strips(loops: Any, relation: Function) -> Strips:
     """The strips of a function, made once for each number of threads."""
-    known, count = relation.__dict__.setdefault("_strips", {}), threads.count()
-    if count not in known:
-        known[count] = Strips(loops, relation.short, relation.target.size, count)
-    return known[count]
+    count = threads.count()
+    if count not in relation.known:
+        relation.known[count] = Strips(loops, relation.short, relation.target.size, count)
+    return relation.known[count]
 
 
 def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Array | None = None, weights: Array | None = None) -> Array:
@@ -159,7 +159,7 @@ def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Array | Non
     x, z = _real(v), _real(y)
     soon = None if z.nbytes <= CACHE * threads.count() else ()
     given = strips.starts, strips.near, strips.far, strips.lows, source, weights, x, z, (0,) * x.shape[2], soon
-    threads.spread(lambda s: loops.scattered_strip(*given, s), [(s,) for s in range(len(strips.starts))])
+    threads.spread(lambda *strip: loops.scattered_strip(*given, *strip), [(s,) for s in range(len(strips.starts))])
     return y
 
 
@@ -206,7 +206,7 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     return y
 
 
-def weighed_sum(gather: Gather, scatter: Function, known: dict[str, Any], weights: Array, v: Array) -> Array:
+def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weights: Array, v: Array) -> Array:
     """Σ weights[e]·v[gather(e)] over scatter(e) = y: what a gather, a product and a sum come to; no array has a row per pair.
 
     What is prepared for the two relations is kept in `known`.
@@ -216,7 +216,7 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[str, Any], weight
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    way = None if loops is None else _way(scatter, v)
+    way = "" if loops is None else _way(scatter, v)
     if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if way == "strips":

@@ -29,17 +29,18 @@ class Strips:
         widths = np.diff(self.lows)
         owners = np.repeat(np.arange(count, dtype=np.uint16), widths)
         self.starts = np.zeros((count, (len(index) >> loops.CHUNK) + 2), np.int64)
-        self.near = np.zeros(len(index) + loops.SOON, np.uint16)
-        self.far = np.zeros(len(index) + loops.SOON, np.uint16 if widths.max() <= 1 << 16 else np.uint32)
+        self.near = np.zeros(len(index) + loops.AHEAD, np.uint16)
+        self.far = np.zeros(len(index) + loops.AHEAD, np.uint16 if widths.max() <= 1 << 16 else np.uint32)
         loops.dealt(index, owners, self.lows, self.starts, self.near, self.far)
         self.chunk = loops.CHUNK
 
     @property
     def order(self) -> Array:
-        """The pairs in the order of the strips."""
-        count = self.starts.shape[1] - 1
-        chunk = np.tile(np.arange(count), len(self.starts)) << self.chunk
-        return np.repeat(chunk, np.diff(self.starts).ravel()) + self.near[: int(self.starts[-1, -1])]
+        """The pairs in the order of the strips; behind them as many more as loops look ahead."""
+        chunk = np.tile(np.arange(self.starts.shape[1] - 1), len(self.starts)) << self.chunk
+        found = np.zeros(len(self.near), np.intp)
+        found[: self.starts[-1, -1]] = np.repeat(chunk, np.diff(self.starts).ravel())
+        return found + self.near
 
     @property
     def bytes(self) -> int:
