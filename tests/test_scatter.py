@@ -1,5 +1,8 @@
 """Rows added up at their targets: every width, any number of threads, the same bits as adding one after the other   (§2.2.3)."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -170,6 +173,27 @@ def test_weighed_sums_are_those_of_three_steps(width, dtype, order, looped, monk
     (way,) = set(looped)
     place = {"in any order": v[0].nbytes <= running.LONG, "on threads": 2 * v[0].nbytes <= 64, "sorted by target": False}[order]
     assert way.startswith("scattered" if place else "summed") and (way == "scattered_strip") == (place and order == "on threads")
+
+
+def test_callers_with_different_numbers_of_threads(monkeypatch):
+    """Strips for two threads never meet the sources of three, whoever made what in between."""
+    rng = np.random.default_rng(5)
+    index, source, weights, v = rng.integers(0, 50, 700), rng.integers(0, 40, 700), rng.standard_normal(700), rng.standard_normal((40, 2))
+    op = SparseProduct(relations.gather(seg(40), seg(700), source), relations.function(seg(700), seg(50), index))
+    want = added(index, 50, weights[:, None] * v[source]).tobytes()
+    mine = threading.local()
+    monkeypatch.setattr(threads, "count", lambda: getattr(mine, "count", 2))
+
+    def call(k: int) -> bool:
+        mine.count = 2 + k % 3
+        token = running.least.set(0)
+        try:
+            return op.run(v, weights).tobytes() == want
+        finally:
+            running.least.reset(token)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, range(200)))
 
 
 @pytest.mark.parametrize(("count", "width"), [(0, 3), (1, 3), (5, 0), (0, 0)])

@@ -102,7 +102,7 @@ def evaluate(f: Any, *args: Any) -> Any:
     at = TermPoint(f, args, None)
     result = leaves_of(interpret(at.term, at.domain.tree(at.leaves), NUMBERS))
     guard(at.program, at.leaves, result)
-    return at.codomain.wrap(result)
+    return at.wrap(result)
 
 
 def _written_term(f: Arrow, args: tuple[Any, ...]) -> Any:
@@ -172,7 +172,9 @@ def _tried(at: TermPoint | Point, what: str, written: Callable[[], Program]) -> 
 
 def _owned(at: TermPoint | Point, values: list[Any], tape: Program) -> list[Any]:
     """The values for the caller: the linear map keeps its own."""
-    return values if isinstance(at, TermPoint) else owned(values, at.record.outputs, at.record.held | tape.held, at.leaves)
+    if isinstance(at, TermPoint):
+        return [x.copy() if isinstance(x, np.ndarray) and id(cast(object, x)) in tape.held else x for x in values]
+    return owned(values, at.record.outputs, at.record.held | tape.held, at.leaves)
 
 
 def linearize_adjoint(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> tuple[Any, LinearMap]:
@@ -224,7 +226,7 @@ def value_and_grad(
         raised = at.domain.metric(known, inverse=True)
         guard(at.program, at.leaves, [*values, *raised])
         if isinstance(at, TermPoint):
-            return at.wrap(values), _chosen(at.domain.wrap(raised), argnums, len(args))
+            return at.wrap(values), _chosen(at.domain.wrap(raised, [id(x) for x in (*at.leaves, *values)]), argnums, len(args))
         held = at.record.held | kept
         return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
 
@@ -347,7 +349,8 @@ def _dual(f: Arrow, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tupl
     moves = at.domain.open(as_element(tangents, at.domain))
     duals = [DualNumber(v, d) for v, d in zip(at.leaves, moves, strict=True)]
     result = leaves_of(interpret(at.term, at.domain.tree(duals), Dual()))
-    return at.codomain.wrap([r.value for r in result]), at.codomain.wrap([r.differential for r in result])
+    values, moved = [r.value for r in result], [r.differential for r in result]
+    return at.wrap(values), at.codomain.wrap(moved, [id(x) for x in (*at.leaves, *moves, *values)])
 
 
 def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:

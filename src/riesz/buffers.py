@@ -49,19 +49,18 @@ _FREE = _holders([np.empty(0)], 0)
 
 
 def sole(array: Any) -> bool:
-    """Whether an array has its memory to itself, and no more than twice what it needs: its own, or that of an array that only it is a view of.
+    """Whether an array has its memory to itself: its own, or all in rows that of an array not twice as large which only it is a view of.
 
     >>> a = np.zeros(6)
-    >>> sole(a), sole(a.reshape(2, 3)), sole(np.zeros(6).reshape(2, 3))
-    (True, False, True)
+    >>> sole(a), sole(a.reshape(2, 3)), sole(np.zeros(6).reshape(2, 3)), sole(np.zeros((2, 3)).T)
+    (True, False, True, False)
     """
     root = array.base
     if root is None:
         return True
-    if not _counts or type(root) is not np.ndarray or not root.flags.owndata or root.nbytes > 2 * (array.nbytes + LINE):
+    if not _counts or type(root) is not np.ndarray or not root.flags.owndata or not array.flags.c_contiguous:
         return False
-    with _lock:
-        return sys.getrefcount(root) <= _SOLE + any([b is root for b in _kept[: -LOOK - 1 : -1]])
+    return root.nbytes <= 2 * (array.nbytes + LINE) and sys.getrefcount(root) <= _SOLE + any([b is root for b in _kept[: -LOOK - 1 : -1]])
 
 
 def _held(array: Any) -> int:

@@ -67,7 +67,7 @@ class Declared(Op):
         lead = self.lead(tuple([np.shape(x) for x in flat]))
         target = self.form.legs[self.target]
         space = target if not lead else _lifted(target, lead)
-        return tuple(space.open(solve(*given)))
+        return tuple([_leaf(x, ours=False) if isinstance(x, np.ndarray) else x for x in space.open(solve(*given))])
 
 
 def _shape_free(space: Any, leaves: list[Any]) -> Any:
@@ -222,7 +222,7 @@ class Smooth:
     `transpose(k, **parameters)`, for functions linear in argument k, gives the transpose in it as an op on the same arguments.
     """
 
-    __slots__ = ("array", "batched", "differential", "name", "shapes", "transpose")
+    __slots__ = ("array", "batched", "differential", "name", "ours", "shapes", "transpose")
 
     def __init__(
         self,
@@ -240,6 +240,7 @@ class Smooth:
         self.differential = differential
         self.transpose = transpose
         self.batched = batched  # whether the array code accepts leading axes
+        self.ours = ours  # whether its results are new each time
         if ours:
             if name in _smooth:
                 raise AssertionError(f"two functions are called {name}")
@@ -276,8 +277,8 @@ class Ruled(Multilinear):
     def run(self, *xs: Any) -> Any:
         found = self.smooth.array(*[dense(x) for x in xs], **dict(self.parameters))
         if type(found) is tuple:
-            return tuple([_leaf(f) for f in cast("tuple[Any, ...]", found)])
-        return _leaf(found)
+            return tuple([_leaf(f, self.smooth.ours) for f in cast("tuple[Any, ...]", found)])
+        return _leaf(found, self.smooth.ours)
 
     def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
         if self.smooth.transpose is None:
@@ -290,5 +291,6 @@ class Ruled(Multilinear):
         return {}
 
 
-def _leaf(x: Any) -> Any:
-    return number(np.asarray(x)) if not np.ndim(x) else x
+def _leaf(x: Any, ours: bool = True) -> Any:
+    """A result; others may keep theirs and write to it."""
+    return number(np.asarray(x)) if not np.ndim(x) else x if ours else np.array(x)

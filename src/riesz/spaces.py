@@ -9,12 +9,13 @@ import dataclasses
 import math
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from . import buffers
 from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived, postorder
@@ -196,11 +197,15 @@ class Space(Node):
         found.reverse()
         return found
 
-    def wrap(self, leaves: list[Any]) -> Any:
-        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to changes."""
+    def wrap(self, leaves: list[Any], held: Iterable[int] = ()) -> Any:
+        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to changes.
+
+        `held`: the identities of arrays that somebody else holds.
+        """
         from .vectors import dense, freeze_leaf
 
-        shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x)) for leaf, x in zip(self.leaves, leaves, strict=True)]
+        taken = set(held)
+        shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x), taken) for leaf, x in zip(self.leaves, leaves, strict=True)]
         return build(self.code, shown, lambda branch, parts: branch.make(parts))
 
     def tree(self, leaves: list[Any]) -> Any:
@@ -252,10 +257,12 @@ class Basis(Sequence[Any]):
         return self.space.wrap(found)
 
 
-def _owned(x: Any) -> Any:
-    """A float, or an array the caller may write to."""
+def _owned(x: Any, taken: set[int]) -> Any:
+    """A float, or an array the caller may write to, which is taken then."""
     if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
-        return array if array.flags.writeable else array.copy()
+        found = array if array.flags.writeable and id(array) not in taken and buffers.sole(array) else array.copy()
+        taken.add(id(found))
+        return found
     return number(x)
 
 

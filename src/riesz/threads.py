@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -42,12 +43,13 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     >>> sorted(done)
     [1, 2]
     """
-    if len(parts) == 1 or getattr(_inside, "busy", False):
+    if len(parts) == 1 or getattr(_inside, "busy", False) or sys.is_finalizing():  # at the very end no other thread runs any more
         for part in parts:
             work(*part)
         return
-    if _workers < min(len(parts), count()) - 1 or not _workers:
-        _hire(max(min(len(parts), count()) - 1, 1))
+    wanted = max(min(len(parts), count()), 2) - 1
+    if _workers < wanted:
+        _hire(wanted)
     done: SimpleQueue[BaseException | None] = SimpleQueue()  # futures and their locks take longer than many parts
     for part in parts[1:]:
         _waiting.put((work, part, done))

@@ -149,8 +149,7 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     for j, out in enumerate(code.outputs):
         space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
         alone = (out.fresh or out.kind is float) and not out.repeated and out.text not in seen
-        wide = out.text if not out.repeated else f"{code.wide}({out.text}, {out.shape})"
-        texts.append(out.text if alone else f"own({wide}, aval_{j}{', True' if not out.new or out.text in seen else ''})")
+        texts.append(out.text if alone else code.handed(out, f"aval_{j}", seen))
         seen.add(out.text)
     lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]
     if not all([re.fullmatch(r"t\d+ = dot\([\w.]+, [\w.]+\)", line) for line in code.lines]):  # NumPy warns of nothing in matrix products

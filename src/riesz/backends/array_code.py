@@ -108,6 +108,13 @@ class Arrays:
             return Value(_literal(one), self._program.shapes[self._slot], float)
         return Value(self._name(f"c{self._slot}", one), np.shape(one), np.asarray(one).dtype)
 
+    def handed(self, v: Value, aval: str, seen: set[str]) -> str:
+        """An output as the caller gets it: copied if somebody else holds it, or has got it already."""
+        wide = v.text if not v.repeated else f"{self.wide}({v.text}, {v.shape})"
+        shared = not v.new or v.text in seen
+        seen.add(v.text)
+        return f"own({wide}, {aval}{', True' if shared else ''})"
+
     def _array(self, v: Value) -> Value:
         """A value whose text is an array of its shape."""
         if not v.repeated:

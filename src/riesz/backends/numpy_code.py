@@ -45,9 +45,7 @@ def array_code(task: Task) -> Code:
             seen.add(v.text)
         else:
             space[f"aval_{j}"], space["own"] = aval, own
-            wide = v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})"
-            texts.append(f"own({wide}, aval_{j}{', True' if not v.new or v.text in seen else ''})")
-            seen.add(v.text)
+            texts.append(code.handed(v, f"aval_{j}", seen))
     source, run = function(record.name, record.avals, names, [*lines, f"return {result_text(record, texts, space)}"], space)
     called = f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}." if code.called else ""
     loops = "".join([f" {op}." for op in program.ops if isinstance(op, Tiled)])

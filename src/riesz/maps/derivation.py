@@ -64,7 +64,7 @@ class Value:
 
     def __call__(self, *args: Any) -> Any:
         leaves = self.domain.open(as_element(args, self.domain))
-        return self.codomain.wrap(outputs(ready(self.program), NUMBERS, leaves))
+        return self.codomain.wrap(outputs(ready(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves})
 
     def __bool__(self) -> bool:
         return True

@@ -33,7 +33,7 @@ NEAR, CACHE = 1 << 24, 1 << 19
 SHORT, LONG = 128, 1024
 """How many bytes a short row has at most, and how many one that is not long."""
 FEW = 2
-"""How many threads that sum groups do no more than one that scatters."""
+"""How many threads do as well with whole rows as one with thin ones."""
 EXACT, WIDE = 16, 64
 """Rows of up to so many numbers have a compiled loop for each length; longer ones are cut in parts of as many, or of the other number."""
 THIN = 8
@@ -72,12 +72,15 @@ def gather(relation: Gather, v: Array) -> Array:
     if loops is None:
         return np.take(v, relation.index, axis=1)
     y = buffers.empty((a, m, b), v.dtype)
-    index, x, z = relation.short, _real(v), _real(y)
-    if b > 1 and x.shape[2] * x.itemsize <= buffers.LINE:
-        work, given = loops.gathered_short, (index, x, z, (0,) * x.shape[2])
+    if not y.size:
+        return y
+    x, z = _real(v), _real(y)
+    if x.shape[2] == 1:
+        work, given = loops.gathered_numbers, (relation.short, x[..., 0], z[..., 0])
+    elif x.shape[2] * x.itemsize <= buffers.LINE:
+        work, given = loops.gathered_short, (relation.short, x, z, (0,) * x.shape[2])
     else:
-        work, *rest = _views(loops, "gathered", v, y)
-        given = index, *rest
+        work, given = loops.gathered, (relation.short, x, z)
     threads.spread(lambda *part: work(*given, *part), _parts(a, m, y.size))
     return y
 
@@ -124,40 +127,41 @@ def scatter(relation: Function, v: Array) -> Array:
     if loops is None:
         plain = a == b == 1 and v.dtype == float and count
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    match _way(relation, v):
+    count = threads.count()
+    match _way(relation, v, count):
         case "strips":
-            return _in_strips(loops, _strips(loops, relation), m, v)
+            return _in_strips(loops, _strips(loops, relation, count), m, v)
         case "groups":
             return group_sum(loops, relation.groups, v)
         case _:
             return _scattered(loops, relation.short, m, v)
 
 
-def _way(relation: Function, v: Array) -> str:
-    """How pairs are summed: by one thread as they come, unless rows are long or far; by several in strips of targets, where each may read all sources
-    because a line of memory holds several, or by groups. What is used once is not prepared for."""
-    row, count = v.shape[2] * v.itemsize, threads.count()
+def _way(relation: Function, v: Array, count: int) -> str:
+    """How pairs are summed: by one thread, or each of several along the leading axis, as they come, unless rows are long or far; by several in strips
+    of targets, where each may read all sources because a line of memory holds several, or by groups. What is used once is not prepared for."""
+    row = v.shape[2] * v.itemsize
     again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
         return "groups"
-    if count == 1 or not again or not row:
+    if count <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
     return "strips" if count * row <= buffers.LINE else "groups"
 
 
-def _strips(loops: Any, relation: Function) -> Strips:
-    """The strips of a function, made once for each number of threads."""
-    count = threads.count()
-    if count not in relation.known:
-        relation.known[count] = Strips(loops, relation.short, relation.target.size, count)
-    return relation.known[count]
+def _strips(loops: Any, relation: Function, count: int) -> Strips:
+    """The strips of a function for so many threads, kept until another number is asked for."""
+    found = relation.known.get("strips")
+    if found is None or len(found.starts) != count:
+        found = relation.known["strips"] = Strips(loops, relation.short, relation.target.size, count)
+    return found
 
 
 def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Array | None = None, weights: Array | None = None) -> Array:
     """weights[e]·v[a, source[e]] summed at each target, a strip for each thread; complex numbers as two."""
     y = buffers.empty((v.shape[0], m, v.shape[2]), v.dtype)
     x, z = _real(v), _real(y)
-    soon = None if z.nbytes <= CACHE * threads.count() else ()
+    soon = None if z.nbytes <= CACHE * len(strips.starts) else ()
     given = strips.starts, strips.near, strips.far, strips.lows, source, weights, x, z, (0,) * x.shape[2], soon
     threads.spread(lambda *strip: loops.scattered_strip(*given, *strip), [(s,) for s in range(len(strips.starts))])
     return y
@@ -195,13 +199,12 @@ def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) 
     if not y.size:
         return y
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
-    given = groups.offsets, groups.index, groups.times, order
     x, z = _real(v), _real(y)
-    if b == 1:
-        work, *rest = _views(loops, "summed", v, y)
-        given = *given, *rest
+    if x.shape[2] == 1:
+        work, rest = loops.summed_numbers, (x[..., 0], z[..., 0])
     else:
-        work, given = loops.summed, (*given, x, z, _row(x.shape[2]))
+        work, rest = loops.summed, (x, z, _row(x.shape[2]))
+    given = groups.offsets, groups.index, groups.times, order, *rest
     threads.spread(lambda *part: work(*given, *part), parts)
     return y
 
@@ -216,14 +219,17 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    way = "" if loops is None else _way(scatter, v)
+    count = threads.count()
+    way = "" if loops is None else _way(scatter, v, count)
     if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if way == "strips":
-        strips = _strips(loops, scatter)
-        if known.get("strips") is not strips:
-            known.update(strips=strips, sources=gather.short[strips.order])
-        return _in_strips(loops, strips, scatter.target.size, v, known["sources"], weights)
+        strips, sources = known.get("strips", (None, None))
+        if strips is None or len(strips.starts) != count:
+            strips = _strips(loops, scatter, count)
+            sources = gather.short[strips.order]
+            known["strips"] = strips, sources
+        return _in_strips(loops, strips, scatter.target.size, v, sources, weights)
     if "groups" not in known:
         known["groups"] = _grouped(gather, scatter)
     groups, order = known["groups"]
@@ -264,14 +270,6 @@ def _real(v: Array) -> Array:
 def _row(b: int) -> tuple[int, ...]:
     """As many elements as numbers are added at a time: a length that the compiler knows."""
     return (0,) * (b if b <= EXACT else EXACT if b < WIDE else WIDE)
-
-
-def _views(loops: Any, name: str, v: Array, y: Array) -> tuple[Any, Array, Array]:
-    """The loop for values that are numbers or rows of numbers, and the arrays as it wants them."""
-    v = np.ascontiguousarray(v)
-    if v.shape[2] == 1:
-        return getattr(loops, name + "_numbers"), v.reshape(v.shape[:2]), y.reshape(y.shape[:2])
-    return getattr(loops, name), v, y
 
 
 def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> list[tuple[int, int, int, int]]:

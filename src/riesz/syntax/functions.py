@@ -381,7 +381,7 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
 
 def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: Sequence[Any] = ()) -> list[Any]:
     """Results for the caller: what an argument, a constant, a coefficient or another result is too is copied."""
-    taken = held | {id(x) for x in given}
+    taken = held | {id(x if isinstance(x, (np.ndarray, float)) else np.asarray(x)) for x in given}
     found: list[Any] = []
     for x, a in zip(values, avals, strict=True):
         value = dense(x)

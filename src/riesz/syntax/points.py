@@ -54,7 +54,7 @@ class TermPoint:
 
     def wrap(self, values: list[Any]) -> Any:
         """The value f(x)."""
-        return self.codomain.wrap(values)
+        return self.codomain.wrap(values, [id(x) for x in self.leaves])
 
     def gradient(self) -> Program:
         """∇f as a program."""
