@@ -43,20 +43,16 @@ class Plan:
             raise RelationError("Numba is not installed: pip install 'riesz[numba]', or leave the choice to backend='auto'")
         self.relation = relation
         self.backend = backend
+        self._shapes: dict[Any, tuple[tuple[int, int, int], tuple[int, ...]]] = {}
 
     def __call__(self, v: Any) -> Any:
         """red_R v."""
-        X, Y = self.relation.source, self.relation.target
         given: Any = v if hasattr(v, "dtype") else np.asarray(v)
         shape = tuple(given.shape)
-        axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
-        if shape[:axes] not in (X.box, (X.size,)):
-            raise RelationError(
-                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} followed by axes of the values"
-            )
-        rest = shape[axes:]
-        lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
-        seen, result = (1, X.size, math.prod(rest)), (*lead, *rest)
+        found = self._shapes.get(shape)
+        if found is None:
+            found = self._shapes[shape] = self._shaped(shape)
+        seen, result = found
         if self.backend == "jax" or (self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")):
             from .in_jax import apply
 
@@ -65,6 +61,18 @@ class Plan:
         with _chosen(self.backend):
             y = self.relation.reduce(given.reshape(seen)).reshape(result)
         return y if y.flags.writeable and not np.may_share_memory(y, given) else y.copy()
+
+    def _shaped(self, shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+        """The three axes that values of a shape are seen with, and the shape of the result."""
+        X, Y = self.relation.source, self.relation.target
+        axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
+        if shape[:axes] not in (X.box, (X.size,)):
+            raise RelationError(
+                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} followed by axes of the values"
+            )
+        rest = shape[axes:]
+        lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
+        return (1, X.size, math.prod(rest)), (*lead, *rest)
 
     @property
     def adjoint(self) -> Plan:
