@@ -127,6 +127,7 @@ def stored(count, size, widths, rate, repeat):
         _ = F.groups, R.groups, R.converse
         planned = time.perf_counter() - start - made
         print(f"\n{count:,} pairs, {size:,} targets, {kind}: built in {made:.2f} s, planned in {planned:.2f} s (both directions, both relations)")
+        first_uses(F, rng.normal(size=count))
         for width in widths:
             small, large = rng.normal(size=(size, width)), rng.normal(size=(count, width)) if count * width <= 7e7 else None
             if large is not None:
@@ -136,6 +137,13 @@ def stored(count, size, widths, rate, repeat):
             moved = (8 * width + 4) * count + 2 * small.nbytes
             both(f"pairs   {width:>3}", R, small, rivals_of(rows, cols, size, size, small), moved, rate, repeat)
             both(f"pairsᵀ  {width:>3}", R.converse, small, rivals_of(cols, rows, size, size, small), moved, rate, repeat)
+
+
+def first_uses(F, v):
+    """What a new function costs: nothing is prepared for the first sum, strips or groups for the second."""
+    plan = F.plan()
+    times = [1e3 * timed(lambda: plan(v), 1)[0] for _ in range(3)]
+    print("  one sum after the other: " + ", ".join([f"{t:.1f} ms" for t in times]))
 
 
 def both(title, relation, v, rivals, moved, rate, repeat):

@@ -243,6 +243,23 @@ def test_work_inside_spread_work_is_not_spread():
     assert sorted(done) == [(i, j) for i in range(3) for j in range(2)]
 
 
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_part_that_fails(bad):
+    """Its error is the caller's, once all other parts are over; the threads go on to serve."""
+    done = []
+
+    def work(i):
+        if i == bad:
+            raise ValueError(f"part {i}")
+        done.append(i)
+
+    with pytest.raises(ValueError, match=f"part {bad}"):
+        threads.spread(work, [(0,), (1,), (2,)])
+    assert sorted(done) == [i for i in range(3) if i != bad]
+    threads.spread(done.append, [(3,), (4,), (5,)])
+    assert sorted(done)[-3:] == [3, 4, 5]
+
+
 def test_shares_of_an_extremum_along_the_long_axis():
     """They look at a whole axis: no code on single positions."""
     x = RNG.normal(size=(60_000, 3))

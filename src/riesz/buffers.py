@@ -63,6 +63,16 @@ def sole(array: Any) -> bool:
     return root.nbytes <= 2 * (array.nbytes + LINE) and sys.getrefcount(root) <= _SOLE + any([b is root for b in _kept[: -LOOK - 1 : -1]])
 
 
+def handed(array: Any, shared: bool) -> Any:
+    """An array for a caller who may keep it and write to it: itself, or a copy where somebody else has it too.
+
+    >>> a = np.zeros(6)
+    >>> handed(a, False) is a, handed(a, True) is a, handed(a.reshape(2, 3), False).base is None
+    (True, False, True)
+    """
+    return array if not shared and array.flags.writeable and sole(array) else array.copy()
+
+
 def _held(array: Any) -> int:
     root = array.base
     return sys.getrefcount(root)

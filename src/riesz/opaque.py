@@ -67,7 +67,8 @@ class Declared(Op):
         lead = self.lead(tuple([np.shape(x) for x in flat]))
         target = self.form.legs[self.target]
         space = target if not lead else _lifted(target, lead)
-        return tuple([_leaf(x, ours=False) if isinstance(x, np.ndarray) else x for x in space.open(solve(*given))])
+        found: list[Any] = space.open(solve(*given))
+        return tuple([x.copy() if type(x) is np.ndarray else x for x in found])  # its memory may be used again
 
 
 def _shape_free(space: Any, leaves: list[Any]) -> Any:
@@ -291,6 +292,6 @@ class Ruled(Multilinear):
         return {}
 
 
-def _leaf(x: Any, ours: bool = True) -> Any:
+def _leaf(x: Any, ours: bool) -> Any:
     """A result; others may keep theirs and write to it."""
     return number(np.asarray(x)) if not np.ndim(x) else x if ours else np.array(x)

@@ -260,7 +260,7 @@ class Basis(Sequence[Any]):
 def _owned(x: Any, taken: set[int]) -> Any:
     """A float, or an array the caller may write to, which is taken then."""
     if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
-        found = array if array.flags.writeable and id(array) not in taken and buffers.sole(array) else array.copy()
+        found = buffers.handed(array, id(array) in taken)
         taken.add(id(found))
         return found
     return number(x)

@@ -121,11 +121,10 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 def scatter(relation: Function, v: Array) -> Array:
     """red of a function: v[a, e] added at index[e]. The first time as pairs come, then by strips of targets or by groups, as `_way` says."""
-    a, count, b = v.shape
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
-        plain = a == b == 1 and v.dtype == float and count
+        plain = v.shape[0] == v.shape[2] == 1 and v.dtype == float and v.size
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
     count = threads.count()
     match _way(relation, v, count):

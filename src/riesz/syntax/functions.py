@@ -375,8 +375,7 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
     if not aval.shape:
         scalar = np.asarray(value, aval.dtype)[()]
         return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
-    array = np.asarray(value, aval.dtype)
-    return array if array.flags.writeable and not shared and buffers.sole(array) else array.copy()
+    return buffers.handed(np.asarray(value, aval.dtype), shared)
 
 
 def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: Sequence[Any] = ()) -> list[Any]:
