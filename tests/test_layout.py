@@ -19,6 +19,7 @@ ROOMS = [
         "interning",
         "stackless",
         "threads",
+        "lingering",
         "buffers",
         "sets",
         "relations",

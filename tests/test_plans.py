@@ -3,9 +3,6 @@
 import gc
 import importlib.util
 import math
-import os
-import select
-import signal
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -1166,82 +1163,3 @@ def test_first_use_in_many_threads_at_once():
         call = lambda k, R=R, v=v, start=start: (start.wait(), R.plan("numpy").adjoint.adjoint(v))[1]  # noqa: E731
         with ThreadPoolExecutor(6) as pool:
             assert all(np.array_equal(y, red(matrix, v)) for y in pool.map(call, range(6)))
-
-
-# -- threads -----------------------------------------------------------------------------------------------
-
-
-def test_spread_does_every_part_once():
-    for count in (1, 2, 5, 40):
-        done: list[int] = []
-        threads.spread(done.append, [(k,) for k in range(count)])
-        assert sorted(done) == list(range(count))
-
-
-def test_spread_uses_other_threads():
-    """Two parts that wait for each other both come to an end."""
-    meet = threading.Barrier(2, timeout=30)
-    names = []
-    threads.spread(lambda _: (meet.wait(), names.append(threading.current_thread().name)), [(0,), (1,)])
-    assert len(set(names)) == 2
-
-
-@pytest.mark.parametrize("bad", [0, 1, 3])
-def test_an_error_in_one_part_is_the_callers(bad):
-    def work(k: int) -> None:
-        if k == bad:
-            raise ZeroDivisionError(f"part {k}")
-
-    with pytest.raises(ZeroDivisionError, match=f"part {bad}"):
-        threads.spread(work, [(k,) for k in range(4)])
-    threads.spread(work, [(4,), (5,), (6,)])  # and the workers are still there
-
-
-@pytest.mark.parametrize("bad", [0, 1])
-def test_no_part_runs_on_after_an_error(bad):
-    """When spread is over, by an error as well, nobody writes to the arrays any more."""
-    going, done = threading.Event(), []
-
-    def work(k: int) -> None:
-        if k == bad:
-            raise ZeroDivisionError
-        going.wait(0.2)
-        done.append(k)
-
-    with pytest.raises(ZeroDivisionError):
-        threads.spread(work, [(0,), (1,), (2,)])
-    seen = len(done)
-    going.set()
-    threads.spread(lambda _: None, [(0,), (1,), (2,), (3,), (4,)])
-    assert seen == len(done) == 2
-
-
-def test_the_number_of_threads_is_given(monkeypatch):
-    own = threads.count() if "RIESZ_THREADS" not in os.environ else None
-    for given_text, want in (("3", 3), ("1", 1), ("0", own), ("many", own), ("", own)):
-        monkeypatch.setenv("RIESZ_THREADS", given_text)
-        assert threads.count() == want or want is None
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*fork")
-def test_threads_after_a_fork():
-    """A child has no threads of its parent's pool, and makes its own."""
-    threads.spread(lambda _: None, [(0,), (1,)])
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            done: list[int] = []
-            threads.spread(done.append, [(0,), (1,), (2,)])
-            os.write(write, str(sorted(done)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    ready, _, _ = select.select([read], [], [], 30)
-    answer = os.read(read, 100) if ready else b"it waits for ever"
-    os.close(read)
-    if not ready:
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    assert answer == b"[0, 1, 2]"

@@ -47,7 +47,7 @@ def test_rows_of_every_width(width, dtype, looped):
     plan = relations.function(seg(90), seg(7), index).plan("numba")
     numbers = width * (2 if v.dtype.kind == "c" else 1)
     once = {"scattered"} if numbers <= running.EXACT else {"scattered_wide"}
-    again = {"scattered_strip"} if 2 * v[0].nbytes <= 64 else {"summed"}
+    again = {"scattered_strip"} if v[0].nbytes <= running.SHORT else {"summed"}
     for ways in (once, again):
         looped.clear()
         y = plan(v)
@@ -90,8 +90,8 @@ def test_any_number_of_threads_adds_the_same(width, lead, monkeypatch):
 FAR, NEAR = 0, 1 << 24
 CHOICES = [
     *[(2, NEAR, 1, "scattered"), (2, FAR, 1, "scattered"), (20, NEAR, 1, "scattered_wide"), (20, FAR, 1, "summed")],
-    *[(128, NEAR, 1, "scattered_wide"), (129, NEAR, 1, "summed"), (1, NEAR, 8, "scattered_strip"), (1, NEAR, 9, "summed_numbers")],
-    *[(4, NEAR, 2, "scattered_strip"), (5, NEAR, 2, "summed"), (2, FAR, 3, "scattered_strip"), (20, NEAR, 2, "summed")],
+    *[(128, NEAR, 1, "scattered_wide"), (129, NEAR, 1, "summed"), (1, NEAR, 8, "scattered_strip"), (1, FAR, 2, "scattered_strip")],
+    *[(16, NEAR, 2, "scattered_strip"), (17, NEAR, 2, "summed"), (16, FAR, 3, "scattered_strip"), (20, NEAR, 2, "summed")],
 ]
 
 
@@ -125,7 +125,7 @@ def test_strips(pairs, m, count):
 
 
 @pytest.mark.parametrize("cache", [0, 1 << 30])
-@pytest.mark.parametrize(("m", "width"), [(5, 1), (200_000, 1), (200_000, 3)])
+@pytest.mark.parametrize(("m", "width"), [(5, 1), (200_000, 1), (200_000, 3), (70_000, 16)])
 def test_strips_over_several_chunks(m, width, cache, looped, monkeypatch):
     monkeypatch.setattr(running, "CACHE", cache)
     rng = np.random.default_rng(m)
@@ -171,7 +171,7 @@ def test_weighed_sums_are_those_of_three_steps(width, dtype, order, looped, monk
     assert y.dtype == dtype and y.tobytes() == again.tobytes() == added(index, 7, weights[:, None] * v[source]).tobytes()
     assert np.allclose(plain, y, rtol=1e-5)
     (way,) = set(looped)
-    place = {"in any order": v[0].nbytes <= running.LONG, "on threads": 2 * v[0].nbytes <= 64, "sorted by target": False}[order]
+    place = {"in any order": v[0].nbytes <= running.LONG, "on threads": v[0].nbytes <= 64, "sorted by target": False}[order]
     assert way.startswith("scattered" if place else "summed") and (way == "scattered_strip") == (place and order == "on threads")
 
 

@@ -10,17 +10,23 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
 _waiting: SimpleQueue[Any] = SimpleQueue()
-_workers = 0
+_workers: list[int] = []
 _inside = threading.local()
 _lock = threading.Lock()
 _entered = 0
 _before = 1
+_lingering: Any = None
+"""How threads stay awake for a moment: the module of that name, once compiled loops are in use."""
+_apart_from: int | None = None
+"""The core that workers keep off: where the last caller was."""
+SMALL = 8
+"""A system with so many workers or more finds idle cores for them itself."""
 
 
 def count() -> int:
@@ -47,15 +53,21 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
         for part in parts:
             work(*part)
         return
-    wanted = max(min(len(parts), count()), 2) - 1
-    if _workers < wanted:
-        _hire(wanted)
+    if len(_workers) < len(parts) - 1:
+        _hire(max(min(len(parts), count()), 2) - 1)
+    _keep_apart()
     done: SimpleQueue[BaseException | None] = SimpleQueue()  # futures and their locks take longer than many parts
+    lingering = _lingering
+    over = None if lingering is None else lingering.number()
     for part in parts[1:]:
-        _waiting.put((work, part, done))
+        _waiting.put((work, part, done, over))
+    if lingering is not None:
+        lingering.ring()
     _inside.busy = True
     try:
         work(*parts[0])
+        if lingering is not None:
+            lingering.finished(over, len(parts) - 1)
     finally:
         _inside.busy = False
         problems = [done.get() for _ in parts[1:]]  # nobody writes when this is over
@@ -65,17 +77,42 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _hire(wanted: int) -> None:
-    global _workers
+    global _apart_from
     with _lock:
-        while _workers < wanted:
-            threading.Thread(target=_serve, args=(_waiting,), name=f"riesz_{_workers}", daemon=True).start()
-            _workers += 1
+        while len(_workers) < wanted:
+            thread = threading.Thread(target=_serve, args=(_waiting,), name=f"riesz_{len(_workers)}", daemon=True)
+            thread.start()
+            _workers.append(thread.native_id or 0)
+            _apart_from = None
+
+
+def _keep_apart() -> None:
+    """Workers run on other cores than the caller: where there are few, Linux may wake a thread on its waker's while another is idle, and leave it."""
+    global _apart_from
+    core = _core()
+    if core is None:
+        return
+    here = core() if len(_workers) < SMALL else -1
+    if here == _apart_from:
+        return
+    _apart_from = here
+    cores = os.sched_getaffinity(0)
+    others = cores - {here} if len(_workers) < len(cores) else cores
+    with suppress(OSError):  # cores that were taken from this process meanwhile
+        for worker in _workers:
+            os.sched_setaffinity(worker, others)
+
+
+@cache
+def _core() -> Callable[[], int] | None:
+    """What says which core this thread is on, where threads can be told cores."""
+    return getattr(ctypes.PyDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
 
 
 def _serve(waiting: SimpleQueue[Any]) -> None:
     _inside.busy = True
     while True:
-        work, part, done = waiting.get()
+        work, part, done, over = waiting.get()
         try:
             work(*part)
             problem = None
@@ -84,6 +121,15 @@ def _serve(waiting: SimpleQueue[Any]) -> None:
         del work, part  # arrays are not held while there is nothing to do
         done.put(problem)
         del done, problem
+        if over is not None:
+            _lingering.rest(over, _lingering.bell, int(_lingering.bell[0]) if waiting.empty() else -1)
+        del over
+
+
+def linger(how: Any) -> None:
+    """From now on threads stay awake for a moment after work."""
+    global _lingering
+    _lingering = how
 
 
 @contextmanager
@@ -128,8 +174,9 @@ def _blas() -> tuple[Any, Any] | None:
 
 
 def _forget() -> None:
-    global _waiting, _workers, _lock
-    _waiting, _workers, _lock = SimpleQueue[Any](), 0, threading.Lock()
+    global _waiting, _lock
+    _waiting, _lock = SimpleQueue[Any](), threading.Lock()
+    _workers.clear()
     _inside.busy = False
 
 

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_jitable, register_model
 
-AHEAD = 32  # pairs
+from ..lingering import compiled
+
+AHEAD, FAR_AHEAD = 32, 64  # pairs
 LINE = 64  # bytes
 CHUNK = 16  # bits of a source in its chunk
 at = np.uintp  # indices of this type need no check for negative ones
-
-
-def compiled(loop: Any) -> Any:
-    """Compiled on first use for each kind of array, kept on disk where that is possible; runs without the interpreter's lock."""
-    try:
-        return numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # nowhere to keep it
-        return numba.njit(nogil=True)(loop)
 
 
 def _fetching(cache: int) -> Any:
@@ -47,6 +40,16 @@ def _fetching(cache: int) -> Any:
 
 
 fetch, fetch_first = _fetching(2), _fetching(1)
+
+
+@register_jitable
+def fetch_row(flat: Any, start: Any, b: int, line: int) -> None:
+    """Ask for the lines of b elements, of which `line` are in one."""
+    k = 0
+    while k < b - 1:
+        fetch(flat, np.int64(start) + k)
+        k += line
+    fetch(flat, np.int64(start) + b - 1)
 
 
 class Numbers(types.Type):
@@ -246,8 +249,8 @@ def dealt(index: Any, owners: Any, lows: Any, starts: Any, near: Any, far: Any) 
 
 @compiled
 def scattered_strip(starts: Any, near: Any, far: Any, lows: Any, source: Any, times: Any, v: Any, y: Any, row: Any, soon: Any, s: int) -> None:
-    """y[a, j] = Σ times[e]·v[a, source[e]] for the targets j of one strip; `source` in the order of the strips. `soon`: fetch targets, or None."""
-    n, m, b = v.shape[1], y.shape[1], len(row)
+    """y[a, j] = Σ times[e]·v[a, source[e]] for the targets j of one strip; `source` in the order of the strips. `soon`: fetch rows, or None."""
+    n, m, b, line = v.shape[1], y.shape[1], len(row), max(LINE // v.itemsize, 1)
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(v.shape[0]):
         low = at(a * m + lows[s])
@@ -259,9 +262,9 @@ def scattered_strip(starts: Any, near: Any, far: Any, lows: Any, source: Any, ti
                 e = base + at(near[at(p)])
                 i = at(a * n) + (e if source is None else at(source[at(p)]))
                 if soon is not None:
-                    fetch_first(z, np.int64((low + at(far[at(p + AHEAD)])) * at(b)))
-                    if source is not None:
-                        fetch_first(x, np.int64((at(a * n) + at(source[at(p + AHEAD)])) * at(b)))
+                    ahead = at(p + FAR_AHEAD)
+                    fetch_row(z, (low + at(far[ahead])) * at(b), b, line)
+                    fetch_row(x, (at(a * n) + (base + at(near[ahead]) if source is None else at(source[ahead]))) * at(b), b, line)
                 j = low + at(far[at(p)])
                 if times is None:
                     add(z, j * at(b), None, x, i * at(b), row)

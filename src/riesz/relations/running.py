@@ -28,7 +28,7 @@ WORTH = 1 << 19
 """How many numbers must move before compiled loops are used: loading them takes half a second, once."""
 PART = 1 << 16
 """How many numbers must move for each further thread."""
-NEAR, CACHE = 1 << 24, 1 << 19
+NEAR, CACHE = 1 << 24, 1 << 20
 """Results of up to so many bytes stay in the processor's caches; in those of one core."""
 SHORT, LONG = 128, 1024
 """How many bytes a short row has at most, and how many one that is not long."""
@@ -127,7 +127,7 @@ def scatter(relation: Function, v: Array) -> Array:
         plain = v.shape[0] == v.shape[2] == 1 and v.dtype == float and v.size
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
     count = threads.count()
-    match _way(relation, v, count):
+    match _way(relation, v, count, SHORT):
         case "strips":
             return _in_strips(loops, _strips(loops, relation, count), m, v)
         case "groups":
@@ -136,16 +136,16 @@ def scatter(relation: Function, v: Array) -> Array:
             return _scattered(loops, relation.short, m, v)
 
 
-def _way(relation: Function, v: Array, count: int) -> str:
+def _way(relation: Function, v: Array, count: int, most: int) -> str:
     """How pairs are summed: by one thread, or each of several along the leading axis, as they come, unless rows are long or far; by several in strips
-    of targets, where each may read all sources because a line of memory holds several, or by groups. What is used once is not prepared for."""
+    of targets, for rows of up to `most` bytes, or by groups. What is used once is not prepared for."""
     row = v.shape[2] * v.itemsize
     again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
         return "groups"
     if count <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
-    return "strips" if count * row <= buffers.LINE else "groups"
+    return "strips" if row <= most else "groups"
 
 
 def _strips(loops: Any, relation: Function, count: int) -> Strips:
@@ -219,7 +219,7 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     if thin is not None:
         return thin
     count = threads.count()
-    way = "" if loops is None else _way(scatter, v, count)
+    way = "" if loops is None else _way(scatter, v, count, buffers.LINE)  # sources are far from each other: longer rows are added up in registers
     if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if way == "strips":

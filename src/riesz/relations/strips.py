@@ -29,8 +29,8 @@ class Strips:
         widths = np.diff(self.lows)
         owners = np.repeat(np.arange(count, dtype=np.uint16), widths)
         self.starts = np.zeros((count, (len(index) >> loops.CHUNK) + 2), np.int64)
-        self.near = np.zeros(len(index) + loops.AHEAD, np.uint16)
-        self.far = np.zeros(len(index) + loops.AHEAD, np.uint16 if widths.max() <= 1 << 16 else np.uint32)
+        self.near = np.zeros(len(index) + loops.FAR_AHEAD, np.uint16)
+        self.far = np.zeros(len(index) + loops.FAR_AHEAD, np.uint16 if widths.max() <= 1 << 16 else np.uint32)
         loops.dealt(index, owners, self.lows, self.starts, self.near, self.far)
         self.chunk = loops.CHUNK
 

@@ -1,0 +1,93 @@
+"""A thread that has just worked stays awake for a moment: waking it takes longer than many a part of work.
+
+Both sides look at a number in memory without the interpreter's lock: a worker at the bell, for new work; a caller at the number of parts that are
+over. After a while they give up and sleep, as threads do.
+"""
+
+# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportCallIssue=false
+from __future__ import annotations
+
+import atexit
+import sys
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from . import threads
+
+LOOKS = 1 << 17
+"""How often a number is looked at: about a tenth of a millisecond."""
+BEFORE = 1 << 13
+"""How many looks a worker waits when the bell has rung: the caller, who has the interpreter's lock, first begins its own part."""
+
+
+def compiled(loop: Any) -> Any:
+    """Compiled on first use for each kind of array, kept on disk where that is possible; runs without the interpreter's lock."""
+    try:
+        return numba.njit(nogil=True, cache=True)(loop)
+    except RuntimeError:  # nowhere to keep it
+        return numba.njit(nogil=True)(loop)
+
+
+@intrinsic
+def look(_: Any, number: Any) -> Any:
+    """number[0] as other threads have left it."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(context.make_array(number)(context, builder, args[0]).data, "acquire", 8)
+
+    return types.int64(number), write
+
+
+@intrinsic
+def count(_: Any, number: Any) -> Any:
+    """One more at number[0], whoever else counts there."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.atomic_rmw("add", context.make_array(number)(context, builder, args[0]).data, ir.IntType(64)(1), "seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(number), write
+
+
+@compiled
+def rest(over: Any, bell: Any, last: int) -> None:
+    """Say that a part is over; then wait, a while, until the bell is not at `last` any more."""
+    count(over)
+    for _ in range(LOOKS):
+        if look(bell) != last:
+            break
+    else:
+        return
+    for _ in range(BEFORE):
+        look(bell)
+
+
+@compiled
+def finished(over: Any, parts: int) -> bool:
+    """Whether so many parts are over, or will be in a while."""
+    for _ in range(LOOKS):  # noqa: SIM110
+        if look(over) == parts:
+            return True
+    return False
+
+
+def number() -> Any:
+    """Zero, for threads to count with."""
+    return np.zeros(1, np.int64)
+
+
+def ring() -> None:
+    """Threads that listen go and look for work."""
+    bell[0] += 1
+
+
+bell = number()
+rest(number(), bell, 1)  # compiled here, before threads depend on it
+finished(number(), 0)
+atexit.register(ring)  # nobody is in compiled code when that is unloaded
+threads.linger(sys.modules[__name__])
