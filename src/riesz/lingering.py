@@ -56,15 +56,14 @@ def count(_: Any, number: Any) -> Any:
 
 @compiled
 def rest(over: Any, bell: Any, last: int) -> None:
-    """Say that a part is over; then wait, a while, until the bell is not at `last` any more."""
+    """Say that a part is over; then wait, a while, until the bell is not at `last` any more; not if that is negative."""
     count(over)
-    for _ in range(LOOKS):
+    looks = LOOKS if last >= 0 else 0
+    for _ in range(looks):
         if look(bell) != last:
-            break
-    else:
-        return
-    for _ in range(BEFORE):
-        look(bell)
+            for _ in range(BEFORE):
+                look(bell)
+            return
 
 
 @compiled

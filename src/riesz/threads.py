@@ -60,7 +60,7 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     lingering = _lingering
     over = None if lingering is None else lingering.number()
     for part in parts[1:]:
-        _waiting.put((work, part, done, over))
+        _waiting.put((work, part, done, lingering, over))
     if lingering is not None:
         lingering.ring()
     _inside.busy = True
@@ -82,7 +82,7 @@ def _hire(wanted: int) -> None:
         while len(_workers) < wanted:
             thread = threading.Thread(target=_serve, args=(_waiting,), name=f"riesz_{len(_workers)}", daemon=True)
             thread.start()
-            _workers.append(thread.native_id or 0)
+            _workers.append(thread.native_id or -1)
             _apart_from = None
 
 
@@ -112,7 +112,7 @@ def _core() -> Callable[[], int] | None:
 def _serve(waiting: SimpleQueue[Any]) -> None:
     _inside.busy = True
     while True:
-        work, part, done, over = waiting.get()
+        work, part, done, lingering, over = waiting.get()
         try:
             work(*part)
             problem = None
@@ -121,9 +121,8 @@ def _serve(waiting: SimpleQueue[Any]) -> None:
         del work, part  # arrays are not held while there is nothing to do
         done.put(problem)
         del done, problem
-        if over is not None:
-            _lingering.rest(over, _lingering.bell, int(_lingering.bell[0]) if waiting.empty() else -1)
-        del over
+        if lingering is not None:
+            lingering.rest(over, lingering.bell, int(lingering.bell[0]) if waiting.empty() else -1)
 
 
 def linger(how: Any) -> None:
