@@ -47,7 +47,7 @@ def test_rows_of_every_width(width, dtype, looped):
     plan = relations.function(seg(90), seg(7), index).plan("numba")
     numbers = width * (2 if v.dtype.kind == "c" else 1)
     once = {"scattered"} if numbers <= running.EXACT else {"scattered_wide"}
-    again = {"scattered_strip"} if v[0].nbytes <= running.SHORT else {"summed"}
+    again = {"scattered_strip"} if numbers <= running.EXACT else {"summed"}
     for ways in (once, again):
         looped.clear()
         y = plan(v)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ def _between(request, monkeypatch):
 
 
 def test_spread_does_every_part_once():
-    for count in (1, 2, 5, 40):
+    for count in (0, 1, 2, 5, 40):
         done: list[int] = []
         threads.spread(done.append, [(k,) for k in range(count)])
         assert sorted(done) == list(range(count))
@@ -121,16 +123,57 @@ def test_many_callers():
 
 
 def test_what_was_given_is_let_go():
-    """When spread is over, no thread holds the arrays: their memory can be used again."""
-    for _ in range(20):
+    """When spread is over, no thread holds the arrays, so their memory can be used again; after an error neither."""
+
+    def work(x: object, bad: bool) -> None:
+        if bad:
+            raise ZeroDivisionError
+
+    for bad in (False, True) * 10:
         given = [np.zeros(3), np.zeros(3)]
         before = [sys.getrefcount(x) for x in given]
-        threads.spread(lambda x: None, [(x,) for x in given])
-        for _ in range(1000):  # without Numba a worker may still be on its way
-            if before == [sys.getrefcount(x) for x in given] or threads._lingering is not None:
-                break
-            time.sleep(0.001)
+        with suppress(ZeroDivisionError):
+            threads.spread(work, [(x, bad and k == 1) for k, x in enumerate(given)])
         assert before == [sys.getrefcount(x) for x in given]
+
+
+def test_an_interrupt_waits_for_the_parts(monkeypatch):
+    """Ctrl-C ends a sum when nobody writes any more, not before."""
+    going, done = threading.Event(), []
+
+    class Interrupted(SimpleQueue):  # type: ignore[type-arg]
+        asked = 0
+
+        def get(self, *args):
+            Interrupted.asked += 1
+            if Interrupted.asked < 3:
+                going.set()
+                raise KeyboardInterrupt
+            return super().get(*args)
+
+    monkeypatch.setattr(threads, "SimpleQueue", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.spread(lambda k: k and (going.wait(30), time.sleep(0.05), done.append(k)), [(0,), (1,), (2,)])
+    assert sorted(done) == [1, 2]
+
+
+def test_no_thread_can_be_had(monkeypatch):
+    """Then the caller does all of it."""
+
+    def start(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_workers", [])
+    monkeypatch.setattr(threading.Thread, "start", start)
+    done: list[int] = []
+    threads.spread(done.append, [(0,), (1,), (2,)])
+    assert done == [0, 1, 2]
+
+
+def test_work_that_is_spread_has_one_thread():
+    counts: list[int] = []
+    threads.spread(lambda _: counts.append(threads.count()), [(k,) for k in range(4)])
+    assert counts == [1] * 4
 
 
 @needs_numba
@@ -140,48 +183,95 @@ def test_looking_at_numbers():
     over, bell = lingering.number(), lingering.number()
     start = time.perf_counter()
     lingering.rest(over, bell, 0)
+    lingering.finish(over, 2)
     assert over[0] == 1 and bell[0] == 0 and time.perf_counter() - start < 1  # nobody rang; it does not wait for ever
     lingering.rest(over, bell, 5)
     assert over[0] == 2
-    assert lingering.finished(over, 2) and not lingering.finished(over, 3)
-    both = [threading.Thread(target=lambda: [lingering.rest(over, bell, 5) for _ in range(1000)]) for _ in range(4)]
-    for t in both:
+    several = [threading.Thread(target=lambda: [lingering.rest(over, bell, -1) for _ in range(1000)]) for _ in range(4)]
+    for t in several:
         t.start()
-    for t in both:
+    for t in several:
         t.join()
     assert over[0] == 4002
 
 
+@needs_numba
+@pytest.mark.parametrize(("cores", "awake"), [(1, False), (2, False), (3, False), (4, True)])
+def test_with_few_cores_threads_sleep(cores, awake, monkeypatch):
+    """Three workers that stay awake would take the cores from those that work."""
+    from riesz import lingering
+
+    rests: list[int] = []
+    rest = lingering.rest
+    monkeypatch.setattr(threads, "_cores", lambda: range(cores))
+    monkeypatch.setattr(threads, "_core", lambda: None)
+    monkeypatch.setattr(threads, "_workers", [*threads._workers, -1, -1, -1][:3])
+    monkeypatch.setattr(lingering, "rest", lambda *given: (rests.append(1), rest(*given)))
+    threads.spread(lambda _: None, [(0,), (1,)])
+    assert bool(rests) == (awake and threads._lingering is not None)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Which cores workers were told, with one worker on a machine of four cores, and where the caller is."""
+    where: dict[str, object] = {"core": 0, "cores": {0, 1, 2, 3}}
+    found: list[set[int]] = []
+    monkeypatch.setattr(threads, "_apart", None)
+    monkeypatch.setattr(threads, "_workers", [7])
+    monkeypatch.setattr(threads, "_core", lambda: lambda: where["core"])
+    monkeypatch.setattr(threads, "_cores", lambda: where["cores"])
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: found.append(set(cores)), raising=False)
+
+    def call(**now: object) -> list[set[int]]:
+        where.update(now)
+        found.clear()
+        threads._keep_apart()
+        return list(found)
+
+    return call
+
+
+def test_workers_keep_off_the_callers_core(told, monkeypatch):
+    assert told() == [{1, 2, 3}] and not told()  # told once
+    assert told(core=2) == [{0, 1, 3}] and not told()
+    assert told(core=0, cores={0}) == [{0}]  # a caller that may use one core only
+    assert told(cores={0, 1, 2, 3}) == [{1, 2, 3}]
+    monkeypatch.setattr(threads, "_workers", [7, 8, 9])
+    assert told() == [{1, 2, 3}] * 3
+    monkeypatch.setattr(threads, "_workers", [7, 8, 9, 10])  # as many as there are cores
+    assert told() == [{0, 1, 2, 3}] * 4
+    assert told(cores=set(range(64))) == [set(range(1, 64))] * 4
+    monkeypatch.setattr(threads, "SMALL", 4)
+    assert told(core=1) == [set(range(64))] * 4 and not told(core=5)
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be told cores here")
-def test_workers_keep_off_the_callers_core(monkeypatch):
-    cores = sorted(os.sched_getaffinity(0))
-    monkeypatch.setattr(threads, "SMALL", len(threads._workers) + 8)
-    monkeypatch.setattr(threads, "_workers", threads._workers[: max(len(cores) - 1, 1)])
-    if not threads._workers:
-        threads.spread(lambda _: None, [(0,), (1,)])
-    for here in [*cores[:2], *cores[:2]]:
-        monkeypatch.setattr(threads, "_core", lambda here=here: lambda: here)
-        threads.spread(lambda _: None, [(0,), (1,)])
-        assert os.sched_getaffinity(threads._workers[0]) == set(cores) - ({here} if len(cores) > 1 else set())
-    monkeypatch.setattr(threads, "_workers", threads._workers[:1] * (len(cores) + 1))  # more than there are cores: anywhere
-    monkeypatch.setattr(threads, "_apart_from", None)
-    threads._keep_apart()
-    assert os.sched_getaffinity(threads._workers[0]) == set(cores)
-    assert os.sched_getaffinity(0) == set(cores)  # the caller's own cores are not touched
-    monkeypatch.undo()
-    threads._apart_from = None
+def test_the_callers_cores_are_its_own():
+    before = os.sched_getaffinity(0)
+    threads.spread(lambda _: None, [(0,), (1,)])
+    assert os.sched_getaffinity(0) == before
+    assert all(os.sched_getaffinity(w) <= before for w in threads._workers)
 
 
 @needs_numba
-def test_the_end_of_a_program():
+@pytest.mark.parametrize("first", [True, False])
+def test_the_end_of_a_program(first):
     """Threads that are awake when it ends, and callers in atexit handlers, do no harm."""
-    program = """
-import atexit
-import sys
-from riesz import lingering, threads
-atexit.register(lambda: threads.spread(lambda k: sys.stdout.write(f"part {k}\\n"), [(0,), (1,)]))
-threads.spread(lambda _: None, [(0,), (1,), (2,)])
-"""
+    program = ["threads.linger()", "atexit.register(lambda: threads.spread(lambda k: sys.stdout.write(f'part {k}\\n'), [(0,), (1,)]))"]
+    program = [
+        "import atexit, sys",
+        "from riesz import threads",
+        *program[:: 1 if first else -1],
+        "threads.spread(lambda _: None, [(0,), (1,), (2,)])",
+    ]
     for _ in range(3):
-        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+        ended = subprocess.run([sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == 0 and sorted(ended.stdout.split("\n")) == ["", "part 0", "part 1"] and not ended.stderr
+
+
+def test_numba_that_may_not_compile():
+    lines = ["import numpy as np", "from riesz import relations, seg", "index = np.ones(1 << 20, int)"]
+    program = "\n".join([*lines, "print(relations.gather(seg(2), seg(1 << 20), index).plan()(np.ones(2)).sum())"])
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert ended.stdout == f"{float(1 << 20)}\n", ended.stderr

@@ -8,20 +8,17 @@ over. After a while they give up and sleep, as threads do.
 from __future__ import annotations
 
 import atexit
-import sys
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
-from . import threads
-
-LOOKS = 1 << 17
+LOOKS = 1 << 16
 """How often a number is looked at: about a tenth of a millisecond."""
-BEFORE = 1 << 13
+BEFORE = 1 << 12
 """How many looks a worker waits when the bell has rung: the caller, who has the interpreter's lock, first begins its own part."""
 
 
@@ -54,25 +51,37 @@ def count(_: Any, number: Any) -> Any:
     return types.void(number), write
 
 
+@register_jitable
+def after(looks: int, found: int) -> int:
+    """A number that depends on all that was seen: each look waits for the one before, so that looks take time whatever a compiler does with loops."""
+    return looks * 0x5851F42D4C957F2D + found
+
+
 @compiled
-def rest(over: Any, bell: Any, last: int) -> None:
+def rest(over: Any, bell: Any, last: int) -> int:
     """Say that a part is over; then wait, a while, until the bell is not at `last` any more; not if that is negative."""
     count(over)
-    looks = LOOKS if last >= 0 else 0
-    for _ in range(looks):
-        if look(bell) != last:
+    looks = 0
+    for _ in range(LOOKS if last >= 0 else 0):
+        now = look(bell)
+        looks = after(looks, now)
+        if now != last:
             for _ in range(BEFORE):
-                look(bell)
-            return
+                looks = after(looks, look(bell))
+            break
+    return looks
 
 
 @compiled
-def finished(over: Any, parts: int) -> bool:
-    """Whether so many parts are over, or will be in a while."""
-    for _ in range(LOOKS):  # noqa: SIM110
-        if look(over) == parts:
-            return True
-    return False
+def finish(over: Any, parts: int) -> int:
+    """Wait, a while, until so many parts are over."""
+    looks = 0
+    for _ in range(LOOKS):
+        now = look(over)
+        looks = after(looks, now)
+        if now == parts:
+            break
+    return looks
 
 
 def number() -> Any:
@@ -86,7 +95,6 @@ def ring() -> None:
 
 
 bell = number()
-rest(number(), bell, 1)  # compiled here, before threads depend on it
-finished(number(), 0)
+rest(number(), bell, -1)  # compiled here, before threads depend on it
+finish(number(), 0)
 atexit.register(ring)  # nobody is in compiled code when that is unloaded
-threads.linger(sys.modules[__name__])

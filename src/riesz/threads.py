@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from queue import SimpleQueue
@@ -22,23 +22,27 @@ _lock = threading.Lock()
 _entered = 0
 _before = 1
 _lingering: Any = None
-"""How threads stay awake for a moment: the module of that name, once compiled loops are in use."""
-_apart_from: int | None = None
-"""The core that workers keep off: where the last caller was."""
+"""How threads stay awake for a moment: the module of that name, once `linger` was called."""
+_apart: Any = None
+"""Where workers were told to be: off the core that the caller was on, of the cores it had, as many workers as there were."""
 SMALL = 8
 """A system with so many workers or more finds idle cores for them itself."""
 
 
 def count() -> int:
-    """How many threads are used: RIESZ_THREADS, or the cores this process may run on.
+    """How many threads are used: RIESZ_THREADS, or the cores this process may run on; one, where work is spread already.
 
     >>> count() >= 1
     True
     """
+    if getattr(_inside, "busy", False):
+        return 1
     given = os.environ.get("RIESZ_THREADS", "")
-    if given.isdigit() and int(given):
-        return int(given)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(given) if given.isdigit() and int(given) else len(_cores())
+
+
+def _cores() -> Collection[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
 def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
@@ -49,16 +53,16 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     >>> sorted(done)
     [1, 2]
     """
-    if len(parts) == 1 or getattr(_inside, "busy", False) or sys.is_finalizing():  # at the very end no other thread runs any more
+    alone = len(parts) < 2 or getattr(_inside, "busy", False) or sys.is_finalizing()  # at the very end no other thread runs any more
+    if not alone and len(_workers) < len(parts) - 1:
+        _hire(max(min(len(parts), count()), 2) - 1)
+    if alone or not _workers:
         for part in parts:
             work(*part)
         return
-    if len(_workers) < len(parts) - 1:
-        _hire(max(min(len(parts), count()), 2) - 1)
-    _keep_apart()
-    done: SimpleQueue[BaseException | None] = SimpleQueue()  # futures and their locks take longer than many parts
-    lingering = _lingering
+    lingering = _lingering if _keep_apart() else None
     over = None if lingering is None else lingering.number()
+    done: SimpleQueue[BaseException | None] = SimpleQueue()  # futures and their locks take longer than many parts
     for part in parts[1:]:
         _waiting.put((work, part, done, lingering, over))
     if lingering is not None:
@@ -67,40 +71,53 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     try:
         work(*parts[0])
         if lingering is not None:
-            lingering.finished(over, len(parts) - 1)
+            lingering.finish(over, len(parts) - 1)
     finally:
         _inside.busy = False
-        problems = [done.get() for _ in parts[1:]]  # nobody writes when this is over
-    for problem in problems:
-        if problem is not None:
+        problem = _answers(done, len(parts) - 1)
+    if problem is not None:
+        try:
             raise problem
+        finally:
+            del problem  # its traceback knows this frame
+
+
+def _answers(done: SimpleQueue[BaseException | None], parts: int) -> BaseException | None:
+    """The first problem of some parts, once they are all over, or what interrupted the wait: nobody writes after that."""
+    problem, left = None, parts
+    while left:
+        try:
+            problem = done.get() or problem
+            left -= 1
+        except BaseException as error:
+            problem = error
+    return problem
 
 
 def _hire(wanted: int) -> None:
-    global _apart_from
-    with _lock:
+    with _lock, suppress(RuntimeError):  # no more threads can be had
         while len(_workers) < wanted:
             thread = threading.Thread(target=_serve, args=(_waiting,), name=f"riesz_{len(_workers)}", daemon=True)
             thread.start()
             _workers.append(thread.native_id or -1)
-            _apart_from = None
 
 
-def _keep_apart() -> None:
-    """Workers run on other cores than the caller: where there are few, Linux may wake a thread on its waker's while another is idle, and leave it."""
-    global _apart_from
-    core = _core()
-    if core is None:
-        return
-    here = core() if len(_workers) < SMALL else -1
-    if here == _apart_from:
-        return
-    _apart_from = here
-    cores = os.sched_getaffinity(0)
-    others = cores - {here} if len(_workers) < len(cores) else cores
-    with suppress(OSError):  # cores that were taken from this process meanwhile
-        for worker in _workers:
-            os.sched_setaffinity(worker, others)
+def _keep_apart() -> bool:
+    """Workers run on other cores than the caller: where there are few, Linux may wake a thread on its waker's while another is idle, and leave it.
+
+    Whether there are enough cores for that."""
+    global _apart
+    cores, workers, core = _cores(), len(_workers), _core()
+    enough = workers < len(cores)
+    if core is not None:
+        here = core() if enough and workers < SMALL else -1
+        if _apart != (here, cores, workers):
+            _apart = here, cores, workers
+            others = [c for c in cores if c != here]
+            with suppress(OSError):  # cores that were taken from this process meanwhile
+                for worker in _workers:
+                    os.sched_setaffinity(worker, others)
+    return enough
 
 
 @cache
@@ -122,13 +139,16 @@ def _serve(waiting: SimpleQueue[Any]) -> None:
         done.put(problem)
         del done, problem
         if lingering is not None:
-            lingering.rest(over, lingering.bell, int(lingering.bell[0]) if waiting.empty() else -1)
+            last = int(lingering.bell[0])  # before looking for work: what comes in between is heard
+            lingering.rest(over, lingering.bell, last if waiting.empty() else -1)
 
 
-def linger(how: Any) -> None:
-    """From now on threads stay awake for a moment after work."""
+def linger() -> None:
+    """From now on threads stay awake for a moment after work: for those who have loaded Numba anyway."""
     global _lingering
-    _lingering = how
+    from . import lingering
+
+    _lingering = lingering
 
 
 @contextmanager

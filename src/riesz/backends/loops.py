@@ -130,6 +130,7 @@ def compiled(source: str, exact: bool = False) -> Any:
     """A loop nest compiled by Numba; the same text once. `exact`: with sines that are right everywhere."""
     from .vector_math import EXACT, FUNCTIONS, loop
 
+    threads.linger()
     space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(EXACT if exact else FUNCTIONS)}
     space.update(float32=np.float32, float64=np.float64, int64=np.int64)
     file = f"<riesz loops {hash(source)}>"

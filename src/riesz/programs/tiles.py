@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import threads
 from ..terms.primitives import RULES
 from .scalars import SELECT, Fixed, Load, Operation, Scalars
 
@@ -355,5 +356,6 @@ def compiled_loop(source: str) -> Callable[..., None]:
 
     import numba  # pyright: ignore
 
+    threads.linger()
     loop = _defined(source, "loop", {"math": math, "np": np, "at": np.uintp, "float32": np.float32, "float64": np.float64, "int64": np.int64})
     return numba.njit(nogil=True, error_model="numpy")(loop)  # pyright: ignore

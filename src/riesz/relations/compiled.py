@@ -1,7 +1,7 @@
 """Reductions compiled with Numba: loops that add the pairs of a target in their order, so any number of threads gives the same bits.
 
-A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency. Rows
-to be read are fetched into the second cache, which waits for more lines at a time than the first; rows to be added to, into the first.
+A row of values that will be needed soon is fetched ahead of time: random rows then arrive at the speed of memory rather than at its latency. They are
+fetched into the second cache, which waits for more lines at a time than the first; rows that one thread adds to as pairs come, into the first.
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportCallIssue=false
@@ -14,12 +14,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_jitable, register_model
 
+from .. import threads
 from ..lingering import compiled
 
-AHEAD, FAR_AHEAD = 32, 64  # pairs
+AHEAD, FAR_AHEAD = 32, 96  # pairs
 LINE = 64  # bytes
 CHUNK = 16  # bits of a source in its chunk
 at = np.uintp  # indices of this type need no check for negative ones
+threads.linger()
 
 
 def _fetching(cache: int) -> Any:

@@ -42,12 +42,12 @@ THIN = 8
 
 @cache
 def numba_installed() -> bool:
-    """Whether compiled loops can be had: Numba is there, and does not refuse this version of NumPy. Asked last, for it is imported."""
+    """Whether compiled loops can be had: Numba is there, does not refuse this version of NumPy, and may compile. Asked last, for it is imported."""
     try:
-        import numba  # pyright: ignore # noqa: F401
+        import numba  # pyright: ignore
     except ImportError:
         return False
-    return True
+    return not numba.config.DISABLE_JIT  # pyright: ignore
 
 
 least: ContextVar[int | None] = ContextVar("least", default=WORTH)
@@ -145,7 +145,7 @@ def _way(relation: Function, v: Array, count: int, most: int) -> str:
         return "groups"
     if count <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
-    return "strips" if row <= most else "groups"
+    return "strips" if row <= most and v.shape[2] <= EXACT // (1 + (v.dtype.kind == "c")) else "groups"
 
 
 def _strips(loops: Any, relation: Function, count: int) -> Strips:
