@@ -20,7 +20,7 @@ needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reas
 
 
 @pytest.fixture(params=["asleep", pytest.param("awake", marks=needs_numba)], autouse=True)
-def _between(request, monkeypatch):
+def between(request, monkeypatch):
     """Between two calls threads sleep, or stay awake as they do once compiled loops are in use."""
     if request.param == "awake":
         from riesz import lingering
@@ -75,6 +75,7 @@ def test_no_part_runs_on_after_an_error(bad):
     assert seen == len(done) == 2
 
 
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
 def test_the_number_of_threads_is_given(monkeypatch):
     own = threads.count() if "RIESZ_THREADS" not in os.environ else None
     for given_text, want in (("3", 3), ("1", 1), ("0", own), ("many", own), ("", own)):
@@ -177,6 +178,7 @@ def test_work_that_is_spread_has_one_thread():
 
 
 @needs_numba
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
 def test_looking_at_numbers():
     from riesz import lingering
 
@@ -231,6 +233,7 @@ def told(monkeypatch):
     return call
 
 
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
 def test_workers_keep_off_the_callers_core(told, monkeypatch):
     assert told() == [{1, 2, 3}] and not told()  # told once
     assert told(core=2) == [{0, 1, 3}] and not told()
@@ -254,6 +257,7 @@ def test_the_callers_cores_are_its_own():
 
 
 @needs_numba
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
 @pytest.mark.parametrize("first", [True, False])
 def test_the_end_of_a_program(first):
     """Threads that are awake when it ends, and callers in atexit handlers, do no harm."""
@@ -269,6 +273,7 @@ def test_the_end_of_a_program(first):
         assert ended.returncode == 0 and sorted(ended.stdout.split("\n")) == ["", "part 0", "part 1"] and not ended.stderr
 
 
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
 def test_numba_that_may_not_compile():
     lines = ["import numpy as np", "from riesz import relations, seg", "index = np.ones(1 << 20, int)"]
     program = "\n".join([*lines, "print(relations.gather(seg(2), seg(1 << 20), index).plan()(np.ones(2)).sum())"])
