@@ -83,6 +83,14 @@ def test_the_number_of_threads_is_given(monkeypatch):
         assert threads.count() == want or want is None
 
 
+@pytest.mark.parametrize("between", ["asleep"], indirect=True)
+def test_threads_are_worth_their_beginning(monkeypatch):
+    monkeypatch.setenv("RIESZ_THREADS", "16")
+    assert [threads.worth(n) for n in (-1, 0, 1, 2, 3, 4, 15, 61, 244, 10**6)] == [1, 1, 1, 2, 2, 3, 4, 8, 16, 16]
+    monkeypatch.setenv("RIESZ_THREADS", "2")
+    assert [threads.worth(n) for n in (0, 1, 2, 3, 100)] == [1, 1, 2, 2, 2]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_threads_after_a_fork():

@@ -6,6 +6,7 @@ Matrix products in such work run on one core each (`alone`): threads of BLAS ins
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import threading
@@ -39,6 +40,15 @@ def count() -> int:
         return 1
     given = os.environ.get("RIESZ_THREADS", "")
     return int(given) if given.isdigit() and int(given) else len(_cores())
+
+
+def worth(parts: int) -> int:
+    """How many threads for work worth dividing in so many parts: threads begin one after the other, so many parts are soonest done by few.
+
+    >>> worth(0), worth(1), worth(100) <= 11
+    (1, 1, True)
+    """
+    return max(min(count(), parts, 1 + math.isqrt(max(parts, 0))), 1)
 
 
 def _cores() -> Collection[int]:

@@ -85,7 +85,7 @@ class Loops:
             if t.added:
                 made[-1][...] = float(t.total.start.replace("np.", ""))
         n = nest.sizes[nest.divided] if nest.divided is not None else 1
-        several = min(threads.count(), parts, max(nest.work // PART, 1))
+        several = min(parts, threads.worth(nest.work // PART))
         rest = (*given, *nest.arrays, *made)
         wide: list[bool] = []
 

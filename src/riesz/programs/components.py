@@ -232,7 +232,7 @@ class _Job:
         """Fill the targets, in parts for all threads."""
         arrays = [x.copy() if any([np.may_share_memory(x, y) for y in targets]) else x for x in point.arrays]
         task, n = self.task(point), self.owner.length
-        parts = min(threads.count(), max(n * self.size // PART, 1))
+        parts = threads.worth(n * self.size // PART)
         cuts = [n * k // parts for k in range(parts + 1)]
         work = self._loop(task, point, arrays, targets) if self._compiles(task, point, backend) else self._tiles(task, point, arrays, targets)
         threads.spread(work, list(itertools.pairwise(cuts)))

@@ -104,7 +104,7 @@ def running_sum(v: Array, backwards: bool, strict: bool) -> Array:
     y = buffers.empty(v.shape, v.dtype)
     if loops is not None:
         v = np.ascontiguousarray(v)
-        threads.spread(lambda *part: loops.accumulated(v, y, backwards, strict, *part), _cuts(v.shape[0], threads.count()))
+        threads.spread(lambda *part: loops.accumulated(v, y, backwards, strict, *part), _cuts(v.shape[0], threads.worth(v.size // PART)))
         return y
     given, out = (v[:, ::-1], y[:, ::-1]) if backwards else (v, y)
     skip = int(strict)
@@ -126,31 +126,36 @@ def scatter(relation: Function, v: Array) -> Array:
     if loops is None:
         plain = v.shape[0] == v.shape[2] == 1 and v.dtype == float and v.size
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    count = threads.count()
-    match _way(relation, v, count, SHORT):
+    match _way(relation, v, False):
         case "strips":
-            return _in_strips(loops, _strips(loops, relation, count), m, v)
+            return _in_strips(loops, _strips(loops, relation), m, v)
         case "groups":
             return group_sum(loops, relation.groups, v)
         case _:
             return _scattered(loops, relation.short, m, v)
 
 
-def _way(relation: Function, v: Array, count: int, most: int) -> str:
+def _way(relation: Function, v: Array, weighed: bool) -> str:
     """How pairs are summed: by one thread, or each of several along the leading axis, as they come, unless rows are long or far; by several in strips
-    of targets, for rows of up to `most` bytes, or by groups. What is used once is not prepared for."""
-    row = v.shape[2] * v.itemsize
+    of targets, or by groups if rows are longer. What is used once is not prepared for."""
+    row, numbers = v.shape[2] * v.itemsize, v.shape[2] * (2 if v.dtype.kind == "c" else 1)
     again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
         return "groups"
-    if count <= v.shape[0] or not again or not row:
+    if threads.worth(v.shape[0] * relation.source.size * v.shape[2] // PART) <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
-    return "strips" if row <= most and v.shape[2] <= EXACT // (1 + (v.dtype.kind == "c")) else "groups"
+    few = not weighed and _in_parts(relation) == FEW
+    return "strips" if row <= (SHORT if few else buffers.LINE) and numbers <= EXACT else "groups"
 
 
-def _strips(loops: Any, relation: Function, count: int) -> Strips:
-    """The strips of a function for so many threads, kept until another number is asked for."""
-    found = relation.known.get("strips")
+def _in_parts(relation: Function) -> int:
+    """How many strips a function has, whatever its values are."""
+    return max(threads.worth(relation.source.size // PART), 2)
+
+
+def _strips(loops: Any, relation: Function) -> Strips:
+    """The strips of a function, kept until another number of them is asked for."""
+    found, count = relation.known.get("strips"), _in_parts(relation)
     if found is None or len(found.starts) != count:
         found = relation.known["strips"] = Strips(loops, relation.short, relation.target.size, count)
     return found
@@ -187,7 +192,7 @@ def _scattered(loops: Any, index: Array, m: int, v: Array, source: Array | None 
         return y
     work, step = (loops.scattered, b) if b <= EXACT else (loops.scattered_wide, 8)
     given = index, source, weights, x, z, (0,) * step
-    threads.spread(lambda *part: work(*given, *part), _cuts(v.shape[0], threads.count()))
+    threads.spread(lambda *part: work(*given, *part), _cuts(v.shape[0], threads.worth(v.size // PART)))
     return y
 
 
@@ -218,14 +223,13 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    count = threads.count()
-    way = "" if loops is None else _way(scatter, v, count, buffers.LINE)  # sources are far from each other: longer rows are added up in registers
+    way = "" if loops is None else _way(scatter, v, True)
     if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if way == "strips":
         strips, sources = known.get("strips", (None, None))
-        if strips is None or len(strips.starts) != count:
-            strips = _strips(loops, scatter, count)
+        if strips is None or len(strips.starts) != _in_parts(scatter):
+            strips = _strips(loops, scatter)
             sources = gather.short[strips.order]
             known["strips"] = strips, sources
         return _in_strips(loops, strips, scatter.target.size, v, sources, weights)
@@ -273,7 +277,7 @@ def _row(b: int) -> tuple[int, ...]:
 
 def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> list[tuple[int, int, int, int]]:
     """The work in parts (first, last, low, high): along the leading axis if that is long enough, otherwise by targets with equally many pairs."""
-    most = min(threads.count(), max(numbers // PART, 1))
+    most = threads.worth(numbers // PART)
     if a >= most:
         return [(first, last, 0, targets) for first, last in _cuts(a, most)]
     if offsets is None:

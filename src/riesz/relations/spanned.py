@@ -290,6 +290,6 @@ def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> N
             for i, (piece, x) in enumerate(pieces):
                 piece.add(out, x, low, min(low + height, last), fresh and not i)
 
-    parts = 1 if whole else min(threads.count(), max(total.size // (4 * TILE), 1), rows)
+    parts = 1 if whole else min(threads.worth(total.size // (4 * TILE)), rows)
     cuts = [rows * k // parts for k in range(parts + 1)]
     threads.spread(work, list(itertools.pairwise(cuts)))
