@@ -63,10 +63,10 @@ def spread(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     >>> sorted(done)
     [1, 2]
     """
-    alone = len(parts) < 2 or getattr(_inside, "busy", False) or sys.is_finalizing()  # at the very end no other thread runs any more
-    if not alone and len(_workers) < len(parts) - 1:
+    in_turn = len(parts) < 2 or getattr(_inside, "busy", False) or sys.is_finalizing()  # at the very end no other thread runs any more
+    if not in_turn and len(_workers) < len(parts) - 1:
         _hire(max(min(len(parts), count()), 2) - 1)
-    if alone or not _workers:
+    if in_turn or not _workers:
         for part in parts:
             work(*part)
         return
@@ -97,7 +97,8 @@ def _answers(done: SimpleQueue[BaseException | None], parts: int) -> BaseExcepti
     problem, left = None, parts
     while left:
         try:
-            problem = done.get() or problem
+            found = done.get()
+            problem = found if problem is None else problem
             left -= 1
         except BaseException as error:
             problem = error
@@ -115,7 +116,8 @@ def _hire(wanted: int) -> None:
 def _keep_apart() -> bool:
     """Workers run on other cores than the caller: where there are few, Linux may wake a thread on its waker's while another is idle, and leave it.
 
-    Whether there are enough cores for that."""
+    Whether there are enough cores for that.
+    """
     global _apart
     cores, workers, core = _cores(), len(_workers), _core()
     enough = workers < len(cores)
@@ -203,8 +205,8 @@ def _blas() -> tuple[Any, Any] | None:
 
 
 def _forget() -> None:
-    global _waiting, _lock
-    _waiting, _lock = SimpleQueue[Any](), threading.Lock()
+    global _waiting, _lock, _apart
+    _waiting, _lock, _apart = SimpleQueue[Any](), threading.Lock(), None
     _workers.clear()
     _inside.busy = False
 
