@@ -33,11 +33,14 @@ def bandwidth():
 
 
 def settled(work, repeat):
-    """Median seconds once the threads of the one before have stopped spinning and caches are warm; short runs go on for a tenth of a second."""
+    """Median seconds once threads of the one before have stopped spinning, caches and cores are warm; short runs go on for a third of a second."""
     work()
     time.sleep(0.2)
+    end = time.perf_counter() + 0.1
+    while time.perf_counter() < end:
+        work()
     once, _ = timed(work, 3, collect=False)
-    return timed(work, min(max(repeat, int(0.1 / once)), 101), collect=False)
+    return timed(work, max(repeat, int(0.3 / once)), collect=False)
 
 
 def targets(kind, count, size, rng):
