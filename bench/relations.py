@@ -15,7 +15,7 @@ import scipy.sparse as sparse
 from timing import timed
 
 import riesz as rz
-from riesz import relations, seg
+from riesz import relations, seg, threads
 
 
 def installed(name):
@@ -223,6 +223,14 @@ def _spaced(np, x, n):
     return y
 
 
+def waking():
+    """What it takes to give another thread nothing to do and hear that it is done: at once after the last time, and when it has gone to sleep."""
+    two = [(0,), (1,)]
+    awake = timed(lambda: threads.spread(lambda _: None, two), 1001, collect=False)[0]
+    asleep = [(time.sleep(0.002), timed(lambda: threads.spread(lambda _: None, two), 1, collect=False)[0])[1] for _ in range(101)]
+    print(f"\na thread begins and ends in {1e6 * awake:.0f} µs, in {1e6 * np.median(asleep):.0f} µs when it sleeps")
+
+
 def gather_adjoint(count, size, widths, repeat):
     """The adjoint of x[index] as JAX derives it, and as the converse of a relation."""
     if not installed("jax"):
@@ -261,6 +269,7 @@ def main():
     rate = bandwidth()
     print(f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached")
     stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
+    waking()
     gather_adjoint(given.pairs, given.pairs // 10, given.widths, given.repeat)
     sparse_products(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
     dense(10 * given.pairs, rate, given.repeat)

@@ -18,6 +18,7 @@ ROOMS = [
         "errors",
         "interning",
         "stackless",
+        "unlocked",
         "threads",
         "lingering",
         "buffers",

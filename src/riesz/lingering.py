@@ -10,24 +10,17 @@ from __future__ import annotations
 import atexit
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
+from .unlocked import compiled
+
 LOOKS = 1 << 16
 """How often a number is looked at: about a tenth of a millisecond."""
 BEFORE = 1 << 12
 """How many looks a worker waits when the bell has rung: the caller, who has the interpreter's lock, first begins its own part."""
-
-
-def compiled(loop: Any) -> Any:
-    """Compiled on first use for each kind of array, kept on disk where that is possible; runs without the interpreter's lock."""
-    try:
-        return numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # nowhere to keep it
-        return numba.njit(nogil=True)(loop)
 
 
 @intrinsic

@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic, models, register_jitable, register_model
 
 from .. import threads
-from ..lingering import compiled
+from ..unlocked import compiled
 
 AHEAD, FAR_AHEAD = 32, 96  # pairs
 LINE = 64  # bytes

@@ -144,8 +144,8 @@ def _way(relation: Function, v: Array, weighed: bool) -> str:
         return "groups"
     if threads.worth(v.shape[0] * relation.source.size * v.shape[2] // PART) <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
-    few = not weighed and _in_parts(relation) == FEW
-    return "strips" if row <= (SHORT if few else buffers.LINE) and numbers <= EXACT else "groups"
+    most = SHORT if _in_parts(relation) == 2 and not weighed else buffers.LINE
+    return "strips" if row <= most and numbers <= EXACT else "groups"
 
 
 def _in_parts(relation: Function) -> int:
