@@ -1073,7 +1073,7 @@ def test_no_more_is_kept_than_is_said(no_buffers, monkeypatch):
     held = [buffers.empty((LARGE,), np.dtype(float)) for _ in range(10)]
     for k, a in enumerate(held):
         a.fill(k)
-    assert sum(b.nbytes for b in buffers._kept) <= buffers.MOST
+    assert sum(b.nbytes for b, _ in buffers._kept) <= buffers.MOST
     assert all((a == k).all() for k, a in enumerate(held))
     assert buffers.empty((5 * LARGE,), np.dtype(float)).base is None
 

@@ -26,6 +26,14 @@ def added(index: np.ndarray, m: int, v: np.ndarray) -> np.ndarray:
     return y
 
 
+def placed(v: np.ndarray, start: int) -> np.ndarray:
+    """The same numbers so many bytes behind the begin of a cache line."""
+    memory = np.empty(v.nbytes + 128, np.uint8)
+    found = np.ndarray(v.shape, v.dtype, memory, -memory.ctypes.data % 64 + start)
+    found[...] = v
+    return found
+
+
 @pytest.fixture
 def looped(monkeypatch) -> list[str]:
     """Which compiled loops were used, on two threads."""
@@ -44,7 +52,7 @@ def test_rows_of_every_width(width, dtype, looped):
     rng = np.random.default_rng(width)
     index = rng.integers(0, 7, 90)
     v = rng.standard_normal((90, width, 2)).view(np.complex128)[..., 0] if np.dtype(dtype).kind == "c" else rng.standard_normal((90, width))
-    v = v.astype(dtype)
+    v = placed(v.astype(dtype), 16)
     plan = relations.function(seg(90), seg(7), index).plan("numba")
     numbers = width * (2 if v.dtype.kind == "c" else 1)
     once = {"scattered"} if numbers <= running.EXACT else {"scattered_wide"}
@@ -105,8 +113,17 @@ def test_rows_are_scattered_or_grouped(width, near, count, way, looped, monkeypa
     plan = relations.function(seg(50), seg(6), index).plan("numba")
     for _ in range(2):
         looped.clear()
-        assert plan(v).tobytes() == added(index, 6, v).tobytes()
+        assert plan(placed(v, 16)).tobytes() == added(index, 6, v).tobytes()
     assert set(looped) == {way}
+
+
+@pytest.mark.parametrize(("width", "start", "way"), [(8, 0, "strip"), (15, 0, "strip"), (16, 0, "groups"), (16, 8, "strip"), (16, 32, "strip")])
+def test_rows_of_whole_cache_lines_are_grouped(width, start, way, looped):
+    rng = np.random.default_rng(3)
+    index, v = rng.integers(0, 6, 50), placed(rng.standard_normal((50, width)), start)
+    plan = relations.function(seg(50), seg(6), index).plan("numba")
+    assert plan(v).tobytes() == plan(v).tobytes() == added(index, 6, v).tobytes()
+    assert looped[1:] == [{"strip": "scattered_strip", "groups": "summed"}[way]] * 2
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
@@ -130,7 +147,7 @@ def test_strips(pairs, m, count):
 def test_strips_over_several_chunks(m, width, cache, looped, monkeypatch):
     monkeypatch.setattr(running, "CACHE", cache)
     rng = np.random.default_rng(m)
-    index, v = rng.integers(0, m, 150_000), rng.standard_normal((150_000, width))
+    index, v = rng.integers(0, m, 150_000), placed(rng.standard_normal((150_000, width)), 16)
     plan = relations.function(seg(150_000), seg(m), index).plan("numba")
     assert plan(v).tobytes() == plan(v).tobytes() == added(index, m, v).tobytes()
     assert looped == ["scattered", "scattered_strip", "scattered_strip"]

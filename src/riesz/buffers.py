@@ -26,7 +26,8 @@ MOST = 1 << 29
 LINE = 64
 """Arrays begin at a multiple of so many bytes: then no row of up to a cache line lies across two."""
 
-_kept: list[NDArray[np.uint8]] = []
+_kept: list[tuple[NDArray[np.uint8], int]] = []
+"""Buffers, each with where in it arrays begin."""
 _bytes = 0
 _lock = threading.Lock()
 _counts = not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()  # pyright: ignore # reference counts are exact
@@ -42,10 +43,10 @@ if hasattr(os, "register_at_fork"):  # a lock held by another thread stays held 
 
 
 def _holders(buffers: list[Any], i: int) -> int:
-    return sys.getrefcount(buffers[i])
+    return sys.getrefcount(buffers[i][0])
 
 
-_FREE = _holders([np.empty(0)], 0)
+_FREE = _holders([(np.empty(0), 0)], 0)
 
 
 def sole(array: Any) -> bool:
@@ -60,7 +61,7 @@ def sole(array: Any) -> bool:
         return True
     if not _counts or type(root) is not np.ndarray or not root.flags.owndata or not array.flags.c_contiguous:
         return False
-    return root.nbytes <= 2 * (array.nbytes + LINE) and sys.getrefcount(root) <= _SOLE + any([b is root for b in _kept[: -LOOK - 1 : -1]])
+    return root.nbytes <= 2 * (array.nbytes + LINE) and sys.getrefcount(root) <= _SOLE + any([b is root for b, _ in _kept[: -LOOK - 1 : -1]])
 
 
 def handed(array: Any, shared: bool) -> Any:
@@ -99,17 +100,18 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     with _lock:
         count = len(_kept)
         for i in range(count - 1, max(count - 1 - LOOK, -1), -1):
-            if size + LINE <= _kept[i].nbytes <= 2 * (size + LINE) and _holders(_kept, i) == _FREE:
-                buffer = _kept.pop(i)
+            if size + LINE <= _kept[i][0].nbytes <= 2 * (size + LINE) and _holders(_kept, i) == _FREE:
+                buffer, start = found = _kept.pop(i)
                 break
         else:
             buffer = np.empty(size + LINE, np.uint8)
+            start = -buffer.ctypes.data % LINE
+            found = buffer, start
             _bytes += buffer.nbytes
-        _kept.append(buffer)
+        _kept.append(found)
         while _bytes > MOST:
-            _bytes -= _kept.pop(0).nbytes
-    start = -buffer.__array_interface__["data"][0] % LINE
-    return buffer[start : start + size].view(kind).reshape(shape)
+            _bytes -= _kept.pop(0)[0].nbytes
+    return np.ndarray(shape, kind, buffer, start)
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Any:

@@ -346,15 +346,14 @@ class Reduction(Linear):
         return Reduction(tuple([self.relations[i] for i in which]), self.axis)
 
     def _lead(self, x: Any, relation: Relation) -> Any:
-        shape = np.shape(x)
         box = relation.source.box or ()
-        a = math.prod(shape[: self.axis])
-        b = math.prod(shape[self.axis + len(box) :])
-        return np.reshape(x, (a, relation.source.size, b))
+        a = math.prod(x.shape[: self.axis])
+        b = math.prod(x.shape[self.axis + len(box) :])
+        return x.reshape(a, relation.source.size, b)
 
     def run(self, *xs: Any) -> Any:
-        xs = tuple([dense(x) for x in xs])
-        shape = self.result((np.shape(xs[0]),))
+        xs = tuple([np.asarray(dense(x)) for x in xs])
+        shape = self.result((xs[0].shape,))
         first = self.relations[0].reduce(self._lead(xs[0], self.relations[0])) if len(xs) == 1 else None
         if first is None:
             wide = self._lead(xs[0], self.relations[0])

@@ -57,8 +57,11 @@ least: ContextVar[int | None] = ContextVar("least", default=WORTH)
 def loops_for(v: Array, numbers: int) -> Any:
     """The compiled loops, if they pay for so many numbers of this kind."""
     bound = least.get()
-    if bound is None or numbers < bound or v.dtype.char not in "fdFD" or not v.dtype.isnative or not numba_installed():
-        return None
+    return None if bound is None or numbers < bound or v.dtype.char not in "fdFD" or not v.dtype.isnative or not numba_installed() else _loops()
+
+
+@cache
+def _loops() -> Any:
     from . import compiled
 
     return compiled
@@ -127,35 +130,32 @@ def scatter(relation: Function, v: Array) -> Array:
         plain = v.shape[0] == v.shape[2] == 1 and v.dtype == float and v.size
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
     match _way(relation, v, False):
-        case "strips":
-            return _in_strips(loops, _strips(loops, relation), m, v)
-        case "groups":
+        case "strips", count:
+            return _in_strips(loops, _strips(loops, relation, count), m, v)
+        case "groups", _:
             return group_sum(loops, relation.groups, v)
         case _:
             return _scattered(loops, relation.short, m, v)
 
 
-def _way(relation: Function, v: Array, weighed: bool) -> str:
-    """How pairs are summed: by one thread, or each of several along the leading axis, as they come, unless rows are long or far; by several in strips
-    of targets, or by groups if rows are longer. What is used once is not prepared for."""
+def _way(relation: Function, v: Array, weighed: bool) -> tuple[str, int]:
+    """How pairs are summed, and in how many strips: by one thread, or each of several along the leading axis, as they come, unless rows are long or
+    far; by several in strips of targets, or by groups if rows are longer. What is used once is not prepared for."""
     row, numbers = v.shape[2] * v.itemsize, v.shape[2] * (2 if v.dtype.kind == "c" else 1)
     again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
-        return "groups"
-    if threads.worth(v.shape[0] * relation.source.size * v.shape[2] // PART) <= v.shape[0] or not again or not row:
-        return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come"
-    most = SHORT if _in_parts(relation) == 2 and not weighed else buffers.LINE
-    return "strips" if row <= most and numbers <= EXACT else "groups"
+        return "groups", 0
+    most = threads.count()
+    if threads.worth(v.shape[0] * relation.source.size * v.shape[2] // PART, most) <= v.shape[0] or not again or not row:
+        return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come", 0
+    strips = max(threads.worth(relation.source.size // PART, most), 2)  # whatever the values are
+    fits = row <= buffers.LINE or (row <= SHORT and strips == 2 and not weighed and not _in_lines(v))
+    return "strips" if fits and numbers <= EXACT else "groups", strips
 
 
-def _in_parts(relation: Function) -> int:
-    """How many strips a function has, whatever its values are."""
-    return max(threads.worth(relation.source.size // PART), 2)
-
-
-def _strips(loops: Any, relation: Function) -> Strips:
+def _strips(loops: Any, relation: Function, count: int) -> Strips:
     """The strips of a function, kept until another number of them is asked for."""
-    found, count = relation.known.get("strips"), _in_parts(relation)
+    found = relation.known.get("strips")
     if found is None or len(found.starts) != count:
         found = relation.known["strips"] = Strips(loops, relation.short, relation.target.size, count)
     return found
@@ -223,13 +223,13 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    way = "" if loops is None else _way(scatter, v, True)
+    way, count = ("", 0) if loops is None else _way(scatter, v, True)
     if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if way == "strips":
         strips, sources = known.get("strips", (None, None))
-        if strips is None or len(strips.starts) != _in_parts(scatter):
-            strips = _strips(loops, scatter)
+        if strips is None or len(strips.starts) != count:
+            strips = _strips(loops, scatter, count)
             sources = gather.short[strips.order]
             known["strips"] = strips, sources
         return _in_strips(loops, strips, scatter.target.size, v, sources, weights)
@@ -268,6 +268,11 @@ def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: 
 def _real(v: Array) -> Array:
     """Rows in memory, complex numbers as two."""
     return np.ascontiguousarray(v).view(np.dtype(v.dtype.char.lower()))
+
+
+def _in_lines(v: Array) -> bool:
+    """Whether rows are whole cache lines: others share lines with their neighbours, which come from memory again unless rows come in order."""
+    return not (v.ctypes.data | v.shape[2] * v.itemsize) % buffers.LINE
 
 
 def _row(b: int) -> tuple[int, ...]:
