@@ -901,8 +901,8 @@ def test_auto_uses_compiled_loops_from_the_size_on_that_it_says(monkeypatch):
     from riesz.relations import compiled
 
     calls = []
-    original = compiled.gathered_numbers
-    monkeypatch.setattr(compiled, "gathered_numbers", lambda *args: (calls.append(len(args)), original(*args)))
+    original = compiled.gathered_short
+    monkeypatch.setattr(compiled, "gathered_short", lambda *args: (calls.append(len(args)), original(*args)))
     R = relations.gather(seg(4), seg(10), np.arange(10) % 4)
     v = np.arange(4.0)
     for worth, used in ((11, 0), (10, 1)):

@@ -14,6 +14,7 @@ from riesz.relations import running
 
 pytest.importorskip("numba")
 from riesz.relations import compiled
+from riesz.relations.groups import Groups
 from riesz.relations.strips import Strips
 
 WIDTHS = [0, 1, 2, 3, 4, 5, 8, 11, 15, 16, 17, 24, 30, 64]
@@ -40,7 +41,7 @@ def looped(monkeypatch) -> list[str]:
     monkeypatch.setenv("RIESZ_THREADS", "2")
     monkeypatch.setattr(running, "PART", 1)
     ways: list[str] = []
-    for name in ("scattered", "scattered_wide", "scattered_strip", "summed", "summed_numbers"):
+    for name in ("scattered", "scattered_wide", "scattered_strip", "summed", "summed_numbers", "chained", "gathered", "gathered_short"):
         loop = getattr(compiled, name)
         monkeypatch.setattr(compiled, name, lambda *args, loop=loop, name=name: (ways.append(name), loop(*args))[1])
     return ways
@@ -223,3 +224,49 @@ def test_weighed_sums_of_nothing(count, width):
     finally:
         running.least.reset(token)
     assert y.tobytes() == added(np.full(count, 2), 3, np.full((count, width), 2.0)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize(
+    ("width", "few", "way"), [(1, 0, "summed_numbers"), (1, 99, "chained"), (2, 99, "chained"), (3, 0, "summed"), (5, 99, "summed")]
+)
+def test_short_and_long_groups_are_added_in_their_order(width, few, way, dtype, looped, monkeypatch):
+    """Empty groups, groups that are one long, several times, with weights, behind a leading axis, in any number of parts."""
+    monkeypatch.setattr(running, "FEW_PAIRS", few)
+    rng = np.random.default_rng(width)
+    lengths = rng.choice([0, 0, 1, 1, 2, 3, 40], 23)
+    count, n = int(lengths.sum()), 31
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    weights, order = rng.standard_normal(count).astype(dtype), rng.permutation(count)
+    part = (
+        "summed" if way == "summed_numbers" and dtype is np.complex128 else "summed" if width * 2 > running.NARROW and dtype is np.complex128 else way
+    )
+    for index in (None, rng.integers(0, n, count).astype(np.int32)):
+        v = rng.standard_normal((2, count if index is None else n, width)).astype(dtype)
+        rows = v if index is None else v[:, index]
+        for times, kind in ((None, None), (rng.integers(1, 4, count), None), (None, "weights"), (None, "order")):
+            if kind and dtype is np.complex128:  # weights are real
+                continue
+            given = (weights if kind else None, order if kind == "order" else None)
+            each = times.astype(v.dtype) if times is not None else weights[order] if kind == "order" else weights if kind else np.ones(count, v.dtype)
+            want = np.zeros((2, len(lengths), width), v.dtype)
+            np.add.at(want, (slice(None), np.repeat(np.arange(len(lengths)), lengths)), rows * each[:, None])
+            for threads_used in ("1", "2", "3"):
+                monkeypatch.setenv("RIESZ_THREADS", threads_used)
+                looped.clear()
+                y = running.group_sum(compiled, Groups(v.shape[1], offsets, index, times), v, *given)
+                assert y.tobytes() == want.tobytes() and set(looped) == {part}
+
+
+@pytest.mark.parametrize("cache", [0, 1 << 30])
+@pytest.mark.parametrize(
+    ("dtype", "width"), [(np.float64, 1), (np.float32, 1), (np.float64, 3), (np.float64, 8), (np.float64, 9), (np.complex128, 1)]
+)
+def test_gathers_from_near_and_far(dtype, width, cache, looped, monkeypatch):
+    monkeypatch.setattr(running, "CACHE", cache)
+    rng = np.random.default_rng(5)
+    v = rng.standard_normal((40, width)).astype(dtype)
+    for index in (rng.integers(0, 40, 300), np.sort(rng.integers(0, 40, 300)), rng.integers(0, 40, 7)):
+        looped.clear()
+        assert np.array_equal(relations.gather(seg(40), seg(len(index)), index).plan("numba")(v), v[index])
+        assert set(looped) == {"gathered" if width == 9 else "gathered_short"}

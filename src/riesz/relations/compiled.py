@@ -75,6 +75,12 @@ def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, numbers:
     return builder.bitcast(builder.gep(base, [at]), context.get_value_type(numbers).as_pointer()), context.get_abi_sizeof(base.type.pointee)
 
 
+def _all(builder: Any, value: Any, count: int) -> Any:
+    """A vector of one value."""
+    none, word = ir.Constant(ir.VectorType(value.type, count), ir.Undefined), ir.IntType(32)
+    return builder.shuffle_vector(builder.insert_element(none, value, word(0)), none, ir.Constant(ir.VectorType(word, count), [0] * count))
+
+
 @intrinsic
 def nothing(_: Any, array: Any, row: Any) -> Any:
     """Zeros, as many as `row` has elements."""
@@ -113,12 +119,23 @@ def plus(_: Any, total: Any, c: Any, more: Any) -> Any:
     def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         first, factor, second = args
         if not isinstance(c, types.NoneType):
-            none, word = ir.Constant(second.type, ir.Undefined), ir.IntType(32)
-            one = builder.insert_element(none, factor, word(0))
-            second = builder.fmul(builder.shuffle_vector(one, none, ir.Constant(ir.VectorType(word, more.count), [0] * more.count)), second)
+            second = builder.fmul(_all(builder, factor, more.count), second)
         return builder.fadd(first, second)
 
     return total(total, c, more), write
+
+
+@intrinsic
+def kept(_: Any, condition: Any, numbers: Any) -> Any:
+    """Numbers, or zeros if not: a mask, for of vectors LLVM chooses by a branch, which would be guessed wrong."""
+
+    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if numbers.count == 1:
+            return builder.select(args[0], args[1], ir.Constant(args[1].type, None))
+        mask = _all(builder, builder.sext(args[0], ir.IntType(numbers.kind.bitwidth)), numbers.count)
+        return builder.bitcast(builder.and_(builder.bitcast(args[1], mask.type), mask), args[1].type)
+
+    return numbers(types.boolean, numbers), write
 
 
 @register_jitable
@@ -144,21 +161,19 @@ def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: 
 
 
 @compiled
-def gathered_short(index: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for rows of up to a cache line, of as many numbers as `row` has, each as one vector."""
+def gathered_short(index: Any, v: Any, y: Any, row: Any, soon: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for rows of up to a cache line, of as many numbers as `row` has, each as one vector. `soon`: fetch rows, or None."""
     n, b, m = v.shape[1], len(row), y.shape[1]
     flat, there = v.reshape(-1), y.reshape(-1)
+    fetched = low if soon is None else max(high - AHEAD, low)
     for a in range(first, last):
-        for i in range(low, high):
+        for i in range(low, fetched):
+            near = (a * n + np.int64(index[at(i + AHEAD)])) * b
+            fetch(flat, near)
+            fetch(flat, near + b - 1)
             store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
-
-
-@compiled
-def gathered_numbers(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for values that are numbers: y[a, i] = v[a, index[i]]."""
-    for a in range(first, last):
-        for i in range(low, high):
-            y[at(a), at(i)] = v[at(a), at(index[at(i)])]
+        for i in range(fetched, high):
+            store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
 
 
 @compiled
@@ -196,15 +211,69 @@ def summed(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row
 
 
 @compiled
-def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for values that are numbers."""
+def chained(
+    targets: Any, offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, row: Any, first: int, last: int, low: int, high: int
+) -> None:
+    """The same for short groups, rows as long as `row`, by the target of each pair: where a group ends is not asked but compared."""
+    n, m, b, end = v.shape[1], y.shape[1], len(row), offsets[high]
+    x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
-        for i in range(low, high):
-            total = v.dtype.type(0)
-            for e in range(offsets[at(i)], offsets[at(i + 1)]):
-                x = v[at(a), at(e)] if index is None else v[at(a), at(index[at(e)])]
-                total += x if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]) * x
-            y[at(a), at(i)] = total
+        for k in range((a * m + low) * b, (a * m + high) * b):
+            z[at(k)] = 0
+        total, before = nothing(x, row), np.int64(-1)
+        for e in range(offsets[low], end):
+            source = a * n + e
+            if index is not None:
+                source = a * n + np.int64(index[at(e)])
+                ahead = at(min(e + AHEAD, end - 1))
+                near = (a * n + np.int64(index[ahead])) * b
+                fetch(x, near)
+                fetch(x, near + b - 1)
+                if order is not None:
+                    fetch(times, np.int64(order[ahead]))
+            j, more = np.int64(targets[at(e)]), load(x, at(source * b), row)
+            if times is None:
+                total = plus(kept(j == before, total), None, more)
+            else:
+                total = plus(kept(j == before, total), v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
+            store(z, at((a * m + j) * b), total)
+            before = j
+
+
+@register_jitable
+def number(index: Any, times: Any, order: Any, v: Any, a: int, e: int) -> Any:
+    """What pair e adds, where values are numbers."""
+    x = v[at(a), at(e if index is None else index[at(e)])]
+    return x if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]) * x
+
+
+@register_jitable
+def further(total: Any, index: Any, times: Any, order: Any, v: Any, a: int, start: int, stop: int) -> Any:
+    """A sum with some more pairs."""
+    for e in range(start, stop):
+        total += number(index, times, order, v, a, e)
+    return total
+
+
+@compiled
+def summed_numbers(offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+    """The same for long groups of numbers, four side by side: an addition waits for the one before, not for those of other groups."""
+    for a in range(first, last):
+        for i in range(low, high - 3, 4):
+            e0, e1, e2, e3, e4 = offsets[at(i)], offsets[at(i + 1)], offsets[at(i + 2)], offsets[at(i + 3)], offsets[at(i + 4)]
+            n = min(min(e1 - e0, e2 - e1), min(e3 - e2, e4 - e3))
+            s0 = s1 = s2 = s3 = v.dtype.type(0)
+            for k in range(n):
+                s0 += number(index, times, order, v, a, e0 + k)
+                s1 += number(index, times, order, v, a, e1 + k)
+                s2 += number(index, times, order, v, a, e2 + k)
+                s3 += number(index, times, order, v, a, e3 + k)
+            y[at(a), at(i)] = further(s0, index, times, order, v, a, e0 + n, e1)
+            y[at(a), at(i + 1)] = further(s1, index, times, order, v, a, e1 + n, e2)
+            y[at(a), at(i + 2)] = further(s2, index, times, order, v, a, e2 + n, e3)
+            y[at(a), at(i + 3)] = further(s3, index, times, order, v, a, e3 + n, e4)
+        for i in range(high - (high - low) % 4, high):
+            y[at(a), at(i)] = further(v.dtype.type(0), index, times, order, v, a, offsets[at(i)], offsets[at(i + 1)])
 
 
 @compiled

@@ -61,6 +61,11 @@ class Groups:
         return Groups(self.targets, found.indptr, found.indices, None if self.times is None else found.data)
 
     @cached_property
+    def owners(self) -> Array:
+        """The target of each pair."""
+        return np.repeat(np.arange(self.targets, dtype=kind_for(self.targets)), np.diff(self.offsets))
+
+    @cached_property
     def longest(self) -> int:
         """The size of the largest group."""
         return int(np.diff(self.offsets).max(initial=0))
@@ -68,7 +73,7 @@ class Groups:
     @property
     def bytes(self) -> int:
         """How much memory it takes."""
-        return sum([a.nbytes for a in (self.offsets, self.index, self.times) if a is not None])
+        return sum([a.nbytes for a in (self.offsets, self.index, self.times, self.__dict__.get("owners")) if a is not None])
 
 
 def counted(values: Array, size: int) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import RelationError
 from ..sets import Seg
 from .core import Relation, freeze, within
-from .groups import Groups, kind_for, short
+from .groups import Groups, ascending, kind_for, short
 from .running import gather, pair_sum, repeat, running_sum, scatter
 from .spans import Affine, Listed, Span, tidied
 
@@ -198,6 +198,11 @@ class Gather(Relation):
     def short(self) -> Indices:
         """The index in 32 bits where that is enough."""
         return short(self.index, self.source.size)
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether sources come in order, as far as a few of them tell."""
+        return ascending(self.index[:: len(self.index) // 64 + 1])
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.target.size)

@@ -36,6 +36,8 @@ FEW = 2
 """How many threads do as well with whole rows as one with thin ones."""
 EXACT, WIDE = 16, 64
 """Rows of up to so many numbers have a compiled loop for each length; longer ones are cut in parts of as many, or of the other number."""
+NARROW, FEW_PAIRS = 4, 8
+"""Rows of up to so many numbers in groups of fewer than so many pairs, on average, are summed pair after pair: where groups end is hard to guess."""
 THIN = 8
 """Rows are thin if at most one number in so many is not zero."""
 
@@ -78,10 +80,9 @@ def gather(relation: Gather, v: Array) -> Array:
     if not y.size:
         return y
     x, z = _real(v), _real(y)
-    if x.shape[2] == 1:
-        work, given = loops.gathered_numbers, (relation.short, x[..., 0], z[..., 0])
-    elif x.shape[2] * x.itemsize <= buffers.LINE:
-        work, given = loops.gathered_short, (relation.short, x, z, (0,) * x.shape[2])
+    if x.shape[2] * x.itemsize <= buffers.LINE:
+        soon = None if x[0].nbytes <= 2 * CACHE or relation.in_order else ()
+        work, given = loops.gathered_short, (relation.short, x, z, (0,) * x.shape[2], soon)
     else:
         work, given = loops.gathered, (relation.short, x, z)
     threads.spread(lambda *part: work(*given, *part), _parts(a, m, y.size))
@@ -165,7 +166,7 @@ def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Array | Non
     """weights[e]·v[a, source[e]] summed at each target, a strip for each thread; complex numbers as two."""
     y = buffers.empty((v.shape[0], m, v.shape[2]), v.dtype)
     x, z = _real(v), _real(y)
-    soon = None if z.nbytes <= CACHE * len(strips.starts) else ()
+    soon = None if z.nbytes <= CACHE * len(strips.starts) and v.shape[2] * v.itemsize < buffers.LINE // 2 else ()
     given = strips.starts, strips.near, strips.far, strips.lows, source, weights, x, z, (0,) * x.shape[2], soon
     threads.spread(lambda *strip: loops.scattered_strip(*given, *strip), [(s,) for s in range(len(strips.starts))])
     return y
@@ -196,19 +197,21 @@ def _scattered(loops: Any, index: Array, m: int, v: Array, source: Array | None 
     return y
 
 
-def group_sum(loops: Any, groups: Groups, v: Array, order: Array | None = None) -> Array:
-    """The sum of v over each group; with `order`, pair e counts times[order[e]]."""
+def group_sum(loops: Any, groups: Groups, v: Array, weights: Array | None = None, order: Array | None = None) -> Array:
+    """The sum of v over each group; with `weights`, pair e counts so much, or weights[order[e]] with `order`."""
     a, _, b = v.shape
     y = buffers.empty((a, groups.targets, b), v.dtype)
     if not y.size:
         return y
     parts = _parts(a, groups.targets, a * groups.count * b, groups.offsets)
     x, z = _real(v), _real(y)
-    if x.shape[2] == 1:
-        work, rest = loops.summed_numbers, (x[..., 0], z[..., 0])
+    of = groups.offsets, groups.index, groups.times if weights is None else weights, order
+    if x.shape[2] <= NARROW and groups.count < FEW_PAIRS * groups.targets:
+        work, given = loops.chained, (groups.owners, *of, x, z, _row(x.shape[2]))
+    elif x.shape[2] == 1:
+        work, given = loops.summed_numbers, (*of, x[..., 0], z[..., 0])
     else:
-        work, rest = loops.summed, (x, z, _row(x.shape[2]))
-    given = groups.offsets, groups.index, groups.times, order, *rest
+        work, given = loops.summed, (*of, x, z, _row(x.shape[2]))
     threads.spread(lambda *part: work(*given, *part), parts)
     return y
 
@@ -237,7 +240,7 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
         known["groups"] = _grouped(gather, scatter)
     groups, order = known["groups"]
     if loops is not None:
-        return group_sum(loops, Groups(groups.size, groups.offsets, groups.index, weights), v, order)
+        return group_sum(loops, groups, v, weights, order)
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     numbers = weights if order is None else weights[order]
