@@ -226,36 +226,35 @@ def test_weighed_sums_of_nothing(count, width):
     assert y.tobytes() == added(np.full(count, 2), 3, np.full((count, width), 2.0)).tobytes()
 
 
+GROUPED = [(1, 0, "summed_numbers"), (1, 99, "chained"), (2, 99, "chained"), (3, 0, "summed"), (4, 99, "chained"), (5, 99, "summed")]
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
-@pytest.mark.parametrize(
-    ("width", "few", "way"), [(1, 0, "summed_numbers"), (1, 99, "chained"), (2, 99, "chained"), (3, 0, "summed"), (5, 99, "summed")]
-)
+@pytest.mark.parametrize(("width", "few", "way"), GROUPED)
 def test_short_and_long_groups_are_added_in_their_order(width, few, way, dtype, looped, monkeypatch):
-    """Empty groups, groups that are one long, several times, with weights, behind a leading axis, in any number of parts."""
+    """Empty groups, groups of one pair, several times, with weights, behind a leading axis, in any number of parts."""
     monkeypatch.setattr(running, "FEW_PAIRS", few)
     rng = np.random.default_rng(width)
-    lengths = rng.choice([0, 0, 1, 1, 2, 3, 40], 23)
-    count, n = int(lengths.sum()), 31
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    weights, order = rng.standard_normal(count).astype(dtype), rng.permutation(count)
-    part = (
-        "summed" if way == "summed_numbers" and dtype is np.complex128 else "summed" if width * 2 > running.NARROW and dtype is np.complex128 else way
-    )
+    owners = np.repeat(np.arange(23), rng.choice([0, 0, 1, 1, 2, 3, 40], 23))
+    count, n = len(owners), 31
+    offsets = np.searchsorted(owners, np.arange(24)).astype(np.int32)
+    times, weights, order = rng.integers(1, 4, count), rng.standard_normal(count).astype(dtype), rng.permutation(count)
+    if dtype is np.complex128 and (way == "summed_numbers" or 2 * width > running.NARROW):  # two numbers each
+        way = "summed"
     for index in (None, rng.integers(0, n, count).astype(np.int32)):
         v = rng.standard_normal((2, count if index is None else n, width)).astype(dtype)
-        rows = v if index is None else v[:, index]
-        for times, kind in ((None, None), (rng.integers(1, 4, count), None), (None, "weights"), (None, "order")):
-            if kind and dtype is np.complex128:  # weights are real
-                continue
-            given = (weights if kind else None, order if kind == "order" else None)
-            each = times.astype(v.dtype) if times is not None else weights[order] if kind == "order" else weights if kind else np.ones(count, v.dtype)
-            want = np.zeros((2, len(lengths), width), v.dtype)
-            np.add.at(want, (slice(None), np.repeat(np.arange(len(lengths)), lengths)), rows * each[:, None])
-            for threads_used in ("1", "2", "3"):
-                monkeypatch.setenv("RIESZ_THREADS", threads_used)
+        once = Groups(v.shape[1], offsets, index)
+        cases = [((once,), np.ones(count)), ((Groups(v.shape[1], offsets, index, times),), times)]
+        if dtype is not np.complex128:  # weights are real
+            cases += [((once, weights), weights), ((once, weights, order), weights[order])]
+        for (groups, *weighed), each in cases:
+            want = np.zeros((2, 23, width), dtype)
+            np.add.at(want, (slice(None), owners), (v if index is None else v[:, index]) * each.astype(dtype)[:, None])
+            for some in "123":
+                monkeypatch.setenv("RIESZ_THREADS", some)
                 looped.clear()
-                y = running.group_sum(compiled, Groups(v.shape[1], offsets, index, times), v, *given)
-                assert y.tobytes() == want.tobytes() and set(looped) == {part}
+                assert running.group_sum(compiled, groups, v, *weighed).tobytes() == want.tobytes()
+                assert set(looped) == {way}
 
 
 @pytest.mark.parametrize("cache", [0, 1 << 30])
