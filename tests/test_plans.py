@@ -256,6 +256,7 @@ def in_parts(monkeypatch) -> list[int]:
     spread = threads.spread
     monkeypatch.setattr(threads, "spread", lambda work, parts: (used.append(len(parts)), spread(work, parts))[1])
     monkeypatch.setattr(running, "PART", 1)
+    monkeypatch.setattr(running, "TOGETHER", 0)
     monkeypatch.setattr(spanned, "TILE", 4)
     return used
 
@@ -477,6 +478,18 @@ def test_groups_hold_the_pairs(given_pairs):
     assert np.array_equal(listed(turned.turned()), matrix)
     assert turned.offsets.dtype == turned.index.dtype == np.int32
     assert groups.bytes == sum(a.nbytes for a in (groups.offsets, groups.index, groups.times) if a is not None)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 2), (2, 7)])
+@pytest.mark.parametrize("backend", ["numpy", NUMBA, "jax"])
+def test_pairs_that_come_again_are_counted(n, m, backend):
+    rng = np.random.default_rng(n)
+    rows, cols = rng.integers(0, n, 60), rng.integers(0, m, 60)
+    R = relations.edges(seg(n), seg(m), rows, cols)
+    assert R.count == 60 and R.groups.count <= n * m
+    matrix = np.zeros((n, m))
+    np.add.at(matrix, (rows, cols), 1.0)
+    assert np.allclose(R.plan(backend)(np.eye(n)).T, matrix) and np.allclose(R.plan(backend).adjoint(np.eye(m)), matrix)
 
 
 @given(pair_lists())

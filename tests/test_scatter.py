@@ -27,6 +27,19 @@ def added(index: np.ndarray, m: int, v: np.ndarray) -> np.ndarray:
     return y
 
 
+@pytest.mark.parametrize(
+    ("width", "targets", "way"), [(1, 8, "summed_numbers"), (1, 9, "scattered_strip"), (2, 4, "scattered"), (2, 5, "scattered_strip")]
+)
+def test_few_targets_are_grouped_or_left_to_one_thread(width, targets, way, looped, monkeypatch):
+    monkeypatch.setattr(running, "CLOSE", 64)
+    monkeypatch.setattr(running, "TOGETHER", 64)
+    rng = np.random.default_rng(targets)
+    index, v = rng.integers(0, targets, 300), rng.standard_normal((300, width))
+    plan = relations.function(seg(300), seg(targets), index).plan("numba")
+    assert plan(v).tobytes() == plan(v).tobytes() == added(index, targets, v).tobytes()
+    assert looped[0] == "scattered" and set(looped[1:]) == {way}
+
+
 def placed(v: np.ndarray, start: int) -> np.ndarray:
     """The same numbers so many bytes behind the begin of a cache line."""
     memory = np.empty(v.nbytes + 128, np.uint8)
@@ -39,7 +52,8 @@ def placed(v: np.ndarray, start: int) -> np.ndarray:
 def looped(monkeypatch) -> list[str]:
     """Which compiled loops were used, on two threads."""
     monkeypatch.setenv("RIESZ_THREADS", "2")
-    monkeypatch.setattr(running, "PART", 1)
+    for name, value in {"PART": 1, "CLOSE": 0, "TOGETHER": 0}.items():
+        monkeypatch.setattr(running, name, value)
     ways: list[str] = []
     for name in ("scattered", "scattered_wide", "scattered_strip", "summed", "summed_numbers", "chained", "gathered", "gathered_short"):
         loop = getattr(compiled, name)
@@ -82,7 +96,8 @@ def test_rows_are_added_in_their_order(count, m, width, lead, seed):
 def test_any_number_of_threads_adds_the_same(width, lead, monkeypatch):
     used: list[int] = []
     spread = threads.spread
-    monkeypatch.setattr(running, "PART", 1)
+    for name, value in {"PART": 1, "CLOSE": 0, "TOGETHER": 0}.items():
+        monkeypatch.setattr(running, name, value)
     monkeypatch.setattr(threads, "spread", lambda work, parts: (used.append(len(parts)), spread(work, parts))[1])
     rng = np.random.default_rng(1)
     index = rng.integers(0, 6, 80)

@@ -30,6 +30,8 @@ PART = 1 << 16
 """How many numbers must move for each further thread."""
 NEAR, CACHE = 1 << 24, 1 << 20
 """Results of up to so many bytes stay in the processor's caches; in those of one core."""
+CLOSE, TOGETHER = 1 << 12, 1 << 9
+"""Additions to results of up to so many bytes wait for each other; to so many, threads as well."""
 SHORT, LONG = 128, 1024
 """How many bytes a short row has at most, and how many one that is not long."""
 FEW = 2
@@ -149,6 +151,8 @@ def _way(relation: Function, v: Array, weighed: bool) -> tuple[str, int]:
     most = threads.count()
     if threads.worth(v.shape[0] * relation.source.size * v.shape[2] // PART, most) <= v.shape[0] or not again or not row:
         return "groups" if row > LONG or (relation.target.size * row > NEAR and row > SHORT) else "as they come", 0
+    if relation.target.size * row <= (CLOSE if numbers == 1 else TOGETHER):
+        return "groups" if numbers == 1 else "as they come", 0
     strips = max(threads.worth(relation.source.size // PART, most), 2)  # whatever the values are
     fits = row <= buffers.LINE or (row <= SHORT and strips == 2 and not weighed and not _in_lines(v))
     return "strips" if fits and numbers <= EXACT else "groups", strips
