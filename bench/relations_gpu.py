@@ -26,8 +26,8 @@ def timed(work, calls=20, rounds=7):
 
 
 def sparse_in_torch(cols, rows, n, m, v):
-    """Seconds of cuSPARSE's product, if torch is there."""
-    if not importlib.util.find_spec("torch"):
+    """Seconds of cuSPARSE's product, if torch is there; it takes no more pairs than a matrix has entries."""
+    if not importlib.util.find_spec("torch") or len(rows) > n * m:
         return None
     import torch
 
@@ -78,9 +78,10 @@ def main():
     """Functions and pairs, three distributions, widths 1, 16, 64."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10_000_000)
+    parser.add_argument("--targets", type=int, help="how many; a tenth of the pairs unless given")
     parser.add_argument("--widths", type=int, nargs="*", default=[1, 16, 64])
     given = parser.parse_args()
-    count, size = given.pairs, given.pairs // 10
+    count, size = given.pairs, given.targets or given.pairs // 10
     rng = np.random.default_rng(0)
     print(jax.devices()[0])
     for kind in ("uniform", "sorted", "power law"):

@@ -658,6 +658,14 @@ def test_a_group_of_ten_thousand():
     assert np.array_equal(R.plan("jax")(v), red(matrix, v))
 
 
+def test_many_groups_of_one_length_are_not_cut(monkeypatch):
+    monkeypatch.setattr(in_jax, "MANY", 5)
+    even, uneven = [2 * in_jax.LONG] * 5, [in_jax.LONG, in_jax.LONG, in_jax.LONG, in_jax.LONG, 5 * in_jax.LONG]
+    for lengths, cut in ((even, False), (even[:4], True), (uneven, True)):
+        plan = in_jax.rows(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        assert (plan.long is not None) == cut and (plan.lengths.tolist() == lengths) == (not cut)
+
+
 def test_tables_have_pieces_of_pieces():
     long = in_jax.LONG
     lengths = [0, 1, long - 1, long, long + 1, 2 * long, 0, 5, 10_000, long**2, long**2 + 1]

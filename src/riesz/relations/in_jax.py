@@ -2,7 +2,8 @@
 
 A sum over stored pairs runs in one of three ways. On an NVIDIA GPU one kernel (rows_on_gpu.py) sums the groups. Elsewhere groups of about the same
 size share a table of sources, and their sums are a few gathers (Note [Tables]); a function on the CPU is scattered, which XLA does in order.
-Groups longer than LONG are cut into pieces first, and the sums of pieces summed, so that no group makes the others wait.
+Groups longer than LONG are cut into pieces first, and the sums of pieces summed, so that no group makes the others wait; not if there are MANY groups
+of about the same length, for the kernel.
 
 Compiled code knows a relation by its *Code* only, and the arrays of a plan are its arguments: relations that differ in their arrays share one
 compilation, and no relation is kept because code was compiled for it.
@@ -31,7 +32,7 @@ from .core import Relation
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Line, Piece, Spanned, line_slice
 
-LONG = 64
+LONG, MANY = 64, 1 << 15
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
@@ -230,7 +231,7 @@ def rows(offsets: Any) -> Rows:
     """The sums that groups need, long ones in pieces."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     long = np.flatnonzero(lengths > LONG)
-    if not len(long):
+    if not len(long) or (len(lengths) >= MANY and int(lengths.max()) * len(lengths) <= 2 * int(offsets[-1])):
         return Rows(starts, lengths, None, None, None)
     begin, length, cuts = _cut(starts[long], lengths[long])
     inner = Rows(begin, length, None, None, None)
