@@ -269,7 +269,7 @@ def main():
     rate = bandwidth()
     print(f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached")
     stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
-    for size in (given.pairs // 1000, given.pairs):  # many pairs for a target, and one
+    for size in (max(given.pairs // 1000, 1), given.pairs):  # many pairs for a target, and one
         stored(given.pairs, size, [width for width in given.widths if width <= 16], rate, given.repeat)
     waking()
     gather_adjoint(given.pairs, given.pairs // 10, given.widths, given.repeat)

@@ -290,6 +290,18 @@ def test_a_projection_to_a_number_is_a_number():
     assert np.ndim(Reduction((relations.point(seg(3), 1),), 0).run(np.ones(3))) == 0
 
 
+def test_python_floats_are_weak_in_reductions():
+    rest = relations.stride(seg(2), seg(3), begin=1)
+    y = Reduction((Place(unit, seg(3), 0), rest), 0).run(1.0, np.full(2, 2.0, np.float32))
+    assert y.dtype == np.float32 and y.tolist() == [1.0, 2.0, 2.0]
+
+    def f(w):
+        z = np.sin(w) * np.float32(1.1)
+        return z[0] + np.sum(z[1:] ** 2)
+
+    assert rz.grad(f)(np.linspace(0.1, 1, 5).astype(np.float32)).dtype == np.float32
+
+
 def test_reductions_join_into_one_target():
     with pytest.raises(RelationError, match="into one target"):
         Reduction((relations.full(seg(2), seg(3)), relations.full(seg(2), seg(4))), 0)

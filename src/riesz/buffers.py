@@ -94,7 +94,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Any:
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
-    if not LEAST <= size <= MOST or not _counts:
+    if not LEAST <= size <= MOST or not _counts or kind.hasobject:
         return np.empty(shape, kind)
     global _bytes
     with _lock:
@@ -121,7 +121,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     0.0
     """
     kind = np.dtype(dtype)
-    if not LEAST <= math.prod(shape) * kind.itemsize <= MOST:
+    if not LEAST <= math.prod(shape) * kind.itemsize <= MOST or kind.hasobject:
         return np.zeros(shape, kind)
     found = empty(shape, kind)
     found.fill(0)

@@ -352,12 +352,13 @@ class Reduction(Linear):
         return x.reshape(a, relation.source.size, b)
 
     def run(self, *xs: Any) -> Any:
-        xs = tuple([np.asarray(dense(x)) for x in xs])
+        given = [dense(x) for x in xs]
+        xs = tuple([np.asarray(x) for x in given])
         shape = self.result((xs[0].shape,))
         first = self.relations[0].reduce(self._lead(xs[0], self.relations[0])) if len(xs) == 1 else None
         if first is None:
             wide = self._lead(xs[0], self.relations[0])
-            size, kind = (wide.shape[0], self.relations[0].target.size, wide.shape[2]), np.result_type(*xs)
+            size, kind = (wide.shape[0], self.relations[0].target.size, wide.shape[2]), np.result_type(*given)  # floats of Python are weak
             if self._tiles is not None:
                 first = np.empty(size, kind)
                 for tile, r, x in zip(self._tiles, self.relations, xs, strict=True):

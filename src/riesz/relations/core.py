@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import RelationError
 from ..interning import Node
 from ..sets import Set
-from .groups import Groups, ascending, merged
+from .groups import Groups, ascending
 from .spans import Span
 
 if TYPE_CHECKING:
@@ -183,8 +183,6 @@ class Relation(Node):
     def groups(self) -> Groups:
         """The pairs grouped by target, made once."""
         rows, cols, times = self.pairs()
-        if len(rows) > self.source.size * self.target.size:  # then some come several times
-            rows, cols, times = merged(self.source.size, self.target.size, rows, cols, times)
         return Groups.of_pairs(self.source.size, self.target.size, rows, cols, None if bool((times == 1).all()) else times)
 
     @cached_property

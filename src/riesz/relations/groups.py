@@ -76,13 +76,6 @@ class Groups:
         return sum([a.nbytes for a in (self.offsets, self.index, self.times, self.__dict__.get("owners")) if a is not None])
 
 
-def merged(size: int, targets: int, rows: Array, cols: Array, times: Array) -> tuple[Array, Array, Array]:
-    """Pairs of few elements, each once, with how often it came: by counting, in a table of all pairs there can be."""
-    table = np.bincount(cols * size + rows, times, size * targets)
-    at = np.flatnonzero(table)
-    return at % size, at // size, table[at].astype(times.dtype)
-
-
 def counted(values: Array, size: int) -> Array:
     """The order that sorts numbers below a size, equal ones as they come: by counting."""
     if ascending(values):

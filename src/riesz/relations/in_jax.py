@@ -32,7 +32,7 @@ from .core import Relation
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Line, Piece, Spanned, line_slice
 
-LONG, MANY = 64, 1 << 15
+LONG, MANY = 64, 1 << 15  # pairs of a group; groups
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 

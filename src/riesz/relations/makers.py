@@ -306,7 +306,7 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
         raise RelationError(f"an edge list has as many ends as beginnings; got {len(at)} and {len(to)}")
     within(at, source, "the first column")
     within(to, target, "the second column")
-    if [len(s.box or ()) for s in (source, target)] == [1, 1]:  # a span as it is: nothing sorted, nothing counted
+    if [len(s.box or ()) for s in (source, target)] == [1, 1] and len(at) <= source.size * target.size:  # a span as it is: nothing sorted or counted
         return named(source, target, tidied({0: len(at)}, (Listed(freeze(at), 0),), (Listed(freeze(to), 0),), 1) if len(at) else None)
     return _counted(source, target, at, to)
 

@@ -29,9 +29,9 @@ WORTH = 1 << 19
 PART = 1 << 16
 """How many numbers must move for each further thread."""
 NEAR, CACHE = 1 << 24, 1 << 20
-"""Results of up to so many bytes stay in the processor's caches; in those of one core."""
+"""What takes up to so many bytes stays in the processor's caches; in those of one core."""
 CLOSE, TOGETHER = 1 << 12, 1 << 9
-"""Additions to results of up to so many bytes wait for each other; to so many, threads as well."""
+"""Numbers added up in so few bytes wait for each other and are grouped; rows added up in so few are left to one thread: threads would wait too."""
 SHORT, LONG = 128, 1024
 """How many bytes a short row has at most, and how many one that is not long."""
 FEW = 2
@@ -143,7 +143,7 @@ def scatter(relation: Function, v: Array) -> Array:
 
 def _way(relation: Function, v: Array, weighed: bool) -> tuple[str, int]:
     """How pairs are summed, and in how many strips: by one thread, or each of several along the leading axis, as they come, unless rows are long or
-    far; by several in strips of targets, or by groups if rows are longer. What is used once is not prepared for."""
+    far; by several in strips of targets, unless these are few, or by groups if rows are longer. What is used once is not prepared for."""
     row, numbers = v.shape[2] * v.itemsize, v.shape[2] * (2 if v.dtype.kind == "c" else 1)
     again, relation.known["used"] = "used" in relation.known, True
     if relation.ascending:
