@@ -5,6 +5,7 @@ import importlib.util
 import math
 import threading
 import tracemalloc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -512,6 +513,45 @@ def test_pairs_have_a_converse_made_of_the_same_groups():
     R, matrix = fresh_pairs(np.random.default_rng(13), 30, 20, 200, 4)
     assert np.array_equal(R.converse.matrix().toarray(), matrix.T)
     assert R.converse.converse is R
+
+
+@pytest.mark.parametrize("kind", ["function", "gather", "segments", "pairs, several times", "edges"])
+def test_a_converse_is_kept_with_what_was_prepared_for_it(kind):
+    """As long as the relation, and without a cycle: what nobody holds is gone at once."""
+    rng = np.random.default_rng(16)
+    edges = relations.edges(seg(30), seg(30), rng.integers(0, 30, 40), rng.integers(0, 30, 40))
+    R = edges if kind == "edges" else fresh_pairs(rng, 30, 20, 200, 4)[0] if "pairs" in kind else random_relation(kind, rng, 30, 30)
+    del edges
+    plan, turned = R.plan(), weakref.ref(R.converse)
+    assert plan.adjoint is plan.adjoint and plan.adjoint.relation is R.converse is turned() and R.converse.converse is R
+    held, there = R.converse, weakref.ref(R)
+    gc.disable()
+    try:
+        del R, plan
+        assert there() is None and held is turned()
+        again = held.converse
+        assert again.converse is held
+        del held, again
+        assert turned() is None
+    finally:
+        gc.enable()
+
+
+@needs_numba
+def test_the_adjoint_of_a_plan_is_prepared_once(monkeypatch):
+    from riesz.relations import compiled
+
+    monkeypatch.setenv("RIESZ_THREADS", "2")
+    for name, value in {"PART": 1, "CLOSE": 0}.items():
+        monkeypatch.setattr(running, name, value)
+    used: list[str] = []
+    for name in ("scattered", "scattered_strip"):
+        loop = getattr(compiled, name)
+        monkeypatch.setattr(compiled, name, lambda *args, loop=loop, name=name: (used.append(name), loop(*args))[1])
+    plan = relations.gather(seg(5), seg(80), np.random.default_rng(1).integers(0, 5, 80)).plan("numba")
+    for _ in range(2):
+        plan.adjoint(np.ones(80))
+    assert used == ["scattered", "scattered_strip", "scattered_strip"]
 
 
 # -- in JAX ------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ symbolic, and nothing is enumerated until numbers flow.
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -45,6 +47,17 @@ class Relation(Node):
     def converse(self) -> Relation:
         """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
         raise NotImplementedError
+
+    def with_converse(self, make: Callable[[], Relation]) -> Relation:
+        """The converse, kept as long as the relation, with all that is prepared for it. It knows the relation in turn, but does not keep it."""
+        known: Any = self.__dict__
+        found = known["_converse"] if "_converse" in known else known["_converse_of"]() if "_converse_of" in known else None
+        if found is None:
+            found = make()
+            if found is not self:
+                known["_converse"] = found
+                cast(Any, found.__dict__)["_converse_of"] = weakref.ref(self)
+        return found
 
     def reduce(self, v: Array) -> Array:
         """red_R along the middle axis of an array of shape (a, |source|, b)."""

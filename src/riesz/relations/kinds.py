@@ -137,7 +137,7 @@ class Function(Relation):
 
     @property
     def converse(self) -> Relation:
-        return Gather(self.target, self.source, self.index)
+        return self.with_converse(lambda: Gather(self.target, self.source, self.index))
 
     def reduce(self, v: Array) -> Array:
         return scatter(self, v)
@@ -189,7 +189,7 @@ class Gather(Relation):
 
     @property
     def converse(self) -> Relation:
-        return Function(self.target, self.source, self.index)
+        return self.with_converse(lambda: Function(self.target, self.source, self.index))
 
     def reduce(self, v: Array) -> Array:
         return gather(self, v)
@@ -246,7 +246,7 @@ class Segments(Relation):
 
     @property
     def converse(self) -> Relation:
-        return Segments(self.target, self.source, self.offsets, not self.turned)
+        return self.with_converse(lambda: Segments(self.target, self.source, self.offsets, not self.turned))
 
     @cached_property
     def groups(self) -> Groups:
@@ -426,15 +426,12 @@ class Pairs(Relation):
         within(self.rows, self.source, "the first of the pairs")
         within(self.cols, self.target, "the second of the pairs")
 
-    @cached_property
-    def _converse(self) -> Relation:
+    def _turned(self) -> Relation:
         groups = self.groups
         rows = np.repeat(np.arange(self.target.size), np.diff(groups.offsets))
         cols = np.arange(len(rows)) if groups.index is None else groups.index.astype(np.intp)
         times = self.times if groups.times is None else groups.times
-        turned = Pairs(self.target, self.source, *(freeze(a) for a in (rows, cols, times)))
-        turned.__dict__["_converse"] = self
-        return turned
+        return Pairs(self.target, self.source, *(freeze(a) for a in (rows, cols, times)))
 
     @property
     def span(self) -> Span | None:
@@ -450,7 +447,7 @@ class Pairs(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self._converse
+        return self.with_converse(self._turned)
 
     def reduce(self, v: Array) -> Array:
         return pair_sum(self, v)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Plan:
         lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
         return (1, X.size, math.prod(rest)), (*lead, *rest)
 
-    @property
+    @cached_property
     def adjoint(self) -> Plan:
         """The plan of the converse; what was prepared is shared."""
         return self.relation.converse.plan(self.backend)
