@@ -127,7 +127,7 @@ def stored(count, size, widths, rate, repeat):
         F = relations.function(seg(count), seg(size), cols)
         R = relations.edges(seg(size), seg(size), rows, cols)
         made = time.perf_counter() - start
-        _ = F.groups, R.groups, R.converse
+        _ = F.groups, F.converse.short, R.groups, R.converse.groups
         planned = time.perf_counter() - start - made
         print(f"\n{count:,} pairs, {size:,} targets, {kind}: built in {made:.2f} s, planned in {planned:.2f} s (both directions, both relations)")
         first_uses(F, rng.normal(size=count))
@@ -232,7 +232,7 @@ def waking():
 
 
 def gather_adjoint(count, size, widths, repeat):
-    """The adjoint of x[index] as JAX derives it, and as the converse of a relation."""
+    """The adjoint of x[index] as JAX derives it, as the converse of a relation, and by the plan of that relation, asked for again each time."""
     if not installed("jax"):
         return
     import jax
@@ -243,16 +243,18 @@ def gather_adjoint(count, size, widths, repeat):
     print(f"\nthe adjoint of x[index], {count:,} indices into {size:,} rows: JAX's ÷ riesz's")
     for width in widths:
         x, y = rng.normal(size=(size, width)), rng.normal(size=(count, width))
-        L = rz.LinearMap.of(rz.red(relations.gather(seg(size), seg(count), index)).at(rz.space_of(x))).H
+        R = relations.gather(seg(size), seg(count), index)
+        L, plan = rz.LinearMap.of(rz.red(R).at(rz.space_of(x))).H, R.plan()
         pull = jax.jit(lambda x, i, y: jax.vjp(lambda x: x[i], x)[1](y)[0])
         args = jnp.asarray(x), jnp.asarray(index), jnp.asarray(y)
-        assert np.allclose(L(y), pull(*args))
-        rounds = [
-            [settled(work, repeat)[0] for work in (lambda L=L, y=y: L(y), lambda pull=pull, args=args: pull(*args).block_until_ready())]
-            for _ in range(5)
-        ]
-        mine, theirs = np.median(rounds, 0)  # in turn, for other work on the machine slows both
-        print(f"  width {width:>3}   {theirs / mine:6.2f}×   riesz {1e3 * mine:8.2f}   JAX {1e3 * theirs:8.2f}", flush=True)
+        assert np.allclose(L(y), pull(*args)) and np.array_equal(L(y), plan.adjoint(y))
+        works = (lambda L=L, y=y: L(y), lambda pull=pull, args=args: pull(*args).block_until_ready(), lambda plan=plan, y=y: plan.adjoint(y))
+        rounds = [[settled(work, repeat)[0] for work in works] for _ in range(5)]
+        mine, theirs, planned = np.median(rounds, 0)  # in turn, for other work on the machine slows all
+        print(
+            f"  width {width:>3}   {theirs / mine:6.2f}×   riesz {1e3 * mine:8.2f}   plan.adjoint {1e3 * planned:8.2f}   JAX {1e3 * theirs:8.2f}",
+            flush=True,
+        )
 
 
 def main():

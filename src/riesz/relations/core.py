@@ -48,7 +48,7 @@ class Relation(Node):
         """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
         raise NotImplementedError
 
-    def with_converse(self, make: Callable[[], Relation]) -> Relation:
+    def _with_converse(self, make: Callable[[], Relation]) -> Relation:
         """The converse, kept as long as the relation, with all that is prepared for it. It knows the relation in turn, but does not keep it."""
         known: Any = self.__dict__
         found = known["_converse"] if "_converse" in known else known["_converse_of"]() if "_converse_of" in known else None

@@ -63,7 +63,7 @@ class Groups:
     @cached_property
     def owners(self) -> Array:
         """The target of each pair."""
-        return np.repeat(np.arange(self.targets, dtype=kind_for(self.targets)), np.diff(self.offsets))
+        return owners(self.offsets)
 
     @cached_property
     def longest(self) -> int:
@@ -74,6 +74,11 @@ class Groups:
     def bytes(self) -> int:
         """How much memory it takes."""
         return sum([a.nbytes for a in (self.offsets, self.index, self.times, self.__dict__.get("owners")) if a is not None])
+
+
+def owners(offsets: Array) -> Array:
+    """The group of each pair."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=kind_for(len(offsets))), np.diff(offsets))
 
 
 def counted(values: Array, size: int) -> Array:

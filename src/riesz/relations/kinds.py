@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import RelationError
 from ..sets import Seg
 from .core import Relation, freeze, within
-from .groups import Groups, ascending, kind_for, short
+from .groups import Groups, ascending, kind_for, owners, short
 from .running import gather, pair_sum, repeat, running_sum, scatter
 from .spans import Affine, Listed, Span, tidied
 
@@ -137,7 +137,7 @@ class Function(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self.with_converse(lambda: Gather(self.target, self.source, self.index))
+        return self._with_converse(lambda: Gather(self.target, self.source, self.index))
 
     def reduce(self, v: Array) -> Array:
         return scatter(self, v)
@@ -189,7 +189,7 @@ class Gather(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self.with_converse(lambda: Function(self.target, self.source, self.index))
+        return self._with_converse(lambda: Function(self.target, self.source, self.index))
 
     def reduce(self, v: Array) -> Array:
         return gather(self, v)
@@ -228,7 +228,7 @@ class Segments(Relation):
     @cached_property
     def ids(self) -> Indices:
         """The segment of each element."""
-        return freeze(np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets)))
+        return freeze(owners(self.offsets).astype(np.intp))
 
     @property
     def span(self) -> Span | None:
@@ -246,7 +246,7 @@ class Segments(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self.with_converse(lambda: Segments(self.target, self.source, self.offsets, not self.turned))
+        return self._with_converse(lambda: Segments(self.target, self.source, self.offsets, not self.turned))
 
     @cached_property
     def groups(self) -> Groups:
@@ -428,7 +428,7 @@ class Pairs(Relation):
 
     def _turned(self) -> Relation:
         groups = self.groups
-        rows = np.repeat(np.arange(self.target.size), np.diff(groups.offsets))
+        rows = owners(groups.offsets).astype(np.intp)
         cols = np.arange(len(rows)) if groups.index is None else groups.index.astype(np.intp)
         times = self.times if groups.times is None else groups.times
         return Pairs(self.target, self.source, *(freeze(a) for a in (rows, cols, times)))
@@ -447,7 +447,7 @@ class Pairs(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self.with_converse(self._turned)
+        return self._with_converse(self._turned)
 
     def reduce(self, v: Array) -> Array:
         return pair_sum(self, v)

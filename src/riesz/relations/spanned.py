@@ -51,7 +51,7 @@ class Spanned(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self.with_converse(lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times))
+        return self._with_converse(lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times))
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         span = self.span
