@@ -35,11 +35,15 @@ from .terms.open import fit
 from .terms.sums import Inject
 
 
-def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = (), limit: Any = ...) -> Any:
     """A function riesz can look into: from a Python function (NumPy code inside), a combinator, or a text. Also a decorator.
 
     It runs once per kind of arguments on arrays that are not known yet; results are computed from the program that leaves behind.
     Arguments named static, and those that are neither floats nor arrays, are part of the kind.
+
+    A text is read, never evaluated. What it takes at given shapes is counted before anything is computed: a text that would take more than `limit`
+    is refused, and the error shows which part of it does. `limit=(operations, bytes)`, one number for both, or None; it is (1e9, 2**28)
+    unless you say otherwise.
 
     >>> import numpy as np, riesz as rz
     >>> @rz.function
@@ -51,13 +55,16 @@ def function(f: Any = None, *, static_argnums: Any = (), static_argnames: Any = 
     0.0
     """
     if f is None:
-        return partial(function, static_argnums=static_argnums, static_argnames=static_argnames)
+        return partial(function, static_argnums=static_argnums, static_argnames=static_argnames, limit=limit)
+    if limit is not ... and not isinstance(f, str):
+        raise SpaceError(f"limit=… is for functions given as texts, such as 'x -> sin(x)'; got {f!r}")
     if isinstance(f, Function) and not static_argnums and not static_argnames:
         return f
     if isinstance(f, str):
         from .syntax.text import parse
+        from .syntax.text_limits import LIMIT, as_limit
 
-        return Function(parse(f), name=f)
+        return Function(parse(f, LIMIT if limit is ... else as_limit(limit)), name=f)
     if isinstance(f, Arrow):
         return Function(f, name=str(f))
     if not static_argnums and not static_argnames and static_argnums != 0:

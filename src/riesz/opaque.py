@@ -223,7 +223,7 @@ class Smooth:
     `transpose(k, **parameters)`, for functions linear in argument k, gives the transpose in it as an op on the same arguments.
     """
 
-    __slots__ = ("array", "batched", "differential", "name", "ours", "shapes", "transpose")
+    __slots__ = ("array", "batched", "differential", "linear_time", "name", "ours", "shapes", "transpose")
 
     def __init__(
         self,
@@ -234,6 +234,7 @@ class Smooth:
         transpose: Callable[..., Op] | None = None,
         batched: bool = True,
         ours: bool = True,
+        linear_time: bool = False,
     ) -> None:
         self.name = name
         self.array = array
@@ -242,6 +243,7 @@ class Smooth:
         self.transpose = transpose
         self.batched = batched  # whether the array code accepts leading axes
         self.ours = ours  # whether its results are new each time
+        self.linear_time = linear_time  # whether its work grows with its numbers, not with the cube of the order of a matrix
         if ours:
             if name in _smooth:
                 raise AssertionError(f"two functions are called {name}")

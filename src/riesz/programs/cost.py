@@ -6,6 +6,7 @@ red_R                      the numbers R adds or moves
 transforms                 5/2 · n log₂ n for n real numbers
 reshaping, types, Get      nothing
 call, loop                 its dearest branch, its rounds
+linear algebra             the numbers of its largest array, times the order of the matrices
 anything else              one for each number of its largest array: what somebody else's code does with them is not known
 """
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from ..convolution import Convolution, Turned
 from ..fourier import Fourier, HermitianFourier, RealFourier
-from ..opaque import Get, Put, Strongly, Take
+from ..opaque import Get, Put, Ruled, Strongly, Take
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..paths import path
 from ..stackless import Rule, solve
@@ -37,8 +38,8 @@ class Cost(NamedTuple):
     numbers: int
 
 
-def cost(program: Program) -> Cost:
-    """The cost of a program.
+def cost(program: Program, since: int = 0) -> Cost:
+    """The cost of a program, or of its steps from number `since` on.
 
     >>> from riesz.ops import contraction
     >>> p = Program()
@@ -48,22 +49,28 @@ def cost(program: Program) -> Cost:
     """
     kept: dict[int, int] = {}
 
-    def rule(of: Program) -> Rule:
+    def rule(of: Program, first: int) -> Rule:
         total = 0
-        for slot, (op, args) in enumerate(zip(of.ops, of.args, strict=True)):
+        for slot in range(first, len(of.ops)):
+            op, args = of.ops[slot], of.args[slot]
             if type(op) is Constant:
                 kept.update(_arrays(op.value))
             elif isinstance(op, Block):
                 inside: list[int] = []
                 for part in op.programs:
-                    inside.append((yield (part,)))
+                    inside.append((yield part, 0))
                 total += max(inside) * (op.length if isinstance(op, Loop) else 1)
             elif op is not INPUT:
                 total += flops(op, [of.shapes[a] for a in args], of.shapes[slot])
         return total
 
-    found = solve((program,), rule)
+    found = solve((program, since), rule)
     return Cost(found, sum(kept.values()))
+
+
+def result_bytes(program: Program, since: int = 0) -> int:
+    """The bytes of all results together, of the steps from number `since` on, each written out in double precision."""
+    return sum([8 * _numbers(program.shapes[slot]) for slot in range(since, len(program.ops)) if type(program.ops[slot]) is not Reshape])
 
 
 def _arrays(value: Any) -> dict[int, int]:
@@ -108,7 +115,11 @@ def flops(op: Any, shapes: Sequence[Any], shape: Any) -> int:
             return 2 * math.prod(shape[:-1]) * math.prod(sorted([shapes[0][-1], shapes[1][-1], shape[-1]])[:2])
         case _:
             known = getattr(op, "flops", None)
-            return known(shapes) if known is not None else max([_numbers(s) for s in (*shapes, shape)])
+            if known is not None:
+                return known(shapes)
+            most = max([_numbers(s) for s in (*shapes, shape)])
+            dense = isinstance(op, Ruled) and op.smooth.ours and not op.smooth.linear_time
+            return most * max([min(s[-2:]) for s in shapes if len(s) > 1], default=1) if dense else most
 
 
 def _transform(numbers: int, lengths: list[int]) -> int:

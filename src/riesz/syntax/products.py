@@ -184,6 +184,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
     a, b = tidy(a), tidy(b)
     m, n = np.ndim(a), np.ndim(b)
     if isinstance(axes, (int, np.integer)):
+        if not 0 <= axes <= min(m, n):
+            raise ValueError(f"tensordot: axes={axes}, but the arrays have {m} and {n} axes")
         left, right = list(range(m - axes, m)), list(range(axes))
     else:
         left, right = [[int(i) for i in np.atleast_1d(side)] for side in axes]

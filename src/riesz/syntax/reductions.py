@@ -182,7 +182,7 @@ def _extremum_array(x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
     return found if keepdims else found[..., 0]
 
 
-EXTREMUM = Smooth("extremum", _extremum_array, _extremum_shape, _extremum_differential)
+EXTREMUM = Smooth("extremum", _extremum_array, _extremum_shape, _extremum_differential, linear_time=True)
 
 
 def _extremum(largest: bool) -> Any:

@@ -190,7 +190,7 @@ def _banded_transpose(k: int, *, below: int, above: int, turned: bool) -> Ruled:
     return Ruled(BANDED, (("below", below), ("above", above), ("turned", not turned)))
 
 
-BANDED = Smooth("solve_banded", _banded_array, lambda ab, b, **parameters: b, _banded_differential, _banded_transpose)
+BANDED = Smooth("solve_banded", _banded_array, lambda ab, b, **parameters: b, _banded_differential, _banded_transpose, linear_time=True)
 
 
 def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True) -> Any:

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..errors import ExpressionError
 from ..stackless import solve
+from .text_limits import LIMIT, MOST_AXES, Limit, Meter
 from .text_table import CONSTANTS, FUNCTIONS, NO_NODE, NO_OPERATOR, OPERATORS, Row
 
 Place = tuple[int, int]
@@ -55,10 +56,15 @@ class Step(NamedTuple):
 
 
 class Expression:
-    """The function of a text. It works on NumPy arrays, floats and traced arrays, by position or by name."""
+    """The function of a text. It works on NumPy arrays, floats and traced arrays, by position or by name.
 
-    def __init__(self, text: str, parameters: Sequence[str], steps: list[Step], result: Operand) -> None:
+    Traced, every step is counted from shapes alone, as soon as it is written; a text that would exceed its limit stops there, before anything
+    is computed. Traced first is how `rz.function` runs a text.
+    """
+
+    def __init__(self, text: str, parameters: Sequence[str], steps: list[Step], result: Operand, limit: Limit | None = LIMIT) -> None:
         self.text = text
+        self.limit = limit
         self.parameters = tuple(parameters)
         self._steps = steps
         self._result = result
@@ -68,12 +74,15 @@ class Expression:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         values = self._bound(args, named)
+        meter = None if self.limit is None else Meter(self.limit, values)
         for step in self._steps:
             try:
                 values.append(step.function(*[_value(o, values) for o in step.operands], **step.options))
             except Exception as problem:
                 problem.add_note("in the text\n" + shown(self.text, step.place))
                 raise
+            if meter is not None and (excess := meter.excess(values[-1])):
+                _refuse(self.text, step.place, excess)
         return _value(self._result, values)
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -90,7 +99,7 @@ class Expression:
         return f"<the function {self.__name__}>"
 
     def __reduce__(self) -> Any:
-        return parse, (self.text,)
+        return parse, (self.text, self.limit)
 
 
 def _value(operand: Operand, values: list[Any]) -> Any:
@@ -135,7 +144,7 @@ def _short(name: str) -> str:
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
-    if len(name) > 40:
+    if len(name) > 40 or len(known) > 1000:
         return ""
     found = [k for k in known if sorted(k) == sorted(name)] or difflib.get_close_matches(name, known, 1, 0.65)  # letters swapped first
     return f"; did you mean {found[0]}?" if found else ""
@@ -144,7 +153,7 @@ def _closest(name: str, known: Sequence[str]) -> str:
 # -- reading ----------------------------------------------------------------------------------------------
 
 
-def parse(text: str) -> Expression:
+def parse(text: str, limit: Limit | None = LIMIT) -> Expression:
     """The function a text stands for.
 
     >>> parse("x, y -> x ** 2 + y")(3.0, 0.0)
@@ -167,7 +176,7 @@ def parse(text: str) -> Expression:
     parameters = _parameters(text, arrow)
     reader = _Reader(text, parameters, arrow + 2)
     result = solve((reader.tree, "result"), reader.read)
-    return Expression(text, parameters, reader.steps, result)
+    return Expression(text, parameters, reader.steps, result, limit)
 
 
 def _parameters(text: str, end: int) -> list[str]:
@@ -179,7 +188,7 @@ def _parameters(text: str, end: int) -> list[str]:
     inside = text[start:end]
     if not inside.strip():
         return []
-    found: list[str] = []
+    found: dict[str, None] = {}
     at = start
     parts = inside.split(",")
     for part in parts if parts[-1].strip() else parts[:-1]:
@@ -190,9 +199,9 @@ def _parameters(text: str, end: int) -> list[str]:
             _refuse(text, place, f"{_no_parameter(name)}; before -> there are names with commas between them")
         if name in found:
             _refuse(text, place, f"there are two parameters {_short(name)}")
-        found.append(name)
+        found[name] = None
         at += len(part) + 1
-    return found
+    return list(found)
 
 
 def _no_parameter(name: str) -> str:
@@ -206,7 +215,7 @@ class _Reader:
 
     def __init__(self, text: str, parameters: list[str], start: int) -> None:
         self.text = text
-        self.parameters = parameters
+        self.parameters = {name: i for i, name in enumerate(parameters)}
         self.steps: list[Step] = []
         source = text[start:].translate({10: " ", 13: " "})  # one expression, on as many lines as one likes
         self.start = start + len(source) - len(source.lstrip())
@@ -354,13 +363,14 @@ class _Reader:
     def _name(self, node: ast.Name) -> Operand:
         name = node.id
         if name in self.parameters:
-            return self.parameters.index(name)
+            return self.parameters[name]
         if name in CONSTANTS:
             return Known(CONSTANTS[name])
         if name in FUNCTIONS:
             self.refuse(node, f"{name} is a function: write {name}(…)")
         known = [*self.parameters, *CONSTANTS]
-        guess = _closest(name, known) or f"; known here are {', '.join(known)} and functions such as sin(…)"
+        shown = known if len(known) <= 12 else [*known[:8], "…", *CONSTANTS]
+        guess = _closest(name, known) or f"; known here are {', '.join(shown)} and functions such as sin(…)"
         self.refuse(node, f"unknown name {_short(name)}{guess}")
 
     def _constant(self, node: ast.Constant) -> Known:
@@ -390,6 +400,7 @@ class _Reader:
         if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
             return Known(node.value)
         if isinstance(node, (ast.Tuple, ast.List)):
+            self._axes(node, node.elts)
             parts: list[Any] = []
             for part in node.elts:
                 parts.append((yield part, "option").value)
@@ -413,6 +424,7 @@ class _Reader:
             case ast.Constant(value=value) if value is None or value is Ellipsis:
                 return Known(value)
             case ast.Tuple():
+                self._axes(node, node.elts)
                 keys: list[Any] = []
                 for part in node.elts:
                     keys.append((yield part, "index").value)
@@ -494,7 +506,14 @@ class _Reader:
         """The labels of einsum."""
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[A-Za-z., ]*(->[A-Za-z. ]*)?", node.value)):
             self.refuse(node, 'einsum starts with a string of labels, as in einsum("ij,j->i", A, x)')
+        for labels in re.split(",|->", node.value):
+            self._axes(node, labels.strip())
         return Known(node.value)
+
+    def _axes(self, node: Any, entries: Sequence[Any]) -> None:
+        """Entries that stand for axes: there are not more of them than an array can have."""
+        if len(entries) > MOST_AXES:
+            self.refuse(node, f"there are {len(entries)} entries here, but an array has at most {MOST_AXES} axes")
 
 
 # -- what steps do that is not a function of NumPy ----------------------------------------------------------

@@ -106,6 +106,13 @@ def _relu(x: Any) -> Any:
     return p.relu(_floats(x))
 
 
+def _round(x: Any, decimals: int = 0) -> Any:
+    """np.round takes a second for each 10⁸ decimals."""
+    if abs(decimals) > 400:
+        raise ValueError(f"a float has no more than some 300 decimals; got decimals={decimals}")
+    return np.round(x, decimals)
+
+
 def _softplus(x: Any) -> Any:
     return np.logaddexp(0.0, x)
 
@@ -158,7 +165,7 @@ FUNCTIONS: dict[str, Row] = {
     "sigmoid": Row(_sigmoid, 1, 1, elementwise=True),
     "relu": Row(_relu, 1, 1, elementwise=True),
     "softplus": Row(_softplus, 1, 1, elementwise=True),
-    "round": Row(np.round, 1, 1, ("decimals",), elementwise=True),
+    "round": Row(_round, 1, 1, ("decimals",), elementwise=True),
     "where": Row(np.where, 3, 3),
     "clip": Row(np.clip, 3, 3, elementwise=True),
     # reductions
@@ -213,4 +220,4 @@ FUNCTIONS: dict[str, Row] = {
     "hstack": Row(np.hstack, 1, 1, sequence=True),
     "vstack": Row(np.vstack, 1, 1, sequence=True),
 }
-"""All of them. Nothing here makes an array whose size is a number in the text: a text cannot ask for more memory than its arguments do."""
+"""All of them. Nothing here makes an array whose size is a number in the text; what the text makes of its arguments is counted (`text.Limit`)."""
