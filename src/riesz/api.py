@@ -247,7 +247,7 @@ def _small(at: Point, f: Function, both: Callable[..., Any]) -> Any:
     if key not in known:
         from .backends.called import graded
 
-        known[key] = None if at.has_aux else graded(f, at.given, at.record, both)
+        known[key] = None if at.has_aux or not at.leaves else graded(f, at.given, at.record, both)
     return known[key]
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import types
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -21,19 +25,35 @@ if TYPE_CHECKING:
 
 
 class Form(Node):
-    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple)."""
+    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple).
+
+    `fixed` is what the container holds beside its components, as (name, type, value): words, counts and functions in a dataclass.
+    """
 
     kind: Any
     names: tuple[Any, ...] | None
+    fixed: tuple[tuple[str, Any, Any], ...] = ()
 
     def make(self, parts: list[Any]) -> Any:
-        """Components → container."""
+        """Components → container. Dataclasses are filled field by field: what `__init__` would compute again is in the fields already."""
         if self.kind is list:
             return parts
         named = dict(zip(self.names or (), parts, strict=True))
         if self.kind is dict:
             return named
-        return self.kind(named) if self.is_mapping else self.kind(**named)
+        if issubclass(self.kind, tuple):
+            return self.kind._make(parts)
+        if self.is_mapping and not issubclass(self.kind, dict):
+            return self.kind(named)
+        made = self.kind.__new__(self.kind)
+        if self.is_mapping:
+            store = OrderedDict if issubclass(self.kind, OrderedDict) else dict
+            for key, part in named.items():
+                cast(Any, store).__setitem__(made, key, part)
+            named = {}
+        for name, value in (*named.items(), *[(name, _released(value)) for name, _, value in self.fixed]):
+            object.__setattr__(made, name, value)  # frozen ones too
+        return made
 
     @property
     def is_mapping(self) -> bool:
@@ -51,6 +71,94 @@ class Form(Node):
         if self.kind is list:
             return list(enumerate(cast("list[Any]", value)))
         return [(n, getattr(value, n)) for n in self.names or ()]
+
+
+def container(v: Any) -> tuple[Form | None, list[Any]] | None:
+    """The form and the parts of a tuple, list, dict, named tuple or dataclass; None for anything else."""
+    if isinstance(v, tuple):
+        names = getattr(cast(Any, v), "_fields", None)
+        parts = list(cast("tuple[Any, ...]", v))
+        return (Form(type(cast(Any, v)), tuple(names), ()) if names is not None else None), parts
+    if isinstance(v, list):
+        return Form(list, None, ()), list(cast("list[Any]", v))
+    if isinstance(v, dict):
+        table = cast("dict[Any, Any]", v)
+        kind = cast(Any, type(table))
+        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(v, ())), list(table.values())
+    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+        return _fields(v)
+    return None
+
+
+def _fields(v: Any) -> tuple[Form, list[Any]]:
+    """A dataclass: fields that hold words, functions or (where the field says so) whole numbers are part of its form, the others are components."""
+    names: list[str] = []
+    parts: list[Any] = []
+    fixed: list[tuple[str, Any, Any]] = []
+    counts = _field_names(type(v))
+    for name, counted in counts.items():
+        value = getattr(v, name, dataclasses.MISSING)
+        if isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer))):
+            fixed.append((name, type(value), value))
+        elif value is not dataclasses.MISSING:  # with init=False, one that was never set
+            names.append(name)
+            parts.append(value)
+    return Form(type(v), tuple(names), (*fixed, *_beside(v, counts))), parts
+
+
+_CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+
+
+@lru_cache(maxsize=1024)
+def _field_names(kind: type) -> dict[str, bool]:
+    """The fields of a dataclass, and which of them are declared as whole numbers."""
+    return {f.name: "int" in (f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type))) for f in dataclasses.fields(kind)}
+
+
+def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to differentiate in."""
+    held = {**getattr(v, "__dict__", {})}
+    if hasattr(v, "default_factory"):
+        held["default_factory"] = v.default_factory
+    found: list[tuple[str, Any, Any]] = []
+    for name, value in held.items():
+        if name in fields or isinstance(getattr(type(v), name, None), cached_property):  # computed again from the components
+            continue
+        if isinstance(value, (float, np.ndarray, np.floating)) or hasattr(cast(Any, type(value)), "__array__"):
+            kind = type(v).__name__
+            raise VectorError(
+                f"{kind} has the attribute {name} with numbers beside its fields, which no derivative would see; "
+                f"declare it as a field ({name}: float = dataclasses.field(init=False)), or compute it where it is used (@property)"
+            )
+        found.append((name, type(value), value if _hashable(value) else _Held(value)))
+    return tuple(found)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Held:
+    """A value that is compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _released(value: Any) -> Any:
+    return value.value if type(value) is _Held else value
 
 
 class Branch(NamedTuple):

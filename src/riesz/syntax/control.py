@@ -453,7 +453,7 @@ def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
 
 
 def _children(value: Any) -> list[Any] | None:
-    from ..spaces import container
+    from ..layout import container
 
     found = container(value)
     return None if found is None else found[1]

@@ -6,6 +6,7 @@ the rules in the other files of this room say which steps that is. Promotion of 
 
 from __future__ import annotations
 
+import operator as operator_module
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ import numpy as np
 from ..errors import TraceError
 from ..opaque import Discrete
 from ..ops import Cast
+from .mistakes import explained
 from .operators import Operators
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
@@ -162,7 +164,10 @@ class Traced(Operators):
     def __getitem__(self, key: Any) -> Traced:
         from .indexing import index
 
-        return index(self, key)
+        try:
+            return index(self, key)
+        except Exception as problem:
+            raise explained(problem, operator_module.getitem, (self, key), name="x[…]") from None
 
     def __len__(self) -> int:
         if not self.shape:
@@ -312,10 +317,14 @@ VIEWS = {
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     first = args[0] if args and type(args[0]) is Traced else None
-    if first is None or first.shared or function in VIEWS:
-        return FUNCTIONS[function](*args, **named)
-    result = FUNCTIONS[function](*args, **named)
-    first.shared = False
+    if first is not None and (first.shared or function in VIEWS):
+        first = None
+    try:
+        result = FUNCTIONS[function](*args, **named)
+    except Exception as problem:
+        raise explained(problem, function, args, named) from None
+    if first is not None:
+        first.shared = False
     return result
 
 
@@ -382,10 +391,11 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             )
         if named.get("where", True) is not True:
             raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
-        dtype = named.get("dtype")
-        if dtype is not None:
-            return convert(rule(*args), np.dtype(dtype))
-    return rule(*args)
+    try:
+        found = rule(*args)
+    except Exception as problem:
+        raise explained(problem, ufunc, args) from None
+    return convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found
 
 
 def trace_of(*xs: Any) -> Trace:
