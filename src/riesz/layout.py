@@ -39,17 +39,18 @@ class Form(Node):
         if self.kind is list:
             return parts
         named = dict(zip(self.names or (), parts, strict=True))
-        if self.kind is dict:
+        kind: Any = self.kind
+        if kind is dict:
             return named
-        if issubclass(self.kind, tuple):
-            return self.kind._make(parts)
-        if self.is_mapping and not issubclass(self.kind, dict):
-            return self.kind(named)
-        made = self.kind.__new__(self.kind)
+        if hasattr(kind, "_make"):
+            return kind._make(parts)
+        if self.is_mapping and dict not in kind.__mro__:
+            return kind(named)
+        made = kind.__new__(kind)
         if self.is_mapping:
-            store = OrderedDict if issubclass(self.kind, OrderedDict) else dict
+            store: Any = OrderedDict if OrderedDict in kind.__mro__ else dict
             for key, part in named.items():
-                cast(Any, store).__setitem__(made, key, part)
+                store.__setitem__(made, key, part)
             named = {}
         for name, value in (*named.items(), *[(name, _released(value)) for name, _, value in self.fixed]):
             object.__setattr__(made, name, value)  # frozen ones too
@@ -84,7 +85,7 @@ def container(v: Any) -> tuple[Form | None, list[Any]] | None:
     if isinstance(v, dict):
         table = cast("dict[Any, Any]", v)
         kind = cast(Any, type(table))
-        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(v, ())), list(table.values())
+        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(table, ())), list(table.values())
     if dataclasses.is_dataclass(v) and not isinstance(v, type):
         return _fields(v)
     return None
@@ -97,13 +98,17 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     fixed: list[tuple[str, Any, Any]] = []
     counts = _field_names(type(v))
     for name, counted in counts.items():
-        value = getattr(v, name, dataclasses.MISSING)
-        if isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer))):
-            fixed.append((name, type(value), value))
+        value: Any = getattr(v, name, dataclasses.MISSING)
+        if _steers(value, counted):
+            fixed.append((name, cast(Any, type(value)), value))
         elif value is not dataclasses.MISSING:  # with init=False, one that was never set
             names.append(name)
             parts.append(value)
     return Form(type(v), tuple(names), (*fixed, *_beside(v, counts))), parts
+
+
+def _steers(value: Any, counted: bool) -> bool:
+    return isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer)))
 
 
 _CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
@@ -117,20 +122,20 @@ def _field_names(kind: type) -> dict[str, bool]:
 
 def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
     """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to differentiate in."""
-    held = {**getattr(v, "__dict__", {})}
+    kind = cast(Any, type(v))
+    held: dict[str, Any] = {**getattr(v, "__dict__", {})}
     if hasattr(v, "default_factory"):
         held["default_factory"] = v.default_factory
     found: list[tuple[str, Any, Any]] = []
     for name, value in held.items():
-        if name in fields or isinstance(getattr(type(v), name, None), cached_property):  # computed again from the components
+        if name in fields or isinstance(getattr(kind, name, None), cached_property):  # computed again from the components
             continue
         if isinstance(value, (float, np.ndarray, np.floating)) or hasattr(cast(Any, type(value)), "__array__"):
-            kind = type(v).__name__
             raise VectorError(
-                f"{kind} has the attribute {name} with numbers beside its fields, which no derivative would see; "
+                f"{kind.__name__} has the attribute {name} with numbers beside its fields, which no derivative would see; "
                 f"declare it as a field ({name}: float = dataclasses.field(init=False)), or compute it where it is used (@property)"
             )
-        found.append((name, type(value), value if _hashable(value) else _Held(value)))
+        found.append((name, cast(Any, type(value)), value if _hashable(value) else _Held(value)))
     return tuple(found)
 
 

@@ -89,8 +89,9 @@ class _Joining:
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
-        for original in (np.array, np.asarray, np.ascontiguousarray, np.asfortranarray):
+        for original in (np.array, np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
+        _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)
         _joining.update({"r_": _Joining(np.r_, False), "c_": _Joining(np.c_, True)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only

@@ -9,7 +9,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property, update_wrapper
+from functools import cached_property, lru_cache, update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
+from .remade import Derived, Remade
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
@@ -178,7 +179,12 @@ class Given:
 _SIMPLE = {float, np.ndarray, np.float64, np.float32, Traced}
 
 
-class Function:
+def other(args: tuple[Any, ...]) -> Any:
+    """Stands for generated code where there is none yet."""
+    return OTHER
+
+
+class Function(Remade):
     """A Python function that riesz can look into. Called like the function; `grad`, `jacobian`, … take it as they take the function itself."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = (), name: str | None = None) -> None:
@@ -191,7 +197,7 @@ class Function:
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
         self._written: set[Any] = set()
         self.era = object()  # another one after `clear`
-        self._quick: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # generated code for the kind of arguments it was last written for
+        self._quick: Callable[[tuple[Any, ...]], Any] = other  # generated code for the kind of arguments it was last written for
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._quick(args)
@@ -211,6 +217,9 @@ class Function:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def recipe(self) -> Any:
+        return remade, (self.function, self.static, self.name)
 
     def __repr__(self) -> str:
         return f"rz.function({self.name})"
@@ -416,7 +425,16 @@ def result_space(record: Record, what: str, count: int | None = None) -> Space:
     return tree_space(record.tree, [real_space(r.shape) for r in record.results])
 
 
-_builtins: dict[int, Function] = {}  # of ufuncs and the like, which stay for good
+@lru_cache(maxsize=1024)
+def _of_builtin(f: Any) -> Function:
+    return Function(f)
+
+
+def remade(f: Any, static: frozenset[Any], name: str) -> Function:
+    """A Function from what it is of."""
+    if not static and getattr(f, "__name__", None) == name:
+        return as_function(f)
+    return Function(f, [k for k in static if isinstance(k, int)], [k for k in static if isinstance(k, str)], name)
 
 
 def as_function(f: Any) -> Function:
@@ -426,11 +444,11 @@ def as_function(f: Any) -> Function:
     """
     if isinstance(f, Function):
         return f
-    if isinstance(f, types.FunctionType):
+    if isinstance(f, (types.FunctionType, Derived)):
         known = f.__dict__.get("__riesz__")
         if known is None or known.function is not f:  # functools.wraps copies attributes
             known = f.__dict__["__riesz__"] = Function(f)
         return known
     if isinstance(f, (np.ufunc, types.BuiltinFunctionType)):
-        return _builtins.setdefault(id(f), Function(f))
+        return _of_builtin(f)
     return Function(f)

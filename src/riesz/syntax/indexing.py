@@ -96,7 +96,7 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
         elif k is not None and k is not Ellipsis and not isinstance(k, (int, np.integer, slice)):
             if not hasattr(k, "__index__"):
                 raise IndexError(f"only integers, slices, ..., None and integer or boolean arrays are indices; got {k!r}")
-            k = int(k.__index__())
+            k = int(cast(Any, k).__index__())
         found.append(k)
     used = sum([k is not None and k is not Ellipsis for k in found])
     if used > len(shape):
@@ -119,7 +119,7 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
 
 def _array(k: Any) -> Any:
     """An index given as a sequence; NumPy's error where its rows are of different lengths."""
-    return tidy(cast(Any, k)) if holds_traced(k) else np.asarray(k)
+    return tidy(k) if holds_traced(k) else np.asarray(k)
 
 
 def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:

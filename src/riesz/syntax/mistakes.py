@@ -25,7 +25,7 @@ def explained(problem: Exception, function: Callable[..., Any], args: Any, named
         return own if not isinstance(own, AssertionError) else problem
     called = name or f"np.{getattr(function, '__name__', function)}"
     if isinstance(problem, TypeError) and "argument" in str(problem):
-        return refuse(f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); docs/coverage.md lists what it knows")
+        return refuse(f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see docs/coverage.md")
     return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})")
 
 
@@ -66,4 +66,3 @@ def _numbers(shape: tuple[int, ...], dtype: Any) -> Any:
     if len(shape) > 1 and shape[-1] == shape[-2]:
         found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
     return found.astype(dtype) if shape else dtype.type(0.5)
-

@@ -259,9 +259,9 @@ class Traced(Operators):
         """In one axis."""
         return self._call(np.ravel, order)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Any:
         """As np.dot."""
-        return np.dot(cast(Any, self), other)
+        return np.dot(cast(Any, self), other, out=out)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """As np.compress."""
@@ -391,6 +391,9 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             )
         if named.get("where", True) is not True:
             raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
+        for k in named:
+            if k in ("axis", "axes", "keepdims", "signature"):
+                raise refuse(f"np.{ufunc.__name__}(…, {k}=…) is not known to riesz for traced arrays; np.moveaxis and np.einsum say which axes")
     try:
         found = rule(*args)
     except Exception as problem:
