@@ -216,7 +216,7 @@ class Gradient(Derived):
     def recipe(self) -> Any:
         return Gradient, (self.function, self.argnums, self.has_aux, self.space, self.factored, self.value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         run, watched, era = self._quick
         if not kwargs and self._current is not None and self._current.era is era:
             for holder, name, value in watched:
@@ -339,7 +339,7 @@ class Maps(Derived):
     def recipe(self) -> Any:
         return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         at = _jacobian_at if self.what == "jacobian" else _hessian_at
         return at(self.function, args, kwargs, self.argnums, self.has_aux, self.space)
 

@@ -96,7 +96,7 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     names: list[str] = []
     parts: list[Any] = []
     fixed: list[tuple[str, Any, Any]] = []
-    counts = _field_names(type(v))
+    counts = _field_names(cast(Any, type(v)))
     for name, counted in counts.items():
         value: Any = getattr(v, name, dataclasses.MISSING)
         if _steers(value, counted):
@@ -195,7 +195,7 @@ class Branch(NamedTuple):
         if self.tensor is not None:
             return [("⊗", _tensor_content(value, self.tensor, space, path))]
         if self.form is None or (self.inside and type(value) is tuple):
-            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else None
+            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else [] if value is None else None
             wanted = f"a tuple of {self.arity}"
         else:
             found = self.form.take(value)

@@ -77,7 +77,7 @@ def names_of(function: Function, given: Given) -> list[str]:
     found: list[str] = []
     for i, owned in enumerate(given.owners):
         name = known[i] if i < len(known) and known[i].isidentifier() else f"x{i}"
-        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$", name) else name  # t3, x_0 are names that code makes
+        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$|^__", name) else name  # t3, x_0 are names that code makes
         found.extend([name] if len(owned) == 1 else [f"{name}_{k}_" for k in range(len(owned))])
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 

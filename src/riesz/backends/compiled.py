@@ -60,7 +60,7 @@ class Compiled(Remade):
         self._again: Callable[[tuple[Any, ...]], Any] | None = None
         self._first: Callable[[tuple[Any, ...]], Any] = other  # of the last code written for plain arguments
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._first(args)
         return self.otherwise(args, kwargs) if found is OTHER else found
 
@@ -163,7 +163,7 @@ def compile_with(f: Any, backend: str) -> Compiled:
 class Maps(Compiled):
     """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace of f."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._asked == "jax" or "jax" in sys.modules:
             given = self.function.given(args, kwargs)
             if _in_jax(given) or (self._asked == "jax" and not any([type(x) is Traced for x in given.arrays])):

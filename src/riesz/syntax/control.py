@@ -182,7 +182,7 @@ class Again(Derived):
     def recipe(self) -> Any:
         return Again, (self.function,)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         f = self.function
         if not current_level():
             return f(*args, **kwargs)
@@ -406,7 +406,7 @@ class Mapped(Derived):
     def recipe(self) -> Any:
         return Mapped, (self.function, self.in_axes, self.out_axes)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         names = sorted(kwargs)
         axes = [*_axes(self.in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
         elements: list[Any] = []

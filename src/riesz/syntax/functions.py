@@ -199,7 +199,7 @@ class Function(Remade):
         self.era = object()  # another one after `clear`
         self._quick: Callable[[tuple[Any, ...]], Any] = other  # generated code for the kind of arguments it was last written for
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._quick(args)
         if found is not OTHER:
             return found

@@ -66,7 +66,7 @@ class Expression:
         self.__doc__ = f"The function {self.__name__}."
         self.__signature__ = inspect.Signature([inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
         values = self._bound(args, named)
         for step in self._steps:
             try:
