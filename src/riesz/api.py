@@ -485,7 +485,7 @@ def _second(at: TermPoint | Point) -> Any:
         if key not in at.record.derived:
             at.record.derived[key] = derive_program(gradient, at.moving).derivative
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.dtype)
+        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.gradient_dtype)
     at.leaves = held(at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves))
 
     def written() -> Program:
@@ -493,7 +493,12 @@ def _second(at: TermPoint | Point) -> Any:
             return affine_program(gradient, at.leaves, at.moving)[1]
 
     return LinearMap(
-        at.domain, at.domain, _tried(at, "∇²f", written), at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ()
+        at.domain,
+        at.domain,
+        _tried(at, "∇²f", written),
+        at.gradient_dtype,
+        lambda: at.derived_from(gradient),
+        ("symmetric",) if at.domain.plain else (),
     )
 
 

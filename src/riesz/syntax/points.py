@@ -41,7 +41,7 @@ class TermPoint:
         self.codomain: Space = self.term.codomain
         self.leaves = self.domain.open(as_element(args, self.domain))
         self.moving = None
-        self.dtype = np.dtype(float)
+        self.dtype = self.gradient_dtype = np.dtype(float)
         self.name = str(self.term)
 
     def affine(self) -> tuple[list[Any], Program]:
@@ -204,6 +204,11 @@ class Point:
         """float32 where all arguments differentiated in and all results are."""
         kinds = [a.dtype for a in (*self.avals, *self.record.outputs[: self.main])]
         return np.result_type(*kinds) if kinds and not any([a.weak for a in self.avals]) else np.dtype(float)
+
+    @property
+    def gradient_dtype(self) -> Any:
+        """That of the arguments differentiated in: a gradient has the types of what it is the gradient in."""
+        return np.result_type(*[a.dtype for a in self.avals]) if self.avals and not any([a.weak for a in self.avals]) else np.dtype(float)
 
     def presented(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the domain → what the user sees: the tree of the argument, or a tuple of them."""

@@ -15,7 +15,7 @@ from ..terms import primitives as p
 from .elementwise import discrete, is_discrete, scaled, where
 from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
 from .ruled import chosen
-from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, several, step, tidy
+from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, result_dtype, several, step, tidy
 
 _NONE = np._NoValue  # pyright: ignore
 FEW, MANY = 16, 1 << 12
@@ -109,7 +109,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if np.shape(w) != np.shape(x):
         (at,) = axes_of(axis, np.ndim(x))
         w = np.reshape(w, tuple([-1 if i == at else 1 for i in range(np.ndim(x))]))
-    whole = np.sum(np.broadcast_to(w, np.shape(x)), axis=axis, keepdims=bool(_given(keepdims)))
+    kind = result_dtype([x, w])[0]
+    whole = np.sum(np.broadcast_to(w, np.shape(x)), axis=axis, keepdims=bool(_given(keepdims)), dtype=kind if kind.kind == "f" else FLOAT)
     found = np.sum(x * w, axis=axis, keepdims=bool(_given(keepdims))) / whole
     return (found, whole) if returned else found
 
