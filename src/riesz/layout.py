@@ -344,6 +344,8 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
         return value
     if isinstance(value, (np.ndarray, np.generic)):
         array = cast("NDArray[Any]", value)
+        if (problem := own_arithmetic(array)) is not None:
+            raise VectorError(f"not an element of {space}{_at(path)}: got {problem}")
         if array.dtype.kind == "f" and array.shape == shape:
             return array if shape else number(array)
     elif is_formal(value) and cast(Any, value).shape == shape:
@@ -361,6 +363,20 @@ def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: S
     if (value.space, value.lead) != wanted:
         raise VectorError(f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}")
     return value.content
+
+
+def own_arithmetic(x: Any) -> str | None:
+    """What to say of an array whose arithmetic is not that of plain arrays; None for all others."""
+    kind = cast(Any, type(x))
+    if kind is np.ndarray or not isinstance(x, np.ndarray):
+        return None
+    if isinstance(x, np.ma.MaskedArray):
+        return "a masked array, whose arithmetic is its own; use its plain array, x.data, and np.where(mask, …)"
+    if isinstance(x, np.matrix):
+        return "an np.matrix, whose arithmetic is its own; use np.asarray(x) and the operator @"
+    if kind.__array_ufunc__ is not np.ndarray.__array_ufunc__ or kind.__array_function__ is not np.ndarray.__array_function__:
+        return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
+    return None
 
 
 def is_formal(value: Any) -> bool:
@@ -387,7 +403,10 @@ def hint(value: Any) -> str:
         return "; complex numbers are not supported: use the real and imaginary parts as two components"
     if isinstance(value, list):
         return "; write np.array([...]) for a vector"
-    return ""
+    given = cast(Any, value)
+    if hasattr(given, "to_numpy"):
+        return "; write x.to_numpy()"
+    return "; write float(x)" if hasattr(given, "__float__") and not isinstance(given, float) else ""
 
 
 def _at(path: tuple[Any, ...]) -> str:

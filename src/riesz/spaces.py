@@ -17,7 +17,7 @@ from . import buffers
 from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived, postorder
-from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, hint, is_formal, layout
+from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, hint, is_formal, layout, own_arithmetic
 from .relations import freeze
 from .sets import Seg, Set, box_set
 
@@ -418,6 +418,8 @@ def _leaf_space(v: Any) -> Space:
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
     if isinstance(v, (float, np.floating)):
         return R
+    if (problem := own_arithmetic(v)) is not None:
+        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
     if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
         return real_space(cast(Any, v).shape)
     raise VectorError(f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {describe(v)}{hint(v)}")

@@ -24,8 +24,9 @@ from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
+from .mistakes import foreign
 from .remade import Derived, Remade
-from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
+from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, own_arithmetic, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
 
@@ -92,13 +93,18 @@ def _array_leaf(x: Any) -> Aval | None:
     if kind is np.float64 or kind is np.float32:
         return Aval((), x.dtype, False)
     if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(kind, "shape") and not isinstance(x, (np.generic, type))):
-        if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-            advice = "np.where(mask, …) on its data" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x) and the operator @"
-            raise VectorError(f"an argument is a {type(x).__name__}, whose arithmetic is its own; pass a plain array, and use {advice}")
-        dtype = cast(Any, x).dtype
+        if (problem := own_arithmetic(x)) is not None:
+            raise VectorError(f"an argument is {problem}")
+        if hasattr(kind, "columns"):
+            raise VectorError(
+                f"an argument is a {kind.__name__}, a table of shape {tuple(cast(Any, x).shape)}: columns have no names inside a traced function; "
+                "pass one array, df.to_numpy(), or a dict of its columns, {name: df[name].to_numpy() for name in df.columns}"
+            )
+        dtype = getattr(x, "dtype", None)
         dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
         if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
             advice = "complex arrays are not supported: pass real and imaginary parts" if dtype.kind == "c" else "use float64 or float32"
+            advice += "" if isinstance(x, np.ndarray) else f", as x.to_numpy(dtype=float) gives of a {kind.__name__}"
             raise VectorError(f"an argument is an array of {dtype}; {advice}")
         return Aval(tuple(cast(Any, x).shape), FLOAT if dtype == FLOAT else dtype, False)
     return None
@@ -311,6 +317,11 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
         with answering(function) as version:
             try:
                 result = version(*args, **kwargs)
+            except (RecursionError, TypeError, AttributeError) as problem:
+                said = foreign(problem, name)
+                if said is None:
+                    raise
+                raise said from problem
             except ValueError as problem:  # out[0] = x: NumPy hides why x is no number behind an error of its own
                 if isinstance(problem.__cause__, TraceError):
                     raise problem.__cause__ from None

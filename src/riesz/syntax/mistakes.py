@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from ..errors import RieszError
+from ..errors import RieszError, TraceError
 from .tracing import refuse
 
 MOST = 1 << 16
 """Up to how many numbers a stand-in has memory."""
+
+
+def raise_explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> NoReturn:
+    """Raise what explains the error of a rule; to be called where it was caught."""
+    found = explained(problem, function, args, named, name)
+    if found is problem:
+        raise
+    raise found from None
 
 
 def explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> Exception:
@@ -27,6 +35,28 @@ def explained(problem: Exception, function: Callable[..., Any], args: Any, named
     if isinstance(problem, TypeError) and "argument" in str(problem):
         return refuse(f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see docs/coverage.md")
     return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})")
+
+
+def foreign(problem: Exception, name: str) -> Exception | None:
+    """What to say where another library stumbled over a traced array: it knows numbers only."""
+    if isinstance(problem, RieszError) or not ("Traced" in str(problem) or isinstance(problem, RecursionError)):
+        return None
+    rooms: list[str] = []
+    step = problem.__traceback__
+    while step is not None:
+        rooms.append(step.tb_frame.f_globals.get("__name__", "").split(".")[0])
+        step = step.tb_next
+    room = next((r for r in reversed(rooms) if r in OTHERS), None)
+    if room is None:
+        return None
+    said = "it never ends" if isinstance(problem, RecursionError) else str(problem).splitlines()[0]
+    return TraceError(
+        f"{room} cannot compute with a traced array ({said}), in {name}; take the numbers out of {room}'s object first, as s.to_numpy() does, "
+        "and use NumPy's functions and operators on them"
+    )
+
+
+OTHERS = {"pandas", "polars", "pyarrow", "xarray", "sympy", "mpmath", "torch", "tensorflow", "dask", "networkx", "statsmodels", "sklearn"}
 
 
 def _any(values: Any, test: Callable[[Any], bool]) -> bool:

@@ -13,9 +13,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import TraceError
+from ..layout import own_arithmetic as own_arithmetic
 from ..opaque import Discrete
 from ..ops import Cast
-from .mistakes import explained
+from .mistakes import raise_explained
 from .operators import Operators
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
@@ -147,6 +148,9 @@ class Traced(Operators):
             "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
 
+    def _sympy_(self) -> Any:
+        raise refuse("SymPy cannot compute with a traced array: it stands for numbers, not for a symbol; write np.sin(x) for sympy.sin(x)")
+
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
         """p(args), for riesz's own primitives."""
         return primitive_step(primitive, *args)
@@ -167,7 +171,7 @@ class Traced(Operators):
         try:
             return index(self, key)
         except Exception as problem:
-            raise explained(problem, operator_module.getitem, (self, key), name="x[…]") from None
+            raise_explained(problem, operator_module.getitem, (self, key), name="x[…]")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -277,6 +281,10 @@ class Traced(Operators):
         """Not in place."""
         raise refuse("x.sort() sorts in place; write x = np.sort(x)")
 
+    def view(self, *args: Any, **named: Any) -> Any:
+        """Not while tracing."""
+        raise refuse("x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are such: use np.where)")
+
     def fill(self, value: Any) -> Any:
         """Not in place."""
         raise refuse("x.fill() writes in place; write np.full_like(x, value)")
@@ -322,7 +330,7 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     try:
         result = FUNCTIONS[function](*args, **named)
     except Exception as problem:
-        raise explained(problem, function, args, named) from None
+        raise_explained(problem, function, args, named)
     if first is not None:
         first.shared = False
     return result
@@ -397,7 +405,7 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     try:
         found = rule(*args)
     except Exception as problem:
-        raise explained(problem, ufunc, args) from None
+        raise_explained(problem, ufunc, args)
     return convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found
 
 
@@ -426,12 +434,14 @@ def tidy(x: Any) -> Any:
     if isinstance(x, (Traced, float, int, np.ndarray, np.generic)) or type(x) in TRACED:
         if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
             return stacked(cast(Any, x).tolist())
+        if (problem := own_arithmetic(x)) is not None:
+            raise refuse(f"cannot compute with {problem}")
         return x
     if isinstance(x, (list, tuple)):
         return stacked(cast(Any, x))
     if hasattr(x, "__array__"):
         return np.asarray(x)
-    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else ""
+    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else "; write float(c)" if hasattr(cast(Any, type(x)), "__float__") else ""
     raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
 
 
