@@ -23,11 +23,13 @@ from .maps.sources import held
 from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
 from .stackless import quiet
-from .syntax.functions import Function, as_function, numbers_of, owned
+from .syntax.functions import Function, as_function, numbers_of, other, owned
 from .syntax.points import Point, TermPoint, point
+from .syntax.remade import Derived
 from .syntax.symbolic import SymbolicMap, present, traced_element
 from .syntax.traced import FLOAT, Traced, slot_of
 from .syntax.trees import flatten
+from .syntax.watching import MISSING
 from .terms.bilinear import Inner, Section
 from .terms.core import Arrow, Term
 from .terms.makers import frozen
@@ -205,28 +207,51 @@ def value_and_grad(
     >>> rz.value_and_grad(lambda x: x**2)(3.0)
     (9.0, 6.0)
     """
-    f = f if isinstance(f, Arrow) else as_function(_callable(f))
-    quick: Any = None  # generated code, for small functions
+    return Gradient(f, argnums, has_aux, space, factored, True)
 
-    def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        known: Any = quick(args) if quick is not None and not kwargs else OTHER
-        return computed(args, kwargs) if known is OTHER else known
+
+class Gradient(Derived):
+    """What `grad` and `value_and_grad` give."""
+
+    def __init__(self, f: Any, argnums: Any, has_aux: bool, space: Space | None, factored: bool, value: bool) -> None:
+        f = f if isinstance(f, Arrow) else as_function(_callable(f))
+        super().__init__("value_and_grad" if value else "grad", f)
+        self.argnums, self.has_aux, self.space, self.factored, self.value = argnums, has_aux, space, factored, value
+        self._current: Any = f if isinstance(f, Function) else None
+        self._quick: Any = other, (), object()  # generated code, for small functions
+
+    def recipe(self) -> Any:
+        return Gradient, (self.function, self.argnums, self.has_aux, self.space, self.factored, self.value)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        run, watched, era = self._quick
+        if not kwargs and self._current is not None and self._current.era is era:
+            for holder, name, value in watched:
+                if holder.get(name, MISSING) is not value:
+                    break
+            else:
+                known = run(args)
+                if known is not OTHER:
+                    return known if self.value else known[1]
+        value, found = self.both(args, kwargs)
+        return (value, found) if self.value else (found, value[1]) if self.has_aux else found
 
     @quiet
-    def computed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        nonlocal quick
+    def both(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The value and the gradient, the ordinary way."""
+        f, argnums, space, has_aux = self.function, self.argnums, self.space, self.has_aux
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
         if at.codomain is not R:
             raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
-        if factored:
+        if self.factored:
             return _factored(at, argnums, len(args))
         if at.home is not None:
             assert isinstance(at, Point)
             found = at.write(at.gradient(), at.avals)
             return at.wrap(at.value()), at.presented(found)
-        code = _small(at, cast(Function, f), both) if isinstance(at, Point) and space is None else None
-        if code is not None and (known := code(args)) is not OTHER:
-            quick = code
+        code = _small(at, f, lambda *args, **kwargs: self.both(args, kwargs)) if isinstance(at, Point) and space is None else None
+        if code is not None and (known := code[0](args)) is not OTHER:
+            self._quick = code
             return known
         values, found, kept = _both(at)
         known = [NUMBERS.zeros(leaf.shape) if c is None else c for c, leaf in zip(found, at.domain.leaves, strict=True)]
@@ -236,8 +261,6 @@ def value_and_grad(
             return at.wrap(values), _chosen(at.domain.wrap(raised, [id(x) for x in (*at.leaves, *values)]), argnums, len(args))
         held = at.record.held | kept
         return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
-
-    return _titled(both, "value_and_grad", f)
 
 
 def _both(at: TermPoint | Point) -> tuple[list[Any], list[Any], set[int]]:
@@ -254,7 +277,7 @@ def _small(at: Point, f: Function, both: Callable[..., Any]) -> Any:
     if key not in known:
         from .backends.called import graded
 
-        known[key] = None if at.has_aux else graded(f, at.given, at.record, both)
+        known[key] = None if at.has_aux or not at.leaves else graded(f, at.given, at.record, both)
     return known[key]
 
 
@@ -308,22 +331,24 @@ def grad(
     >>> rz.grad(f)((2.0, 5.0))[0]
     5.5
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux, space=space, factored=factored)
-
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
-
-    return _titled(gradient, "grad", f)
+    return Gradient(f, argnums, has_aux, space, factored, False)
 
 
-def _titled(g: Any, what: str, f: Any, maps: bool = False) -> Callable[..., Any]:
-    """A function with a name that says what it is of, its arguments, and whether it gives LinearMaps."""
-    g.gives_maps = maps
-    if not isinstance(f, Arrow):
-        g.__wrapped__ = as_function(_callable(f)).function
-    g.__name__ = g.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
-    return g
+class Maps(Derived):
+    """What `jacobian` and `hessian` give: functions into LinearMaps."""
+
+    gives_maps = True
+
+    def __init__(self, what: str, f: Any, argnums: Any, has_aux: bool, space: Space | None) -> None:
+        super().__init__(what, f if isinstance(f, Arrow) else as_function(_callable(f)))
+        self.what, self.argnums, self.has_aux, self.space = what, argnums, has_aux, space
+
+    def recipe(self) -> Any:
+        return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        at = _jacobian_at if self.what == "jacobian" else _hessian_at
+        return at(self.function, args, kwargs, self.argnums, self.has_aux, self.space)
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
@@ -393,18 +418,17 @@ def jacobian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: b
     array([[ 1.,  1.,  0.],
            [-2.,  0.,  4.]])
     """
-    f = f if isinstance(f, Arrow) else as_function(_callable(f))
+    return Maps("jacobian", f, argnums, has_aux, space)
 
-    def at(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(f, Arrow):
-            return _term_jacobian(f, args, argnums, space)
-        here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative")
-        if not has_aux and here.home is None:
-            return _derivative(here)
-        y, L = _linearized(here)
-        return (L, y[1]) if has_aux else L
 
-    return _titled(at, "jacobian", f, True)
+def _jacobian_at(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, has_aux: bool, space: Space | None) -> Any:
+    if isinstance(f, Arrow):
+        return _term_jacobian(f, args, argnums, space)
+    here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a derivative")
+    if not has_aux and here.home is None:
+        return _derivative(here)
+    y, L = _linearized(here)
+    return (L, y[1]) if has_aux else L
 
 
 def _term_jacobian(f: Arrow, args: tuple[Any, ...], argnums: Any, space: Space | None) -> Any:
@@ -448,14 +472,13 @@ def hessian(f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bo
     array([[0., 1.],
            [1., 0.]])
     """
-    f = f if isinstance(f, Arrow) else as_function(_callable(f))
+    return Maps("hessian", f, argnums, has_aux, space)
 
-    def at(*args: Any, **kwargs: Any) -> Any:
-        here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a Hessian")
-        L = _second(here)
-        return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
-    return _titled(at, "hessian", f, True)
+def _hessian_at(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, has_aux: bool, space: Space | None) -> Any:
+    here = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a Hessian")
+    L = _second(here)
+    return (L, here.wrap(here.value())[1]) if has_aux and isinstance(here, Point) else L
 
 
 def _second(at: TermPoint | Point) -> Any:
@@ -469,7 +492,7 @@ def _second(at: TermPoint | Point) -> Any:
         if key not in at.record.derived:
             at.record.derived[key] = derive_program(gradient, at.moving).derivative
         slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.dtype)
+        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.gradient_dtype)
     at.leaves = held(at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves))
 
     def written() -> Program:
@@ -477,7 +500,12 @@ def _second(at: TermPoint | Point) -> Any:
             return affine_program(gradient, at.leaves, at.moving)[1]
 
     return LinearMap(
-        at.domain, at.domain, _tried(at, "∇²f", written), at.dtype, lambda: at.derived_from(gradient), ("symmetric",) if at.domain.plain else ()
+        at.domain,
+        at.domain,
+        _tried(at, "∇²f", written),
+        at.gradient_dtype,
+        lambda: at.derived_from(gradient),
+        ("symmetric",) if at.domain.plain else (),
     )
 
 

@@ -163,7 +163,12 @@ def product_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Arra
 
 
 def _axes(labels: Labels, out: Labels) -> Any:
-    """How an array gets the axes of a result: their order, None where it is that already, and an index with the missing ones; None for nothing."""
+    """How an array gets the axes of a result: their order, None where it is that already, and an index with the missing ones; None for nothing.
+
+    A number stays a number: a Python float has no type of its own.
+    """
+    if not labels:
+        return None
     order = [labels.index(label) for label in out if label in labels]
     index = tuple([slice(None) if label in labels else None for label in out])
     return None if labels == out else (None if order == sorted(order) else order, index)

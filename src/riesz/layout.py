@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import types
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -21,19 +25,36 @@ if TYPE_CHECKING:
 
 
 class Form(Node):
-    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple)."""
+    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple).
+
+    `fixed` is what the container holds beside its components, as (name, type, value): words, counts and functions in a dataclass.
+    """
 
     kind: Any
     names: tuple[Any, ...] | None
+    fixed: tuple[tuple[str, Any, Any], ...] = ()
 
     def make(self, parts: list[Any]) -> Any:
-        """Components → container."""
+        """Components → container. Dataclasses are filled field by field: what `__init__` would compute again is in the fields already."""
         if self.kind is list:
             return parts
         named = dict(zip(self.names or (), parts, strict=True))
-        if self.kind is dict:
+        kind: Any = self.kind
+        if kind is dict:
             return named
-        return self.kind(named) if self.is_mapping else self.kind(**named)
+        if hasattr(kind, "_make"):
+            return kind._make(parts)
+        if self.is_mapping and dict not in kind.__mro__:
+            return kind(named)
+        made = kind.__new__(kind)
+        if self.is_mapping:
+            store: Any = OrderedDict if OrderedDict in kind.__mro__ else dict
+            for key, part in named.items():
+                store.__setitem__(made, key, part)
+            named = {}
+        for name, value in (*named.items(), *[(name, _released(value)) for name, _, value in self.fixed]):
+            object.__setattr__(made, name, value)  # frozen ones too
+        return made
 
     @property
     def is_mapping(self) -> bool:
@@ -51,6 +72,98 @@ class Form(Node):
         if self.kind is list:
             return list(enumerate(cast("list[Any]", value)))
         return [(n, getattr(value, n)) for n in self.names or ()]
+
+
+def container(v: Any) -> tuple[Form | None, list[Any]] | None:
+    """The form and the parts of a tuple, list, dict, named tuple or dataclass; None for anything else."""
+    if isinstance(v, tuple):
+        names = getattr(cast(Any, v), "_fields", None)
+        parts = list(cast("tuple[Any, ...]", v))
+        return (Form(type(cast(Any, v)), tuple(names), ()) if names is not None else None), parts
+    if isinstance(v, list):
+        return Form(list, None, ()), list(cast("list[Any]", v))
+    if isinstance(v, dict):
+        table = cast("dict[Any, Any]", v)
+        kind = cast(Any, type(table))
+        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(table, ())), list(table.values())
+    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+        return _fields(v)
+    return None
+
+
+def _fields(v: Any) -> tuple[Form, list[Any]]:
+    """A dataclass: fields that hold words, functions or (where the field says so) whole numbers are part of its form, the others are components."""
+    names: list[str] = []
+    parts: list[Any] = []
+    fixed: list[tuple[str, Any, Any]] = []
+    counts = _field_names(cast(Any, type(v)))
+    for name, counted in counts.items():
+        value: Any = getattr(v, name, dataclasses.MISSING)
+        if _steers(value, counted):
+            fixed.append((name, cast(Any, type(value)), value))
+        elif value is not dataclasses.MISSING:  # with init=False, one that was never set
+            names.append(name)
+            parts.append(value)
+    return Form(type(v), tuple(names), (*fixed, *_beside(v, counts))), parts
+
+
+def _steers(value: Any, counted: bool) -> bool:
+    return isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer)))
+
+
+_CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+
+
+@lru_cache(maxsize=1024)
+def _field_names(kind: type) -> dict[str, bool]:
+    """The fields of a dataclass, and which of them are declared as whole numbers."""
+    return {f.name: "int" in (f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type))) for f in dataclasses.fields(kind)}
+
+
+def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to differentiate in."""
+    kind = cast(Any, type(v))
+    held: dict[str, Any] = {**getattr(v, "__dict__", {})}
+    if hasattr(v, "default_factory"):
+        held["default_factory"] = v.default_factory
+    found: list[tuple[str, Any, Any]] = []
+    for name, value in held.items():
+        if name in fields or isinstance(getattr(kind, name, None), cached_property):  # computed again from the components
+            continue
+        if isinstance(value, (float, np.ndarray, np.floating)) or hasattr(cast(Any, type(value)), "__array__"):
+            raise VectorError(
+                f"{kind.__name__} has the attribute {name} with numbers beside its fields, which no derivative would see; "
+                f"declare it as a field ({name}: float = dataclasses.field(init=False)), or compute it where it is used (@property)"
+            )
+        found.append((name, cast(Any, type(value)), value if _hashable(value) else _Held(value)))
+    return tuple(found)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Held:
+    """A value that is compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _released(value: Any) -> Any:
+    return value.value if type(value) is _Held else value
 
 
 class Branch(NamedTuple):
@@ -82,7 +195,7 @@ class Branch(NamedTuple):
         if self.tensor is not None:
             return [("⊗", _tensor_content(value, self.tensor, space, path))]
         if self.form is None or (self.inside and type(value) is tuple):
-            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else None
+            found = list(enumerate(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else [] if value is None else None
             wanted = f"a tuple of {self.arity}"
         else:
             found = self.form.take(value)
@@ -231,6 +344,8 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
         return value
     if isinstance(value, (np.ndarray, np.generic)):
         array = cast("NDArray[Any]", value)
+        if (problem := own_arithmetic(array)) is not None:
+            raise VectorError(f"not an element of {space}{_at(path)}: got {problem}")
         if array.dtype.kind == "f" and array.shape == shape:
             return array if shape else number(array)
     elif is_formal(value) and cast(Any, value).shape == shape:
@@ -248,6 +363,20 @@ def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: S
     if (value.space, value.lead) != wanted:
         raise VectorError(f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}")
     return value.content
+
+
+def own_arithmetic(x: Any) -> str | None:
+    """What to say of an array whose arithmetic is not that of plain arrays; None for all others."""
+    kind = cast(Any, type(x))
+    if kind is np.ndarray or not isinstance(x, np.ndarray):
+        return None
+    if isinstance(x, np.ma.MaskedArray):
+        return "a masked array, whose arithmetic is its own; use its plain array, x.data, and np.where(mask, …)"
+    if isinstance(x, np.matrix):
+        return "an np.matrix, whose arithmetic is its own; use np.asarray(x) and the operator @"
+    if kind.__array_ufunc__ is not np.ndarray.__array_ufunc__ or kind.__array_function__ is not np.ndarray.__array_function__:
+        return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
+    return None
 
 
 def is_formal(value: Any) -> bool:
@@ -274,7 +403,10 @@ def hint(value: Any) -> str:
         return "; complex numbers are not supported: use the real and imaginary parts as two components"
     if isinstance(value, list):
         return "; write np.array([...]) for a vector"
-    return ""
+    given = cast(Any, value)
+    if hasattr(given, "to_numpy"):
+        return "; write x.to_numpy()"
+    return "; write float(x)" if hasattr(given, "__float__") and not isinstance(given, float) else ""
 
 
 def _at(path: tuple[Any, ...]) -> str:

@@ -260,6 +260,8 @@ _smooth: dict[str, Smooth] = {}
 
 
 def _known(name: str) -> Smooth:
+    if name not in _smooth:
+        from .syntax import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (they enter themselves)
     return _smooth[name]
 
 

@@ -197,16 +197,17 @@ class Contraction(Multilinear):
     def _selected(self, xs: list[Any]) -> Any:
         """With strong zeros: masks select; other factors are multiplied plainly where everything is finite."""
         labels, strong = list(self.labels), list(self.strong)
+        kind: Any = np.result_type(*[x for x in xs if np.asarray(x).dtype.kind != "b"] or [1.0])  # Python floats take the type of the others
         for i in self.strong:
             if np.asarray(xs[i]).dtype.kind != "b":
                 continue
             strong.remove(i)
             at = next((j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None)
             if at is None:
-                kind = np.result_type(*[x for j, x in enumerate(xs) if j != i])
                 xs[i], strong = np.asarray(xs[i], kind), [*strong, i]
             else:
-                xs[at] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[at]), xs[at], 0)
+                taken = kind.type(xs[at]) if type(xs[at]) is float else xs[at]
+                xs[at] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[at]), taken, 0)
                 labels[i], xs[i] = (), 1.0
         kept = [i for i, x in enumerate(xs) if not (type(x) is float and x == 1.0 and not labels[i])] or [0]
         plain = contraction(tuple([labels[i] for i in kept]), self.out, dict(self.extra))

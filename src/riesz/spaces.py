@@ -5,10 +5,8 @@ Every space is laid out as a tree of arrays; see layout.py.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -19,7 +17,7 @@ from . import buffers
 from .contractions import number
 from .errors import IndexSetError, SpaceError, VectorError
 from .interning import Node, derived, postorder
-from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, describe, hint, is_formal, layout
+from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, hint, is_formal, layout, own_arithmetic
 from .relations import freeze
 from .sets import Seg, Set, box_set
 
@@ -411,30 +409,17 @@ class _Close(NamedTuple):
     form: Form | None
 
 
-def container(v: Any) -> tuple[Form | None, list[Any]] | None:
-    """The form and the parts of a tuple, list, dict, named tuple or dataclass; None for anything else."""
-    if isinstance(v, tuple):
-        names = getattr(cast(Any, v), "_fields", None)
-        parts = list(cast("tuple[Any, ...]", v))
-        return (Form(type(cast(Any, v)), tuple(names)) if names is not None else None), parts
-    if isinstance(v, list):
-        return Form(list, None), list(cast("list[Any]", v))
-    if isinstance(v, dict):
-        table = cast("dict[Any, Any]", v)
-        return Form(OrderedDict if isinstance(v, OrderedDict) else dict, tuple(table)), list(table.values())
-    if dataclasses.is_dataclass(v) and not isinstance(v, type):
-        names = tuple(f.name for f in dataclasses.fields(v))
-        return Form(type(v), names), [getattr(v, n) for n in names]
-    return None
-
-
 def _leaf_space(v: Any) -> Space:
     from .vectors import TensorValue
 
+    if v is None:
+        return zero_space
     if isinstance(v, TensorValue):
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
     if isinstance(v, (float, np.floating)):
         return R
+    if (problem := own_arithmetic(v)) is not None:
+        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
     if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
         return real_space(cast(Any, v).shape)
     raise VectorError(f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {describe(v)}{hint(v)}")
@@ -461,7 +446,7 @@ def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> Dire
         if not isinstance(cast(Any, s), Space):
             raise SpaceError(f"direct_sum takes spaces; got {s!r}")
     parts = (*spaces, *named.values())
-    return DirectSum(Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named)) if named else None)
+    return DirectSum(Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named), ()) if named else None)
 
 
 def _weighted(space: Space, weight: Any) -> Weighted:

@@ -148,7 +148,7 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     space["own"] = own
     for j, out in enumerate(code.outputs):
         space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
-        alone = (out.fresh or out.kind is float) and not out.repeated and out.text not in seen
+        alone = (out.kind is float or (out.fresh and out.kind == FLOAT)) and not out.repeated and out.text not in seen
         texts.append(out.text if alone else code.handed(out, f"aval_{j}", seen))
         seen.add(out.text)
     lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]

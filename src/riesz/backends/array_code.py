@@ -368,7 +368,8 @@ class Arrays:
         if self._over(kind):
             same = [x for x, ls in zip(given, op.labels, strict=True) if ls == op.out]
             return self._set(self._ufunc(self._np("multiply"), texts, self._target(same, kind)), kind, True)
-        return self._set(f"{texts[0]} * {texts[1]}", kind, True)
+        text = f"{texts[0]} * {texts[1]}"
+        return self._set(f"float({text})" if kind is float else text, kind, True)  # a truth value times a number is no Python float
 
     def _matrix(self, op: Contraction, xs: list[Value]) -> Value:
         (la, lb), out = op.labels, op.out

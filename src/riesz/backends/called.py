@@ -24,20 +24,26 @@ LIGHT = 1 << 12
 
 def called(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments hold more than arrays and numbers."""
-    return _written(function, given, record) if _plain(function, given) and small(record.program) else None
+    run = _written(function, given, record) if _plain(function, given) and small(record.program) else None
+    return None if run is None else while_current(run, function, given)
 
 
-def graded(function: Function, given: Given, record: Record, both: Callable[..., Any]) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function of the arguments that gives `both(x)`, the value of f and its gradient, or OTHER; None as for `called`."""
+def graded(function: Function, given: Given, record: Record, both: Callable[..., Any]) -> Quick | None:
+    """Code that gives `both(x)`, the value of f and its gradient, or OTHER, and what it depends on; None as for `called`."""
     if not _plain(function, given) or not small(record.program):
         return None
-    return _written(function, given, Function(both, name=f"value_and_grad({function.name})").record(given))
+    run = _written(function, given, Function(both, name=f"value_and_grad({function.name})").record(given))
+    return None if run is None else (run, function.watched(given), function.era)
+
+
+Quick = tuple[Callable[[tuple[Any, ...]], Any], list[Any], object]
+"""Generated code; the rows it depends on, as `Function.watched` has them; and the era it belongs to."""
 
 
 def _written(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     light = _largest(record.program) <= LIGHT
     run = written(record, "auto" if light else "numpy", names_of(function, given)).run
-    return None if run is None else while_current(unpacked(given, run), function, given)
+    return None if run is None else unpacked(given, run)
 
 
 def _plain(function: Function, given: Given) -> bool:

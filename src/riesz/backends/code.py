@@ -6,9 +6,7 @@ floats raise and NumPy's do not; then the ordinary way is taken.
 
 from __future__ import annotations
 
-import builtins
 import keyword
-import linecache
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -24,6 +22,7 @@ from ..syntax.points import argument_names
 from ..syntax.trees import unflatten
 from ..syntax.watching import MISSING
 from ..terms.primitives import RULES
+from .defining import defined
 from .scalar_code import NAMES
 
 
@@ -77,7 +76,7 @@ def names_of(function: Function, given: Given) -> list[str]:
     found: list[str] = []
     for i, owned in enumerate(given.owners):
         name = known[i] if i < len(known) and known[i].isidentifier() else f"x{i}"
-        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$", name) else name  # t3, x_0 are names that code makes
+        name = f"{name}_" if name in _TAKEN or re.search(r"^[tcir]\d+$|_\d+$|^__", name) else name  # t3, x_0 are names that code makes
         found.extend([name] if len(owned) == 1 else [f"{name}_{k}_" for k in range(len(owned))])
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
@@ -139,10 +138,7 @@ def function(
     if fixed is not None:
         whole, name = [f"def with_numbers({', '.join(fixed)}):", *[f"    {line}" for line in [*whole, f"return {name}"]]], "with_numbers"
     source = "\n".join(whole)
-    file = f"<riesz {name} {id(space)}>"
-    exec(builtins.compile(source, file, "exec"), space)
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    return source, space[name]
+    return source, defined(source, name, space)
 
 
 def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:

@@ -27,7 +27,8 @@ from ..programs.fusing import large, ready
 from ..programs.ordering import ordered
 from ..spaces import Space
 from ..stackless import quiet
-from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, stand_in
+from ..syntax.functions import KEPT, Function, Given, Record, as_function, evaluated, home_of, numbers_of, other, stand_in
+from ..syntax.remade import Remade
 from ..syntax.traced import Traced
 from .code import Code, Task, method, names_of
 from .folded import folded
@@ -45,7 +46,7 @@ LONGEST = 20_000
 """Programs with more steps are run step by step: source takes some 30 µs to compile for each."""
 
 
-class Compiled:
+class Compiled(Remade):
     """A function with generated code. Called like the function; arrays and names it closes over are taken as they were when the code was written."""
 
     def __init__(self, function: Function, backend: str) -> None:
@@ -57,9 +58,9 @@ class Compiled:
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
         self._again: Callable[[tuple[Any, ...]], Any] | None = None
-        self._first: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # of the last code written for plain arguments
+        self._first: Callable[[tuple[Any, ...]], Any] = other  # of the last code written for plain arguments
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._first(args)
         return self.otherwise(args, kwargs) if found is OTHER else found
 
@@ -147,8 +148,8 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __reduce__(self) -> Any:
-        return compile_with, (self.function.function, self._asked)
+    def recipe(self) -> Any:
+        return compile_with, (self.function, self._asked)
 
     def __repr__(self) -> str:
         return f"rz.compile({self.name})"
@@ -162,7 +163,7 @@ def compile_with(f: Any, backend: str) -> Compiled:
 class Maps(Compiled):
     """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace of f."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._asked == "jax" or "jax" in sys.modules:
             given = self.function.given(args, kwargs)
             if _in_jax(given) or (self._asked == "jax" and not any([type(x) is Traced for x in given.arrays])):

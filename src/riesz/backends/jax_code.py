@@ -6,8 +6,6 @@ float64 stays float64: where JAX's 64-bit types are off, they are on while this 
 # pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
-import builtins
-import linecache
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,6 +16,7 @@ import numpy as np
 from ..programs.program import Program
 from ..syntax.functions import own
 from .code import Code, Task, function, result_text
+from .defining import defined
 
 
 def written(task: Task) -> Code | str:
@@ -66,10 +65,7 @@ class InJax:
         head = f"def {name}({', '.join([*[names[i] for i in self._single], *shared.packs, *shared.arrays])}):"
         body = [*lines.lines, f"return ({', '.join(texts)}{',' if texts else ''})"]
         self.source = "\n".join([head, *[f"    {line}" for line in body]])
-        file = f"<riesz jax {name} {id(self)}>"
-        exec(builtins.compile(self.source, file, "exec"), shared.names)
-        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
-        self.plain = shared.names[name]
+        self.plain = defined(self.source, name, shared.names)
         self._held = list(shared.arrays.values())
         self._arrays: dict[bool, list[Any]] = {}
         called = f" Called back on the host: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""

@@ -5,7 +5,6 @@ Results do not depend on the number of threads: the axis that they divide is cut
 
 from __future__ import annotations
 
-import linecache
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from ..calculus.domains import NUMBERS
 from ..contractions import number
 from ..programs.program import Program, outputs
 from ..vectors import dense
+from .defining import defined
 from .loop_code import Nest, Written, written
 from .loop_forms import FLOAT, Kind
 
@@ -133,10 +133,7 @@ def compiled(source: str, exact: bool = False) -> Any:
     threads.linger()
     space: dict[str, Any] = {"math": math, "np": np, "at": np.uintp, "bool_": np.bool_, **(EXACT if exact else FUNCTIONS)}
     space.update(float32=np.float32, float64=np.float64, int64=np.int64)
-    file = f"<riesz loops {hash(source)}>"
-    exec(compile(source, file, "exec"), space)
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    return loop(space["loops"])
+    return loop(defined(source, "loops", space, f"loops {hash(source)}"))
 
 
 def float_kinds(nest: Nest) -> list[Kind]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..ops import Contraction
 from ..programs.components import Components, components
 from ..programs.program import Program
@@ -41,7 +43,9 @@ def array_code(task: Task) -> Code:
         if v.kind is float and not aval.shape and aval.dtype == FLOAT:
             texts.append(v.text)
         elif v.fresh and v.kind == aval.dtype and v.text not in seen and aval.shape:
-            texts.append(v.text)
+            space[f"dtype_{aval.dtype.name}"] = kind = np.dtype(aval.dtype.name)
+            wide = kind == FLOAT  # what was computed with masks and Python floats may be float64 where float32 is due
+            texts.append(v.text if wide else f"({v.text} if {v.text}.dtype is dtype_{kind.name} else {v.text}.astype(dtype_{kind.name}))")
             seen.add(v.text)
         else:
             space[f"aval_{j}"], space["own"] = aval, own

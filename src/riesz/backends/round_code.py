@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +11,7 @@ from .. import buffers
 from ..programs.blocks import Loop
 from ..vectors import dense
 from .array_code import FLOAT, Arrays, Value
+from .defining import defined
 
 
 def loop_function(name: str, op: Loop, xs: Sequence[Value], read: set[int]) -> tuple[str, Callable[..., Any], tuple[Any, ...], Arrays] | None:
@@ -55,10 +54,7 @@ def loop_function(name: str, op: Loop, xs: Sequence[Value], read: set[int]) -> t
     given = ", ".join(names)
     ends = ", ".join([*names[n : n + k], *[f"y{i}_" if k + i in read else "None" for i in range(len(results))]])
     source = "\n".join([f"def {name}({given}):", *[f"    {line}" for line in [*lines, f"return ({ends},)"]]])
-    file = f"<riesz {name} {id(code)}>"
-    exec(builtins.compile(source, file, "exec"), space)
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    return source, space[name], (*kinds[n : n + k], *stacked, *kept), code
+    return source, defined(source, name, space), (*kinds[n : n + k], *stacked, *kept), code
 
 
 def type_checked(op: Loop, names: list[str], shapes: Sequence[Any], kinds: Sequence[Any]) -> Arrays | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ from ..programs.blocks import Loop
 from ..programs.program import Program
 from ..programs.tiled import Tiled, resize
 from .array_code import FLOAT, Arrays, Value
+from .defining import defined
 from .round_code import loop_function
 
 
@@ -86,7 +85,4 @@ def tile_function(name: str, op: Tiled, m: int, xs: Sequence[Value]) -> tuple[Ar
     texts = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in code.outputs]
     header = f"def {name}({', '.join([v.text for v in inputs])}):  # {m:,} of {op.length:,} positions"
     source = "\n".join([header, *[f"    {line}" for line in code.lines], f"    return ({', '.join(texts)},)"])
-    file = f"<riesz {name} {id(code)}>"
-    exec(builtins.compile(source, file, "exec"), code.names)
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    return code, source, code.names[name]
+    return code, source, defined(source, name, code.names)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..calculus.domains import OTHER
+from ..layout import container
 from ..syntax.functions import Aval, Given
 from ..syntax.trees import LEAF, ONE_LEAF, Node, unflatten
 
@@ -63,6 +64,9 @@ def _opened(name: str, node: Node, space: dict[str, Any]) -> tuple[str, str]:
         return f"type({name}) is not {'tuple' if form is None else 'list'} or len({name}) != {node.arity}", name
     space[f"kind_{name}"], space[f"keys_{name}"] = form.kind, form.names
     wrong = f"type({name}) is not kind_{name}"
+    if form.fixed:
+        space[f"form_{name}"], space["container"] = form, container
+        wrong = f"{wrong} or container({name})[0] is not form_{name}"
     if form.is_mapping:
         return f"{wrong} or tuple({name}) != keys_{name}", f"{name}.values()"
     return wrong, name if issubclass(form.kind, tuple) else f"({', '.join([f'{name}.{n}' for n in form.names or ()])},)"

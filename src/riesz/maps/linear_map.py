@@ -21,7 +21,7 @@ from ..relations.makers import edges
 from ..sets import Seg, Set
 from ..spaces import DirectSum, Space, real_space
 from ..terms.core import Arrow, Term, require_linear
-from ..vectors import Formal, dense
+from ..vectors import dense
 from .sources import Source, added, after, over, scaled
 from .sources import adjoint as weighted_source
 from .sources import turned as turned_source
@@ -63,7 +63,7 @@ class LinearMap(Structured):
             self.program = linear_program(program)
         else:
             self._written = program
-        self.dtype = np.dtype(dtype)  # of coordinates: float32 where the function was one of float32 arrays
+        self.dtype = np.dtype(dtype)  # float32 where the function's arguments and results all were, otherwise float64
         self.facts = frozenset(facts)
         self.simplified = simplified
         self._solvers: dict[Any, Solver] = {}
@@ -124,10 +124,13 @@ class LinearMap(Structured):
         return self.program.held
 
     def typed(self, results: list[Any], given: list[Any]) -> list[Any]:
-        """Results in float32 where the map and what it was given are: zeros know no type of their own."""
-        if self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given]):
-            return results
-        return [x if type(x) is Formal else np.asarray(x, self.dtype)[()] for x in results]
+        """Results in the wider type of the map and what it was given: zeros know no type of their own, and parts of a wide map may be narrow."""
+        wide = self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given])
+        kind = np.dtype(float) if wide else self.dtype
+        return [
+            x if leaf.formal or (wide and type(x) is float) else np.asarray(dense(x), kind)[()]
+            for x, leaf in zip(results, self.codomain.leaves, strict=True)
+        ]
 
     def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""

@@ -20,13 +20,26 @@ linalg = cast(Any, _linalg)
 # it is, a matrix without any difficulty, and what is singular to working precision does not depend on the units of the unknowns.
 
 
+def _factorised(kind: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Solver:
+    return kind(*args, **named)
+
+
 class Solver:
     """A matrix A that has been factorised: `solve(b)` is A⁻¹b, with `transposed=True` A⁻ᵀb; `apply(x)` is A x.
 
     The work is done in the precision of the matrix, float32 or float64.
     """
 
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
     refinements = 0  # x ← x + A⁻¹(b − A x), so many times: for factorisations that are not backward stable by themselves
+
+    def __new__(cls, *args: Any, **named: Any) -> Any:
+        made = super().__new__(cls)
+        made._given = args, named  # what it is made of: pickled so, and factorised again
+        return made
+
+    def __reduce__(self) -> Any:
+        return _factorised, (type(self), *self._given)
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self.shape = shape

@@ -179,6 +179,8 @@ def _between(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) 
     n = math.prod(row)
     if n != math.prod(column):
         return []
+    if not n:
+        return [lambda v: Diagonal(np.zeros(0, v.dtype))]
     if not entries:
         raise SolveError(f"the map is zero: no right-hand side other than 0 of {n:,} numbers can be reached")
     ways = _by_structure(net, entries, row, column)

@@ -154,6 +154,7 @@ class Rows:
         self.sources: list[Source] = []
         self.indices: list[Any] = []
         self._numbers: dict[Any, int] = {}
+        self._alive: list[Any] = []
         self._whole = set(whole)
         self._moved = program.dependent(long)
         self._small: dict[int, Any] = {}
@@ -351,6 +352,7 @@ class Rows:
             for i, m in moving:
                 flat = flat * box[i] + (m.array if type(m) is Listed else _value(m, at) + dict(m.terms)[label] * np.arange(self.n))
             self._numbers[key] = self._index(flat)
+            self._alive.extend([m for _, m in moving])  # their identities are in the key
         return Source(slot, axes, rows=self._numbers[key])
 
 

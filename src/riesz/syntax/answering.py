@@ -18,6 +18,7 @@ import numpy as np
 from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
+from .mistakes import OTHERS
 from .traced import FUNCTIONS, Traced, convert, holds_traced, is_complex, refuse, tidy
 from .watching import homes
 
@@ -32,7 +33,8 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
     @wraps(original)
     def version(*args: Any, **named: Any) -> Any:
         if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
-            return own(*args, **named)
+            home = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
+            return (original if home.split(".")[0] in OTHERS or home.startswith("numpy.ma") else own)(*args, **named)  # they know numbers only
         return original(*args, **named)
 
     return version
@@ -89,8 +91,9 @@ class _Joining:
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
-        for original in (np.array, np.asarray, np.ascontiguousarray, np.asfortranarray):
+        for original in (np.array, np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
+        _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)
         _joining.update({"r_": _Joining(np.r_, False), "c_": _Joining(np.c_, True)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..vectors import dense
 from .elementwise import discrete
 from .functions import Aval, Given, Record, Static, as_function, home_of, numbers_of, owned, trace_function
 from .rearranging import concatenate, moveaxis, reshape
+from .remade import Derived
 from .traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
 from .trees import Tree, flatten, unflatten
 
@@ -170,8 +170,20 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> rz.grad(lambda x: np.sum(rz.checkpoint(np.sin)(x)))(np.array([0.0]))
     array([1.])
     """
+    return Again(f)
 
-    def again(*args: Any, **kwargs: Any) -> Any:
+
+class Again(Derived):
+    """What `checkpoint` gives."""
+
+    def __init__(self, f: Any) -> None:
+        super().__init__("checkpoint", f)
+
+    def recipe(self) -> Any:
+        return Again, (self.function,)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        f = self.function
         if not current_level():
             return f(*args, **kwargs)
         body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
@@ -182,8 +194,6 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         given = [_slot(home, x, a) for x, a in zip(body.given.arrays, body.given.avals, strict=True)]
         result = home.step(Call((body.program(captured),)), [*[slot_of(home, x, x.dtype) for x in captured], *given])
         return unflatten(body.tree, list(_gets(home, result, body.results)))
-
-    return cast("Callable[..., Any]", update_wrapper(again, f))
 
 
 # -- loops ------------------------------------------------------------------------------------------------
@@ -383,10 +393,22 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     >>> rz.vmap(lambda x: x @ x)(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([ 5., 25.])
     """
+    return Mapped(f, in_axes, out_axes)
 
-    def over(*args: Any, **kwargs: Any) -> Any:
+
+class Mapped(Derived):
+    """What `vmap` gives."""
+
+    def __init__(self, f: Any, in_axes: Any, out_axes: Any) -> None:
+        super().__init__("vmap", f)
+        self.in_axes, self.out_axes = in_axes, out_axes
+
+    def recipe(self) -> Any:
+        return Mapped, (self.function, self.in_axes, self.out_axes)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         names = sorted(kwargs)
-        axes = [*_axes(in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
+        axes = [*_axes(self.in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
         elements: list[Any] = []
         arrays: list[Any] = []
         flags: list[bool] = []
@@ -413,11 +435,9 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
                 if sizes
                 else "rz.vmap: no argument is mapped; give in_axes"
             )
-        function = as_function(f)
+        function = as_function(self.function)
         given = function.given(tuple(elements[: len(args)]), dict(zip(names, elements[len(args) :], strict=True)))
-        return _mapped(function.record(given), arrays, flags, sizes.pop(), out_axes)
-
-    return cast("Callable[..., Any]", update_wrapper(over, f)) if hasattr(f, "__name__") else over
+        return _mapped(function.record(given), arrays, flags, sizes.pop(), self.out_axes)
 
 
 def _outputs_move(program: Program, flags: list[bool], captured: int) -> list[bool]:
@@ -453,7 +473,7 @@ def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
 
 
 def _children(value: Any) -> list[Any] | None:
-    from ..spaces import container
+    from ..layout import container
 
     found = container(value)
     return None if found is None else found[1]

@@ -15,12 +15,13 @@ from ..opaque import Get, Ruled, Smooth
 from ..programs.program import outputs
 from ..vectors import dense
 from .functions import Aval, Given, Record, numbers_of, trace_function
+from .remade import Remade
 from .ruled import plus
 from .traced import Traced, holds_traced, slot_of, trace_of
 from .trees import Tree, flatten, unflatten
 
 
-class CustomDerivative:
+class CustomDerivative(Remade):
     """A function with its derivative; see `custom_derivative`."""
 
     def __init__(self, function: Callable[..., Any], derivative: Callable[..., Any] | None, adjoint: Callable[..., Any] | None) -> None:
@@ -46,7 +47,7 @@ class CustomDerivative:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             bound = inspect.signature(self.function).bind(*args, **kwargs)
             bound.apply_defaults()
@@ -64,6 +65,9 @@ class CustomDerivative:
         slot = trace.step(op, [slot_of(trace, x, a.dtype) for x, a in zip(given.arrays, given.avals, strict=True)])
         found = [Traced(trace, trace.step(Get(i), (slot,)), a.dtype) for i, a in enumerate(avals)]
         return unflatten(result, list(found))
+
+    def recipe(self) -> Any:
+        return CustomDerivative, (self.function, self.rule, self.turned)
 
     def __repr__(self) -> str:
         return f"rz.custom_derivative({self.name})"

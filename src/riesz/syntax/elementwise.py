@@ -306,8 +306,9 @@ def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
 
 
 @answers(np.clip, what="minimum of maximum", rule="dx inside the interval; at its ends ½ with the bound, whose differential takes the rest")
-def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **named: Any) -> Any:
+def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, dtype: Any = None) -> Any:
     """x within bounds."""
+    x = x if dtype is None else convert(tidy(x), np.dtype(dtype))
     low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
     result = x if low is None else np.maximum(x, low)
     return result if high is None else np.minimum(result, high)
@@ -431,6 +432,8 @@ def linspace(
 ) -> Any:
     """Evenly spaced numbers between two."""
     _, _, kind, _ = operands(start, stop)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
     rank = max(np.ndim(tidy(start)), np.ndim(tidy(stop)))
     t = (np.arange(num) / max(gaps, 1)).astype(kind).reshape((num, *(1,) * rank))
@@ -454,9 +457,17 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
         (np.add, "accumulate"): np.cumsum,
         (np.multiply, "accumulate"): np.cumprod,
     }
+    x, *more = args
+    axis: Any = more[0] if more else named.get("axis", 0)
+    if method == "reduce" and not np.ndim(x) and axis in (0, -1):  # NumPy lets numbers be reduced along their first axis
+        args, named = (x,), {**named, "axis": None}
+    if method == "accumulate" and axis is None:
+        if np.ndim(x) != 1:
+            raise ValueError("accumulate does not allow multiple axes")
+        args, named = (x,), {**named, "axis": 0}
     function = known.get((ufunc, method))
     if function is not None:
-        given = {k: v for k, v in named.items() if v is not None and k in ("axis", "keepdims")}
+        given = {k: v for k, v in named.items() if v is not None}
         if len(args) == 1:
             given.setdefault("axis", 0)
         if method == "reduce" and "axis" in named and named["axis"] is None:
@@ -468,7 +479,7 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
         return call_ufunc(ufunc, (wide, b), {})
     if method in ("reduce", "accumulate") and ufunc in ASSOCIATIVE:
         given = {k: v for k, v in named.items() if v is not None or k == "axis"}
-        return (_folded if method == "reduce" else _accumulated)(UFUNCS[ufunc], *args[:2], **given)
+        return (_folded if method == "reduce" else _accumulated)(ufunc, *args[:2], **given)
     if method == "at":
         sums = "; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation" if ufunc is np.add else ""
         raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array: np.where(mask, new, x) or np.concatenate{sums}")
@@ -478,27 +489,31 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
 ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
 
 
-def _folded(rule: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
+def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
     """An associative ufunc over axes, halving the number of arguments at each step."""
     y: Any = lifted(x)
-    gone = tuple(range(y.ndim)) if axis is None else tuple([a % y.ndim for a in (axis if isinstance(axis, tuple) else (axis,))])
+    from .rearranging import axes_of
+
+    gone = axes_of(axis, y.ndim)
     kept = [n for i, n in enumerate(y.shape) if i not in gone]
     y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
     if not y.shape[0]:
-        raise ValueError("an empty array has no first element to begin with")
+        if ufunc.identity is None:
+            raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+        y = np.full((1, *kept), ufunc.identity, y.dtype)
     while y.shape[0] > 1:
         n = y.shape[0]
-        pairs = rule(y[0 : n - n % 2 : 2], y[1:n:2])
+        pairs = UFUNCS[ufunc](y[0 : n - n % 2 : 2], y[1:n:2])
         y = np.concatenate([pairs, y[n - 1 :]]) if n % 2 else pairs
     return np.reshape(y, tuple([1 if i in gone else n for i, n in enumerate(x.shape)]) if keepdims else tuple(kept))
 
 
-def _accumulated(rule: Any, x: Any, axis: int = 0) -> Any:
+def _accumulated(ufunc: Any, x: Any, axis: int = 0) -> Any:
     """An associative ufunc over all prefixes, doubling their length at each step."""
     y: Any = lifted(x)
     y = np.moveaxis(y, axis, 0)
     shift = 1
     while shift < y.shape[0]:
-        y = np.concatenate([y[:shift], rule(y[shift:], y[:-shift])])
+        y = np.concatenate([y[:shift], UFUNCS[ufunc](y[shift:], y[:-shift])])
         shift *= 2
     return np.moveaxis(y, 0, axis)

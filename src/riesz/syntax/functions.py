@@ -9,7 +9,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property, update_wrapper
+from functools import cached_property, lru_cache, update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +24,9 @@ from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
-from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy
+from .mistakes import foreign
+from .remade import Derived, Remade
+from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, own_arithmetic, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
 
@@ -91,13 +93,18 @@ def _array_leaf(x: Any) -> Aval | None:
     if kind is np.float64 or kind is np.float32:
         return Aval((), x.dtype, False)
     if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(kind, "shape") and not isinstance(x, (np.generic, type))):
-        if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-            advice = "np.where(mask, …) on its data" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x) and the operator @"
-            raise VectorError(f"an argument is a {type(x).__name__}, whose arithmetic is its own; pass a plain array, and use {advice}")
-        dtype = cast(Any, x).dtype
+        if (problem := own_arithmetic(x)) is not None:
+            raise VectorError(f"an argument is {problem}")
+        if hasattr(kind, "columns"):
+            raise VectorError(
+                f"an argument is a {kind.__name__}, a table of shape {tuple(cast(Any, x).shape)}: columns have no names inside a traced function; "
+                "pass one array, df.to_numpy(), or a dict of its columns, {name: df[name].to_numpy() for name in df.columns}"
+            )
+        dtype = getattr(x, "dtype", None)
         dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
         if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
             advice = "complex arrays are not supported: pass real and imaginary parts" if dtype.kind == "c" else "use float64 or float32"
+            advice += "" if isinstance(x, np.ndarray) else f", as x.to_numpy(dtype=float) gives of a {kind.__name__}"
             raise VectorError(f"an argument is an array of {dtype}; {advice}")
         return Aval(tuple(cast(Any, x).shape), FLOAT if dtype == FLOAT else dtype, False)
     return None
@@ -178,7 +185,12 @@ class Given:
 _SIMPLE = {float, np.ndarray, np.float64, np.float32, Traced}
 
 
-class Function:
+def other(args: tuple[Any, ...]) -> Any:
+    """Stands for generated code where there is none yet."""
+    return OTHER
+
+
+class Function(Remade):
     """A Python function that riesz can look into. Called like the function; `grad`, `jacobian`, … take it as they take the function itself."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = (), name: str | None = None) -> None:
@@ -191,9 +203,9 @@ class Function:
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
         self._written: set[Any] = set()
         self.era = object()  # another one after `clear`
-        self._quick: Callable[[tuple[Any, ...]], Any] = lambda args: OTHER  # generated code for the kind of arguments it was last written for
+        self._quick: Callable[[tuple[Any, ...]], Any] = other  # generated code for the kind of arguments it was last written for
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._quick(args)
         if found is not OTHER:
             return found
@@ -211,6 +223,9 @@ class Function:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def recipe(self) -> Any:
+        return remade, (self.function, self.static, self.name)
 
     def __repr__(self) -> str:
         return f"rz.function({self.name})"
@@ -302,6 +317,11 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
         with answering(function) as version:
             try:
                 result = version(*args, **kwargs)
+            except (RecursionError, TypeError, AttributeError) as problem:
+                said = foreign(problem, name)
+                if said is None:
+                    raise
+                raise said from problem
             except ValueError as problem:  # out[0] = x: NumPy hides why x is no number behind an error of its own
                 if isinstance(problem.__cause__, TraceError):
                     raise problem.__cause__ from None
@@ -416,7 +436,16 @@ def result_space(record: Record, what: str, count: int | None = None) -> Space:
     return tree_space(record.tree, [real_space(r.shape) for r in record.results])
 
 
-_builtins: dict[int, Function] = {}  # of ufuncs and the like, which stay for good
+@lru_cache(maxsize=1024)
+def _of_builtin(f: Any) -> Function:
+    return Function(f)
+
+
+def remade(f: Any, static: frozenset[Any], name: str) -> Function:
+    """A Function from what it is of."""
+    if not static and getattr(f, "__name__", None) == name:
+        return as_function(f)
+    return Function(f, [k for k in static if isinstance(k, int)], [k for k in static if isinstance(k, str)], name)
 
 
 def as_function(f: Any) -> Function:
@@ -426,11 +455,11 @@ def as_function(f: Any) -> Function:
     """
     if isinstance(f, Function):
         return f
-    if isinstance(f, types.FunctionType):
+    if isinstance(f, (types.FunctionType, Derived)):
         known = f.__dict__.get("__riesz__")
         if known is None or known.function is not f:  # functools.wraps copies attributes
             known = f.__dict__["__riesz__"] = Function(f)
         return known
     if isinstance(f, (np.ufunc, types.BuiltinFunctionType)):
-        return _builtins.setdefault(id(f), Function(f))
+        return _of_builtin(f)
     return Function(f)

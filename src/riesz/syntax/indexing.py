@@ -10,7 +10,7 @@ from ..opaque import Discrete, Take
 from ..ops import Reduction, Reshape
 from ..relations import Gather, Point, Range, Relation, freeze
 from ..sets import Seg, box_set, unit
-from .traced import INT, Traced, refuse, several, slot_of, step, trace_of, viewed
+from .traced import INT, Traced, holds_traced, refuse, several, slot_of, step, tidy, trace_of, viewed
 
 
 def index(x: Traced, key: Any) -> Traced:
@@ -18,13 +18,11 @@ def index(x: Traced, key: Any) -> Traced:
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     if any([isinstance(k, (bool, np.bool_)) or (isinstance(k, np.ndarray) and k.shape == () and k.dtype == bool) for k in given]):
         return _gathered(x, given)
-    keys = _expanded(given, x.shape)
+    keys, apart = _expanded(given, x.shape)
     if any([type(k) is Traced for k in keys]):
-        return _computed(x, keys)
-    if Ellipsis in [k if k is Ellipsis else None for k in (key if isinstance(key, tuple) else (key,))] and _apart(key, x.ndim):
-        from .rearranging import everywhere
-
-        return everywhere(x, np.arange(x.size).reshape(x.shape)[key])
+        return _computed(x, keys, apart)
+    if apart:
+        return _gathered(x, given)
     if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)):
         return _by_position(x, tuple(keys))
     whole, axis = x, 0
@@ -46,16 +44,6 @@ def index(x: Traced, key: Any) -> Traced:
         else:
             x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
     return x if any([isinstance(k, np.ndarray) for k in keys]) else viewed(whole, x)
-
-
-def _apart(key: Any, rank: int) -> bool:
-    """Whether an Ellipsis that stands for no axis separates index arrays: they then count as apart, as in NumPy."""
-    keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
-    if sum([k is not None and k is not Ellipsis for k in keys]) < rank:
-        return False
-    spots = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, int, np.integer))]
-    at = next((i for i, k in enumerate(keys) if k is Ellipsis), -1)
-    return any([isinstance(keys[i], (list, np.ndarray)) for i in spots]) and spots[0] < at < spots[-1]
 
 
 def _position(k: Any, n: int, axis: int) -> int:
@@ -80,8 +68,8 @@ def _reduce(x: Traced, relation: Relation, axis: int) -> Traced:
     return step(Reduction((relation,), axis), x)
 
 
-def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
-    """One key per axis: masks as index arrays, … written out."""
+def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any], bool]:
+    """One key per axis: masks as index arrays, … written out; and whether an … that stands for no axis separates indices, as it does in NumPy."""
     found: list[Any] = []
     masks: list[tuple[int, tuple[int, ...]]] = []
     for k in keys:
@@ -93,10 +81,11 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
                 )
             if k.dtype.kind == "f":
                 raise refuse("indices are integers; this one is a traced float. Convert it with .astype(int), which has no derivative")
-        elif isinstance(k, (list, np.ndarray)):
-            array = np.asarray(cast(Any, k))
-            if array.dtype == object:
-                raise refuse("an index array holds traced numbers; build it with np.stack")
+        elif isinstance(k, (list, tuple, range, np.ndarray)) or (hasattr(k, "__array__") and not isinstance(k, np.generic)):
+            array = _array(k)
+            if type(array) is Traced:
+                found.append(array)
+                continue
             if array.dtype.kind == "b":
                 masks.append((len(found), array.shape))
                 found.extend(np.nonzero(array))
@@ -107,7 +96,7 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
         elif k is not None and k is not Ellipsis and not isinstance(k, (int, np.integer, slice)):
             if not hasattr(k, "__index__"):
                 raise IndexError(f"only integers, slices, ..., None and integer or boolean arrays are indices; got {k!r}")
-            k = int(k.__index__())
+            k = int(cast(Any, k).__index__())
         found.append(k)
     used = sum([k is not None and k is not Ellipsis for k in found])
     if used > len(shape):
@@ -120,7 +109,17 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
         axis = sum([k is not None and k is not Ellipsis for k in found[:place]]) + (len(fill) if dots and dots[0] < place else 0)
         if shape[axis : axis + len(size)] != size:
             raise IndexError(f"a mask of shape {size} does not fit the axes {shape[axis : axis + len(size)]} it is for (axis {axis} of {shape})")
-    return [*found[: dots[0]], *fill, *found[dots[0] + 1 :]] if dots else [*found, *fill]
+    if not dots:
+        return [*found, *fill], False
+    before, after = found[: dots[0]], found[dots[0] + 1 :]
+    indices = [[k for k in part if k is not None and not isinstance(k, slice)] for part in (before, after)]
+    apart = not fill and all(indices) and any([not isinstance(k, (int, np.integer)) for k in (*indices[0], *indices[1])])
+    return [*before, *fill, *after], apart
+
+
+def _array(k: Any) -> Any:
+    """An index given as a sequence; NumPy's error where its rows are of different lengths."""
+    return tidy(k) if holds_traced(k) else np.asarray(k)
 
 
 def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
@@ -147,14 +146,14 @@ def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
 # -- computed indices -------------------------------------------------------------------------------------
 
 
-def _computed(x: Traced, keys: list[Any]) -> Traced:
+def _computed(x: Traced, keys: list[Any], apart: bool) -> Traced:
     """Some indices are traced integers: fixed slices first, then one Take along the indexed axes merged into one."""
     from .rearranging import moveaxis, reshape
 
     arrays = [i for i, k in enumerate(keys) if not isinstance(k, slice) and k is not None]
     calm = tuple([k if i not in arrays else slice(None) for i, k in enumerate(keys)])
     x = index(x, calm)
-    together = arrays == list(range(arrays[0], arrays[-1] + 1))
+    together = not apart and arrays == list(range(arrays[0], arrays[-1] + 1))
     sizes = tuple([x.shape[i] for i in arrays])
     first = arrays[0] if together else 0
     if len(arrays) > 1 or not together:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import numpy as np
+
+from .tracing import refuse
 
 
 class Operators:
     """+ − * / // % ** @, comparisons and the like, as ufuncs."""
 
     __slots__ = ()
+
+    @property
+    def __pandas_priority__(self) -> int:
+        """Tables leave operators to us; those in place write into the table, which they must not."""
+        frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        for _ in range(4):
+            if frame is not None and frame.f_code.co_name == "_inplace_method":
+                raise refuse("a traced array cannot be added to a table in place (s += x); write s.to_numpy() + x")
+            frame = frame and frame.f_back
+        return 10_000
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""

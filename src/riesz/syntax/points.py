@@ -19,7 +19,7 @@ from ..layout import INVERSE, describe, hint
 from ..maps.linear_map import as_element
 from ..maps.sources import Source
 from ..programs.fusing import in_order
-from ..programs.program import Program, outputs
+from ..programs.program import Constant, Program, outputs
 from ..spaces import R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
 from ..terms.open import fit
@@ -41,8 +41,21 @@ class TermPoint:
         self.codomain: Space = self.term.codomain
         self.leaves = self.domain.open(as_element(args, self.domain))
         self.moving = None
-        self.dtype = np.dtype(float)
         self.name = str(self.term)
+
+    @property
+    def gradient_dtype(self) -> Any:
+        """float32 where all of the point is."""
+        single = [isinstance(x, (np.ndarray, np.generic)) and cast(Any, x).dtype == np.float32 for x in self.leaves]
+        return np.dtype(np.float32 if single and all(single) else float)
+
+    @property
+    def dtype(self) -> Any:
+        """float32 where all of the point and of the constants is."""
+        if self.gradient_dtype.itemsize == 8:
+            return self.gradient_dtype
+        held = [op.value for op in lower(self.term).ops if type(op) is Constant]
+        return np.result_type(np.float32, *[x.dtype for x in held if isinstance(x, np.ndarray)])
 
     def affine(self) -> tuple[list[Any], Program]:
         """f^[1] over numbers."""
@@ -101,16 +114,17 @@ class Point:
         given = f.given(args, kwargs)
         self.given = given
         self.function = f.function
-        self.record: Record = f.record(given)
         self.name = f.name
         self.leaves: list[Any] = given.arrays
         chosen = _chosen(given, argnums, len(args), f.name)
+        for i in chosen:
+            _differentiable(given, i, given.owners[i], f.name)
+        self.record: Record = f.record(given)
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.owned = [given.owners[i] for i in chosen]
         flags = [False] * (len(self.leaves) + len(self.record.captured))
-        for i, owned in zip(chosen, self.owned, strict=True):
-            _differentiable(given, i, owned, f.name)
+        for owned in self.owned:
             for k in owned:
                 flags[k] = True
         self.moving = flags
@@ -204,6 +218,11 @@ class Point:
         """float32 where all arguments differentiated in and all results are."""
         kinds = [a.dtype for a in (*self.avals, *self.record.outputs[: self.main])]
         return np.result_type(*kinds) if kinds and not any([a.weak for a in self.avals]) else np.dtype(float)
+
+    @property
+    def gradient_dtype(self) -> Any:
+        """That of the arguments differentiated in: a gradient has the types of what it is the gradient in."""
+        return np.result_type(*[a.dtype for a in self.avals]) if self.avals and not any([a.weak for a in self.avals]) else np.dtype(float)
 
     def presented(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the domain → what the user sees: the tree of the argument, or a tuple of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..relations import Function, Gather, freeze
 from ..sets import Seg
 from .elementwise import is_discrete
 from .rearranging import axes_of, moveaxis
-from .traced import Traced, answers, lifted, operands, result_dtype, step, tidy
+from .traced import Traced, answers, convert, lifted, operands, result_dtype, step, tidy
 
 PRODUCT = "contraction"
 RULE = "one summand per factor"
@@ -35,6 +36,8 @@ def _fitted(labels: tuple[tuple[int, ...], ...], shapes: tuple[tuple[int, ...], 
     """The contraction for arrays of these shapes."""
     sizes: dict[int, int] = {}
     for ls, shape in zip(labels, shapes, strict=True):
+        if len(set(zip(ls, shape, strict=True))) > len(set(ls)):
+            raise ValueError(f"a diagonal needs axes of one length; got an array of shape {shape}")
         for label, n in zip(ls, shape, strict=True):
             known = sizes.setdefault(label, n)
             if known != n:
@@ -119,6 +122,9 @@ def sparse_product(matrix: Any, x: Traced) -> Any:
 
 def _vectors(labels: tuple[str, str, str]) -> Any:
     def code(a: Any, b: Any) -> Traced:
+        core = [np.shape(x)[np.ndim(x) - len(ls) :][ls.index("i" if labels[2] != "i" else "j")] for x, ls in zip((a, b), labels, strict=False)]
+        if core[0] != core[1]:
+            raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} do not fit: {core[0]} is not {core[1]}")
         return einsum(f"...{labels[0]},...{labels[1]}->...{labels[2]}", a, b)
 
     return code
@@ -127,7 +133,7 @@ def _vectors(labels: tuple[str, str, str]) -> Any:
 for _name, _labels in (("vecdot", ("i", "i", "")), ("matvec", ("ij", "j", "i")), ("vecmat", ("i", "ij", "j"))):
     if hasattr(np, _name):
         answers(getattr(np, _name), what=PRODUCT, rule=RULE)(_vectors(_labels))
-answers(np.linalg.vecdot, what=PRODUCT, rule=RULE)(lambda a, b, axis=-1: einsum("...i,...i->...", np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)))
+answers(np.linalg.vecdot, what=PRODUCT, rule=RULE)(lambda a, b, axis=-1: _vectors(("i", "i", ""))(np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)))
 answers(np.linalg.matmul, what=PRODUCT, rule=RULE)(matmul)
 
 
@@ -173,6 +179,10 @@ def einsum(*args: Any, **named: Any) -> Traced:
         spec = ",".join([_letters(ls) for ls in pairs[1::2]])
         args = (spec if result is None else f"{spec}->{_letters(result)}", *pairs[::2])
     xs = [tidy(x) for x in args[1:]]
+    for name in named:
+        if name not in ("optimize", "out", "order", "casting", "dtype"):
+            raise TypeError(f"einsum() got an unexpected keyword argument {name!r}")
+    xs = xs if named.get("dtype") is None else [convert(x, np.dtype(named["dtype"])) for x in xs]
     rows, out = _subscripts(args[0], [np.ndim(x) for x in xs])
     low = 1 - min([0, *[c for row in rows for c in row]])
     return contracted(tuple([tuple([c + low for c in row]) for row in rows]), tuple([c + low for c in out]), *xs)
@@ -188,7 +198,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
             raise ValueError(f"tensordot: axes={axes}, but the arrays have {m} and {n} axes")
         left, right = list(range(m - axes, m)), list(range(axes))
     else:
-        left, right = [[int(i) for i in np.atleast_1d(side)] for side in axes]
+        left, right = [[index(i) for i in np.atleast_1d(side)] for side in axes]
     left, right = list(axes_of(tuple(left), m)), list(axes_of(tuple(right), n))
     if len(left) != len(right) or any([np.shape(a)[i] != np.shape(b)[j] for i, j in zip(left, right, strict=False)]):
         raise ValueError(f"tensordot: axes {left} of shape {np.shape(a)} do not fit axes {right} of shape {np.shape(b)}")
@@ -219,7 +229,14 @@ def vdot(a: Any, b: Any) -> Any:
     return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 1)
 
 
-@answers(np.outer, np.linalg.outer, what=PRODUCT, rule=RULE)
+@answers(np.linalg.outer, what=PRODUCT, rule=RULE)
+def _linalg_outer(a: Any, b: Any, /) -> Traced:
+    if np.ndim(a) != 1 or np.ndim(b) != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={np.ndim(a)} and x2.ndim={np.ndim(b)}.")
+    return outer(a, b)
+
+
+@answers(np.outer, what=PRODUCT, rule=RULE)
 def outer(a: Any, b: Any, out: Any = None) -> Traced:
     """a bᵀ of raveled arrays."""
     return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 0)
@@ -239,7 +256,7 @@ def kron(a: Any, b: Any) -> Any:
 @answers(np.trace, what="contraction", rule="trace of dx")
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """Σ of a diagonal."""
-    return np.sum(np.diagonal(x, offset, axis1, axis2), axis=-1)
+    return np.sum(np.diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 answers(np.linalg.trace, what="contraction", rule="trace of dx")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1))

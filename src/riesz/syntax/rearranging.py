@@ -23,6 +23,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     for a in given:
+        if type(a) is not int and (isinstance(a, bool) or not hasattr(a, "__index__")):
+            raise TypeError(f"an axis is an integer; got {a!r}")
         if not -ndim <= a < ndim:
             raise np.exceptions.AxisError(a, ndim)
     found = tuple([int(a) % ndim for a in given])
@@ -192,26 +194,28 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: Any = None, *,
 def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:
     """Arrays along a new axis."""
     xs = [tidy(a) for a in arrays]
+    if len({np.shape(x) for x in xs}) > 1:
+        raise ValueError(f"all input arrays must have the same shape; got {', '.join([str(np.shape(x)) for x in xs])}")
     rank = np.ndim(xs[0]) + 1
     (at,) = axes_of(axis, rank)
-    return concatenate([np.reshape(x, (*np.shape(x)[:at], 1, *np.shape(x)[at:])) for x in xs], at)
+    return concatenate([np.reshape(x, (*np.shape(x)[:at], 1, *np.shape(x)[at:])) for x in xs], at, dtype=dtype)
 
 
 @answers(np.vstack, what="relational reduction", rule=SAME)
-def vstack(tup: Any, **named: Any) -> Any:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
     """Arrays on top of each other."""
-    return concatenate([_raised(tidy(x), 2) for x in tup], 0)
+    return concatenate([_raised(tidy(x), 2) for x in tup], 0, dtype=dtype)
 
 
 @answers(np.hstack, what="relational reduction", rule=SAME)
-def hstack(tup: Any, **named: Any) -> Any:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
     """Arrays side by side."""
     xs = [_raised(tidy(x), 1) for x in tup]
-    return concatenate(xs, 0 if np.ndim(xs[0]) == 1 else 1)
+    return concatenate(xs, 0 if np.ndim(xs[0]) == 1 else 1, dtype=dtype)
 
 
 @answers(np.dstack, what="relational reduction", rule=SAME)
-def dstack(tup: Any, **named: Any) -> Any:
+def dstack(tup: Any) -> Any:
     """Arrays behind each other."""
     return concatenate([_raised(tidy(x), 3) for x in tup], 2)
 
@@ -402,7 +406,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         indices = np.clip(indices, 0, n - 1) if mode == "clip" else tidy(indices) % n
     from .indexing import index
 
-    return index(lifted(x, trace_of(x, indices)), (*(slice(None),) * at, indices if type(indices) is Traced else np.asarray(indices)))
+    places = indices if type(indices) is Traced else np.asarray(indices)
+    places = places if places.dtype.kind in "iu" or not places.size else places.astype(np.intp, casting="same_kind")  # True is 1 here
+    return index(lifted(x, trace_of(x, indices)), (*(slice(None),) * at, places))
 
 
 @answers(np.compress, what="relational reduction: a gather", rule=SAME)

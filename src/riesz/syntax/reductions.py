@@ -15,7 +15,7 @@ from ..terms import primitives as p
 from .elementwise import discrete, is_discrete, scaled, where
 from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
 from .ruled import chosen
-from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, several, step, tidy
+from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, result_dtype, several, step, tidy
 
 _NONE = np._NoValue  # pyright: ignore
 FEW, MANY = 16, 1 << 12
@@ -109,7 +109,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if np.shape(w) != np.shape(x):
         (at,) = axes_of(axis, np.ndim(x))
         w = np.reshape(w, tuple([-1 if i == at else 1 for i in range(np.ndim(x))]))
-    whole = np.sum(np.broadcast_to(w, np.shape(x)), axis=axis, keepdims=bool(_given(keepdims)))
+    kind = result_dtype([x, w])[0]
+    whole = np.sum(np.broadcast_to(w, np.shape(x)), axis=axis, keepdims=bool(_given(keepdims)), dtype=kind if kind.kind == "f" else FLOAT)
     found = np.sum(x * w, axis=axis, keepdims=bool(_given(keepdims))) / whole
     return (found, whole) if returned else found
 
@@ -135,8 +136,8 @@ def var(
         mask = np.broadcast_to(_given(where), x.shape)
         about = total(_masked(x, mask, 0.0), axis, True) / _counts(mask, axis, True, x.dtype) if _given(mean) is None else mean
         squares = total(_masked((x - about) * (x - about), mask, 0.0), axis, bool(_given(keepdims)))
-        return squares / (_counts(mask, axis, keepdims, x.dtype) - ddof)
-    n = _count(x, axis) - ddof
+        return squares / np.maximum(_counts(mask, axis, keepdims, x.dtype) - ddof, 0.0)
+    n = max(_count(x, axis) - ddof, 0)
     about = scaled(1.0 / max(_count(x, axis), 1), total(x, axis, True)) if _given(mean) is None else mean
     centred = x - about
     squares = total(centred * centred, axis, bool(_given(keepdims)))
@@ -188,8 +189,6 @@ EXTREMUM = Smooth("extremum", _extremum_array, _extremum_shape, _extremum_differ
 def _extremum(largest: bool) -> Any:
     def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:
         x = _masked(lifted(a), _given(where), -np.inf if largest else np.inf)
-        if not x.ndim:
-            return x
         gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
         if x.dtype.kind != "f":
             found = Discrete(np.max if largest else np.min, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape)
@@ -225,8 +224,11 @@ def _arg(function: Any) -> None:
     def code(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         x = lifted(a)
         if axis is None:
-            x, axis = ravel(x), 0
+            found = code(ravel(x), 0)
+            return reshape(found, (1,) * x.ndim) if bool(_given(keepdims)) else found
         (at,) = axes_of(axis, x.ndim)
+        if not x.shape[at] and (x.size or not math.prod(_dropped(x.shape, (at,))) == 0):
+            raise ValueError(f"attempt to get {function.__name__} of an empty sequence")
         parameters = (("axis", at - x.ndim), ("keepdims", bool(_given(keepdims))))
         return several(Discrete(function, parameters, _reduced_shape), INT, x)
 
@@ -237,8 +239,11 @@ _arg(np.argmin)
 
 def _logical(function: Any, dtype: Any) -> None:
     @answers(function, what="discrete", rule="no derivative")
-    def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **named: Any) -> Any:
+    def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
         x = lifted(a)
+        if _given(where) is not None:
+            x = convert(x, BOOL)
+            x = np.logical_or(x, np.logical_not(where)) if function is np.all else np.logical_and(x, where)
         gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
         return several(Discrete(function, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), dtype, x)
 
@@ -311,8 +316,10 @@ if hasattr(np, "cumulative_sum"):
 
     def _cumulative(function: Any, neutral: float) -> Any:
         def code(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+            if axis is None and x.ndim != 1:
+                raise ValueError("for an array with more than one axis, axis=… is due")
             at = 0 if axis is None else axes_of(axis, x.ndim)[0]
-            found = function(x, axis=at)
+            found = function(x, axis=at, dtype=dtype)
             if not include_initial:
                 return found
             first = np.full((*found.shape[:at], 1, *found.shape[at + 1 :]), neutral, found.dtype)
@@ -329,6 +336,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """Differences of neighbours."""
     x = lifted(a)
     (at,) = axes_of(axis, x.ndim)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return x
     parts: list[Any] = []
     for extra in (_given(prepend), x, _given(append)):
         if extra is not None:
@@ -376,9 +387,13 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
 
 
 def _without_nan(function: Any, neutral: float) -> Any:
-    def code(a: Any, axis: Any = None, *args: Any, keepdims: Any = False, **named: Any) -> Any:
+    def code(a: Any, axis: Any = None, *args: Any, **named: Any) -> Any:
         x = _float(a)
-        return function(where(discrete(np.isnan, x), neutral, x), axis, keepdims=keepdims)
+        missing = discrete(np.isnan, x)
+        found = function(where(missing, neutral, x), axis, *args, **named)
+        if np.isfinite(neutral) or _given(named.get("initial")) is not None:
+            return found
+        return where(np.all(missing, axis, keepdims=bool(_given(named.get("keepdims", False)))), np.nan, found)  # nothing but nan
 
     return code
 
@@ -390,11 +405,13 @@ answers(np.nanmin, what="selection and minimum", rule="of the smallest number")(
 
 
 @answers(np.nanmean, what="selection and mean", rule="mean of dx where x is a number")
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **named: Any) -> Any:
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
     """The mean of the numbers."""
     x = _float(a)
+    x = convert(x, np.dtype(dtype)) if dtype is not None else x
     good = discrete(np.logical_not, discrete(np.isnan, x))
-    return total(where(good, x, 0.0), axis, bool(_given(keepdims))) / convert(sum_(good, axis, keepdims=keepdims), x.dtype)
+    good = good if _given(where) is None else np.logical_and(good, where)
+    return total(_masked(x, good, 0.0), axis, bool(_given(keepdims))) / convert(sum_(good, axis, keepdims=keepdims), x.dtype)
 
 
 @answers(np.trapezoid, what="combination of slices and Σ", rule="trapezoid of dx")

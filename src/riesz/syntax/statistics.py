@@ -28,7 +28,7 @@ def cov(
         centred = x - (x @ weight / whole)[:, None]
         spent = 0.0 if free == 0 else free if aweights is None else free * np.sum(weight * np.asarray(aweights, float)) / whole
         scale, weighted = whole - spent, centred * weight
-    found = weighted @ centred.T * (1.0 / scale)
+    found = weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf)
     return np.squeeze(found if dtype is None else convert(found, np.dtype(dtype)))
 
 

@@ -72,7 +72,7 @@ class Expression:
         self.__doc__ = f"The function {self.__name__}."
         self.__signature__ = inspect.Signature([inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
         values = self._bound(args, named)
         meter = None if self.limit is None else Meter(self.limit, values)
         for step in self._steps:

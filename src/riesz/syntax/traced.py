@@ -6,14 +6,17 @@ the rules in the other files of this room say which steps that is. Promotion of 
 
 from __future__ import annotations
 
+import operator as operator_module
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from ..errors import TraceError
+from ..layout import own_arithmetic as own_arithmetic
 from ..opaque import Discrete
 from ..ops import Cast
+from .mistakes import raise_explained
 from .operators import Operators
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
@@ -145,6 +148,9 @@ class Traced(Operators):
             "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
 
+    def _sympy_(self) -> Any:
+        raise refuse("SymPy cannot compute with a traced array: it stands for numbers, not for a symbol; write np.sin(x) for sympy.sin(x)")
+
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
         """p(args), for riesz's own primitives."""
         return primitive_step(primitive, *args)
@@ -162,7 +168,10 @@ class Traced(Operators):
     def __getitem__(self, key: Any) -> Traced:
         from .indexing import index
 
-        return index(self, key)
+        try:
+            return index(self, key)
+        except Exception as problem:
+            raise_explained(problem, operator_module.getitem, (self, key), name="x[…]")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -254,9 +263,9 @@ class Traced(Operators):
         """In one axis."""
         return self._call(np.ravel, order)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any, out: Any = None) -> Any:
         """As np.dot."""
-        return np.dot(cast(Any, self), other)
+        return np.dot(cast(Any, self), other, out=out)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """As np.compress."""
@@ -271,6 +280,10 @@ class Traced(Operators):
     def sort(self, *args: Any, **named: Any) -> Any:
         """Not in place."""
         raise refuse("x.sort() sorts in place; write x = np.sort(x)")
+
+    def view(self, *args: Any, **named: Any) -> Any:
+        """Not while tracing."""
+        raise refuse("x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are such: use np.where)")
 
     def fill(self, value: Any) -> Any:
         """Not in place."""
@@ -312,10 +325,14 @@ VIEWS = {
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     first = args[0] if args and type(args[0]) is Traced else None
-    if first is None or first.shared or function in VIEWS:
-        return FUNCTIONS[function](*args, **named)
-    result = FUNCTIONS[function](*args, **named)
-    first.shared = False
+    if first is not None and (first.shared or function in VIEWS):
+        first = None
+    try:
+        result = FUNCTIONS[function](*args, **named)
+    except Exception as problem:
+        raise_explained(problem, function, args, named)
+    if first is not None:
+        first.shared = False
     return result
 
 
@@ -382,10 +399,14 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             )
         if named.get("where", True) is not True:
             raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
-        dtype = named.get("dtype")
-        if dtype is not None:
-            return convert(rule(*args), np.dtype(dtype))
-    return rule(*args)
+        for k in named:
+            if k in ("axis", "axes", "keepdims", "signature"):
+                raise refuse(f"np.{ufunc.__name__}(…, {k}=…) is not known to riesz for traced arrays; np.moveaxis and np.einsum say which axes")
+    try:
+        found = rule(*args)
+    except Exception as problem:
+        raise_explained(problem, ufunc, args)
+    return convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found
 
 
 def trace_of(*xs: Any) -> Trace:
@@ -413,12 +434,14 @@ def tidy(x: Any) -> Any:
     if isinstance(x, (Traced, float, int, np.ndarray, np.generic)) or type(x) in TRACED:
         if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
             return stacked(cast(Any, x).tolist())
+        if (problem := own_arithmetic(x)) is not None:
+            raise refuse(f"cannot compute with {problem}")
         return x
     if isinstance(x, (list, tuple)):
         return stacked(cast(Any, x))
     if hasattr(x, "__array__"):
         return np.asarray(x)
-    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else ""
+    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else "; write float(c)" if hasattr(cast(Any, type(x)), "__float__") else ""
     raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
 
 

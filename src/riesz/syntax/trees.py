@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from ..layout import Form
+from ..layout import Form, container
 from ..sets import Seg
-from ..spaces import DirectSum, Space, container, zero_space
+from ..spaces import DirectSum, Space, zero_space
 
 
 class Node(NamedTuple):

@@ -58,6 +58,7 @@ class _Cells:
 def reached(*starts: Any) -> Iterator[Any]:
     """Functions and objects of users' own that a function may use: itself, closed-over ones, globals its code mentions, attributes, defaults."""
     from .functions import Function
+    from .remade import Derived
 
     seen: set[int] = set()
     stack: list[Any] = list(starts)
@@ -70,7 +71,7 @@ def reached(*starts: Any) -> Iterator[Any]:
             stack += [f.__func__, f.__self__]
         elif isinstance(f, partial):
             stack += [f.func, *f.args, *f.keywords.values()]
-        elif isinstance(f, Function):
+        elif isinstance(f, (Function, Derived)):
             stack.append(f.function)
         elif _is_object(f):
             yield f

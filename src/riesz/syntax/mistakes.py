@@ -1,0 +1,98 @@
+"""What NumPy says to a call that is wrong: a rule that fails asks NumPy itself, on numbers of the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from ..errors import RieszError, TraceError
+from .tracing import refuse
+
+MOST = 1 << 16
+"""Up to how many numbers a stand-in has memory."""
+
+
+def raise_explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> NoReturn:
+    """Raise what explains the error of a rule; to be called where it was caught."""
+    found = explained(problem, function, args, named, name)
+    if found is problem:
+        raise
+    raise found from None
+
+
+def explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> Exception:
+    """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz does not know."""
+    if isinstance(problem, RieszError) or _any((args, named), callable):  # a user's function has its own errors
+        return problem
+    try:
+        with np.errstate(all="ignore"):
+            function(*_standing_in(args), **_standing_in(named or {}))
+    except Exception as own:
+        return own if not isinstance(own, AssertionError) else problem
+    called = name or f"np.{getattr(function, '__name__', function)}"
+    if isinstance(problem, TypeError) and "argument" in str(problem):
+        return refuse(f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see docs/coverage.md")
+    return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})")
+
+
+def foreign(problem: Exception, name: str) -> Exception | None:
+    """What to say where another library stumbled over a traced array: it knows numbers only."""
+    if isinstance(problem, RieszError) or not ("Traced" in str(problem) or isinstance(problem, RecursionError)):
+        return None
+    rooms: list[str] = []
+    step = problem.__traceback__
+    while step is not None:
+        rooms.append(step.tb_frame.f_globals.get("__name__", "").split(".")[0])
+        step = step.tb_next
+    room = next((r for r in reversed(rooms) if r in OTHERS), None)
+    if room is None:
+        return None
+    said = "it never ends" if isinstance(problem, RecursionError) else str(problem).splitlines()[0]
+    return TraceError(
+        f"{room} cannot compute with a traced array ({said}), in {name}; take the numbers out of {room}'s object first, as s.to_numpy() does, "
+        "and use NumPy's functions and operators on them"
+    )
+
+
+OTHERS = {"pandas", "polars", "pyarrow", "xarray", "sympy", "mpmath", "torch", "tensorflow", "dask", "networkx", "statsmodels", "sklearn"}
+
+
+def _any(values: Any, test: Callable[[Any], bool]) -> bool:
+    stack: list[Any] = [values]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(cast("list[Any]", x))
+        elif isinstance(x, dict):
+            stack.extend(cast("dict[Any, Any]", x).values())
+        elif test(x) and not isinstance(x, (type, np.dtype)):
+            return True
+    return False
+
+
+def _standing_in(x: Any) -> Any:
+    """A value with numbers in the place of traced arrays."""
+    from .traced import TRACED
+
+    if type(x) in TRACED:
+        return _numbers(x.shape, np.dtype(x.dtype))
+    if type(x) in (list, tuple):
+        return type(x)([_standing_in(part) for part in x])
+    if type(x) is dict:
+        return {k: _standing_in(v) for k, v in cast("dict[Any, Any]", x).items()}
+    return x
+
+
+def _numbers(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Well-behaved numbers: matrices far from singular, positive, no two alike."""
+    size = 1
+    for n in shape:
+        size *= n
+    if size > MOST:
+        return np.broadcast_to(np.ones((), dtype), shape)
+    found = np.linspace(0.25, 0.75, size).reshape(shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
+    return found.astype(dtype) if shape else dtype.type(0.5)
