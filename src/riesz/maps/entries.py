@@ -104,7 +104,7 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
                 break
             change[labels_of(m)[0]] = other
         else:
-            return tidied(c, [_changed(c, (whole_entry, every, []), change)[:2]])
+            return tidied(c, [(whole_entry.changed(c, change), _after(every, change))])
     return _solved(c, whole_entry, every, (second.inn, first.out), box)
 
 
@@ -114,31 +114,44 @@ def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entr
 
 
 Equation = tuple[IndexMap, IndexMap, int]
-State = tuple[Entry, frozenset[int], list[Equation]]  # what is left to do; the labels there are: those in no map and no factor multiply
+Changes = tuple[dict[int, IndexMap], ...]
+State = tuple[Changes, frozenset[int], list[Equation]]  # changes so far; the labels there are (those in no map and no factor multiply); what is left
 
 
 def _solved(
     c: Coefficients, e: Entry, every: frozenset[int], sides: tuple[Sequence[IndexMap], Sequence[IndexMap]], box: Sequence[int]
 ) -> list[Entry]:
-    """An entry where two sides agree, axis by axis."""
+    """An entry where two sides agree, axis by axis.
+
+    The entry itself is changed once, at the end: between two equations its labels are not yet tied together, and a factor or an index array along
+    both of two labels would have all their pairs.
+    """
     done: list[tuple[Entry, frozenset[int]]] = []
-    todo: list[State] = [(e, every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
+    todo: list[State] = [((), every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
     while todo:
         state = todo.pop()
         if state[2]:
             todo.extend(_solve(c, state))
         else:
-            done.append(state[:2])
+            done.append((e.changed(c, _resolved(c, state[0])), state[1]))
     return tidied(c, done)
+
+
+def _resolved(c: Coefficients, changes: Changes) -> dict[int, IndexMap]:
+    """Several changes, one after the other, as one."""
+    total: dict[int, IndexMap] = {}
+    for change in reversed(changes):
+        total.update({k: c.tables.substituted(m, total, c.sizes) for k, m in change.items()})
+    return total
 
 
 def _solve(c: Coefficients, state: State) -> list[State]:
     """One equation solved: the states that are left; none where no label fits."""
-    entry, every, equations = state
+    changes, every, equations = state
     at = next((i for i, (a, b, n) in enumerate(equations) if whole(a, n, c.sizes) or whole(b, n, c.sizes)), 0)
     a, b, n = equations[at]
     rest = [*equations[:at], *equations[at + 1 :]]
-    left = (entry, every, rest)
+    left = (changes, every, rest)
     if type(a) is type(b) and labels_of(a) == labels_of(b) and (a == b if type(a) is Affine else a[0] is b[0]):
         return [left]
     for u, v in ((a, b), (b, a)):
@@ -153,10 +166,15 @@ def _solve(c: Coefficients, state: State) -> list[State]:
 
 
 def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> State:
-    entry, every, equations = state
+    changes, every, equations = state
     side = c.tables.substituted
     rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
-    return entry.changed(c, change), (every - change.keys()) | frozenset(distinct(change.values())), rest
+    return (*changes, change), _after(every, change), rest
+
+
+def _after(every: frozenset[int], change: dict[int, IndexMap]) -> frozenset[int]:
+    """The labels there are after a change."""
+    return (every - change.keys()) | frozenset(distinct(change.values()))
 
 
 def _affine(c: Coefficients, a: Affine, b: Affine, n: int, state: State) -> list[State] | None:
