@@ -110,7 +110,11 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
 
 def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
     """The part of an entry on the diagonal, as entries whose two sides agree."""
-    return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+    patience, c.patience = c.patience, size_of(e.outer, c.sizes)  # as many positions as the entry has are looked at
+    try:
+        return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+    finally:
+        c.patience = patience
 
 
 Equation = tuple[IndexMap, IndexMap, int]
@@ -131,7 +135,7 @@ def _solved(
     while todo:
         state = todo.pop()
         if state[2]:
-            todo.extend(_solve(c, state))
+            todo.extend(_solve(c, state, e))
         else:
             done.append((e.changed(c, _resolved(c, state[0])), state[1]))
     return tidied(c, done)
@@ -145,7 +149,7 @@ def _resolved(c: Coefficients, changes: Changes) -> dict[int, IndexMap]:
     return total
 
 
-def _solve(c: Coefficients, state: State) -> list[State]:
+def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
     """One equation solved: the states that are left; none where no label fits."""
     changes, every, equations = state
     at = next((i for i, (a, b, n) in enumerate(equations) if whole(a, n, c.sizes) or whole(b, n, c.sizes)), 0)
@@ -161,7 +165,7 @@ def _solve(c: Coefficients, state: State) -> list[State]:
         found = _affine(c, a, b, n, left)
         if found is not None:
             return found
-    change = _listed(c, a, b, n)
+    change = _listed(c, a, b, n, [_labels_after(distinct(side), changes) for side in (e.out, e.inn)])
     return [] if change is None else [_changed(c, left, change)]
 
 
@@ -170,6 +174,14 @@ def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> Stat
     side = c.tables.substituted
     rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
     return (*changes, change), _after(every, change), rest
+
+
+def _labels_after(labels: Labels, changes: Changes) -> set[int]:
+    """The labels that some labels have become."""
+    found = set(labels)
+    for change in changes:
+        found = {q for k in found for q in (labels_of(change[k]) if k in change else (k,))}
+    return found
 
 
 def _after(every: frozenset[int], change: dict[int, IndexMap]) -> frozenset[int]:
@@ -218,13 +230,14 @@ def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
     return {p: Affine(first, ((k, step),)), q: Affine(second, ((k, jump),))}
 
 
-def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, IndexMap] | None:
-    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many."""
+def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[set[int]]) -> dict[int, IndexMap] | None:
+    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many. `sides` are the labels of the
+    entry that they belong to."""
     la, lb = labels_of(a), labels_of(b)
     if set(la) & set(lb):
         every = tuple(dict.fromkeys((*la, *lb)))
         box = [c.sizes[k] for k in every]
-        if math.prod(box) > 1 << 24:
+        if math.prod(box) > max(1 << 24, c.patience):
             raise Apart
         hits = np.nonzero(np.broadcast_to(values(a, every, c.sizes) == values(b, every, c.sizes), box))
         return _names(c, every, hits)
@@ -233,17 +246,32 @@ def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, Inde
     degrees = np.bincount(vb, minlength=n)
     per = degrees[va]
     count = int(per.sum())
-    if count > c.patience * (len(va) + len(vb)) + 1024:
+    if count > c.patience * max(len(va) + len(vb), 1024) or not _fits(c, count, {*la, *lb}, sides):
         raise Apart
-    order = np.argsort(vb, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(degrees)])
-    left = np.repeat(np.arange(len(va)), per)
-    within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
-    right = order[starts[va[left]] + within]
-    hits = (*np.unravel_index(left, [c.sizes[k] for k in la] or [1]), *np.unravel_index(right, [c.sizes[k] for k in lb] or [1]))
-    names = (*(la or (-1,)), *(lb or (-1,)))
-    kept = [i for i, k in enumerate(names) if k >= 0]
-    return _names(c, tuple([names[i] for i in kept]), tuple([hits[i] for i in kept]), count)
+
+    def make() -> dict[int, IndexMap] | None:
+        order = np.argsort(vb, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(degrees)])
+        left = np.repeat(np.arange(len(va)), per)
+        within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
+        right = order[starts[va[left]] + within]
+        found = [np.unravel_index(at, [c.sizes[k] for k in labels]) for at, labels in ((left, la), (right, lb)) if labels]
+        return _names(c, tuple(range(len(la) + len(lb))), [h for hits in found for h in hits], count)
+
+    every = (*la, *lb)
+    known = c.tables.remembered(("meet", n, tuple([c.sizes[k] for k in every])), (a, b), every, make)
+    if known is None:
+        return None
+    t = {k: c.fresh(count) for k in distinct(known.values())}
+    return {k: renamed(m, t) for k, m in zip(every, known.values(), strict=True)}
+
+
+def _fits(c: Coefficients, count: int, listed: set[int], sides: Sequence[set[int]]) -> bool:
+    """Whether an entry is small enough if so many values of some labels are listed."""
+    if c.room is None:
+        return True
+    both = sides if c.room.product else [sides[0] | sides[1]]
+    return sum([(count if labels & listed else 1) * size_of(labels - listed, c.sizes) for labels in both]) <= c.room.size
 
 
 def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None) -> dict[int, IndexMap] | None:

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 from ..ops import Contraction
 from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
-from .coefficients import Coefficients
+from .coefficients import Coefficients, Room
 from .edges import edges
 from .entries import Apart, Entry, composed, evaluated, identity, size, sparse_size, work
+from .indexing import Table
 from .merging import merged
 
 LONG = 8
@@ -32,6 +33,8 @@ MORE = 4
 """A step stays if without it there would be so many more entries."""
 FEW = 64
 """More entries than this between two arrays are not multiplied out for a matrix."""
+PATHS = 2
+"""Hubs are removed for a matrix until index arrays list so many times more positions than there were; then sparse matrices are multiplied instead."""
 
 
 class Kept(NamedTuple):
@@ -150,7 +153,10 @@ def _live(program: Program, moving: Any) -> bytearray:
 
 
 def _eliminate(net: Network, force: bool = False) -> None:
-    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger; `force`: in any case."""
+    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger.
+
+    `force`: in any case, those that the fewest paths go through first, until too many positions are listed.
+    """
     blocks = net.blocks
     users: dict[int, set[int]] = {}
     for to, row in blocks.items():
@@ -162,8 +168,13 @@ def _eliminate(net: Network, force: bool = False) -> None:
         fixed.update([a for moves, a in kept.args if moves])
 
     def weight(s: int) -> tuple[int, int]:
-        return len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s])
+        after, n = users.get(s, set()), math.prod(net.shapes[s])
+        if not force:
+            return len(blocks[s]) * len(after), n
+        coming, going = [positions(net.c, [e for es in sides for e in es]) for sides in (blocks[s].values(), [blocks[to][s] for to in after])]
+        return coming * going // max(n, 1), n
 
+    left = PATHS * max(positions(net.c, net.entries), 4096) if force else None  # so many positions may be listed
     tries = {s: 0 for s in blocks if s not in fixed}
     waiting = [(*weight(s), s) for s in tries]
     heapify(waiting)
@@ -176,12 +187,15 @@ def _eliminate(net: Network, force: bool = False) -> None:
             heappush(waiting, (*now, s))
             continue
         tries[s] += 1
-        if _removed(net, s, users, force):
+        more = _removed(net, s, users, left)
+        if more is not None:
+            left = None if left is None else left - more
             around = {*blocks[s], *users.get(s, ())}
             _detach(net, s, users)
             for a in around:
                 if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
                     heappush(waiting, (*weight(a), a))
+    net.c.room = None
     net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
     idle = [s for s in net.hubs if not users.get(s) and s not in fixed]
     while idle:  # zero on the way out
@@ -198,16 +212,18 @@ def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
         net.blocks[to].pop(s, None)
 
 
-def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> bool:
-    """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
-    c, blocks = net.c, net.blocks
+def _removed(net: Network, s: int, users: dict[int, set[int]], left: int | None) -> int | None:
+    """Compose what comes into a node with what goes out of it; the new entries are put in place. How many more positions are listed then; None where
+    that would be more than `left`, or, if there is no such number, where the network would become larger."""
+    c, blocks, force = net.c, net.blocks, left is not None
     before, after = blocks[s], users.get(s, set())
     coming, going = sum([len(es) for es in before.values()]), sum([len(blocks[to][s]) for to in after])
     if coming * going > max(MANY if not force else 16 * MANY, 2 * (coming + going)):
-        return False
+        return None
     around = [*before.values(), *[blocks[to][s] for to in after]]
     around += [blocks[to][a] for to in after for a in before if a in blocks[to]]
     old = sum([_weight(c, es) for es in around])
+    c.room = Room(old + 256, product=True) if left is None else Room(left, product=False)
     made: dict[tuple[int, int], list[Entry]] = {}
     new = 0
     for to in after:
@@ -216,17 +232,20 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
             try:
                 found = [e for second in blocks[to][s] for one in first for e in composed(c, second, one, net.shapes[s])]
             except Apart:
-                return False
+                return None
             if any([len(e.factors) > LONG for e in found]):
                 if not force:
-                    return False
+                    return None
                 found = [evaluated(c, e) for e in found]
             made[to, a] = merged(c, [*have, *found])
             if force and _overfull(net, made[to, a], to, a):
-                return False
+                return None
             new += _weight(c, made[to, a])
+    more = sum([listed(c, es) for es in made.values()]) - sum([listed(c, es) for es in around])
+    if left is not None and more > left:
+        return None
     if not force and (new > old + 256 or sum(map(len, made.values())) > sum(map(len, around)) + MORE):
-        return False
+        return None
     for (to, a), es in made.items():
         if es:
             blocks[to][a] = es
@@ -234,35 +253,50 @@ def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> b
         else:
             blocks[to].pop(a, None)
             users.get(a, set()).discard(to)
-    return True
+    return more
 
 
 def _overfull(net: Network, es: Sequence[Entry], to: int, a: int) -> bool:
     """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
-    reached = sum([sparse_size(net.c, e) for e in es])
+    reached = positions(net.c, es)
     return len(es) > FEW or reached > 1024 + 4 * math.prod(net.shapes[to]) * math.prod(net.shapes[a])
 
 
+def positions(c: Coefficients, es: Sequence[Entry]) -> int:
+    """How many positions some entries reach, those that several reach counted several times."""
+    return sum([sparse_size(c, e) for e in es])
+
+
+def listed(c: Coefficients, es: Sequence[Entry]) -> int:
+    """How many positions index arrays reach on both sides."""
+    return positions(c, [e for e in es if all([any([type(m) is Table for m in side]) for side in (e.out, e.inn)])])
+
+
 def multiplied(net: Network) -> Network | None:
-    """The network without hubs, whatever that takes: what matrices are made of. None where some step has no entries, or there are too many."""
-    if net.simple:
+    """The network without hubs: what matrices are made of. None where some step has no entries, or there would be too many."""
+    found = thinned(net)
+    return found if found.simple else None
+
+
+def thinned(net: Network) -> Network:
+    """The network without the hubs that a matrix does not need: all of them, if no step is without entries and positions do not multiply."""
+    if net.simple or net.kept:
         return net
     with net.c.lock:
-        return _multiplied(net)
+        return _thinned(net)
 
 
-def _multiplied(net: Network) -> Network | None:
-    if "multiplied" not in net.made:
+def _thinned(net: Network) -> Network:
+    if "thinned" not in net.made:
         other = Network.__new__(Network)
         other.__dict__.update({k: v for k, v in net.__dict__.items() if k != "turned"})
-        other.made = {}
+        other.made = {"thinned": other}
         other.blocks = {to: dict(row) for to, row in net.blocks.items()}
-        if not net.kept:
-            patience, net.c.patience = net.c.patience, 64
-            _eliminate(other, force=True)
-            net.c.patience = patience
-        net.made["multiplied"] = other if other.simple else None
-    return net.made["multiplied"]
+        patience, net.c.patience = net.c.patience, 16
+        _eliminate(other, force=True)
+        net.c.patience = patience
+        net.made["thinned"] = other
+    return net.made["thinned"]
 
 
 def _weight(c: Coefficients, es: Sequence[Entry]) -> int:

@@ -18,6 +18,7 @@ from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry
 from .indexing import Table, flat_map, flat_positions
+from .network import Network
 
 Shape = tuple[int, ...]
 LONG = 1024
@@ -49,6 +50,15 @@ Placed = tuple[Entry, Place, Place]
 def made(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> Pattern:
     """Every position some entry reaches."""
     return _regular(c, entries, height, width) or _sorted(c, entries, height, width)
+
+
+def between(net: Network, to: int, a: int) -> Pattern:
+    """Where one node of a network reaches another, once for all points."""
+    key = ("between", to, a)
+    if key not in net.made:
+        row, column = Place(0, net.shapes[to]), Place(0, net.shapes[a])
+        net.made[key] = made(net.c, [(e, row, column) for e in net.blocks[to][a]], math.prod(row.shape), math.prod(column.shape))
+    return net.made[key]
 
 
 def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> Pattern:
