@@ -8,8 +8,8 @@ and solve in₂(l) = out₁(m), axis by axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,16 +25,37 @@ class Apart(Exception):
     """Two entries whose composition would be larger than both: they stay two."""
 
 
+class Cost(NamedTuple):
+    """What entries cost: how many they are, operations to apply and numbers to compute, positions reached, those that index arrays list on both sides."""
+
+    count: int
+    weight: int
+    positions: int
+    listed: int
+
+    def plus(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(*[a + b for a, b in zip(self, other, strict=True)])
+
+    def less(self, other: Cost) -> Cost:
+        """The one without the other."""
+        return Cost(*[a - b for a, b in zip(self, other, strict=True)])
+
+
+NOTHING = Cost(0, 0, 0, 0)
+
+
 class Entry:
     """L[out(l), inn(l)] += scale · Π factors(l)."""
 
-    __slots__ = ("factors", "inn", "out", "scale")
+    __slots__ = ("cost", "factors", "inn", "out", "scale")
 
     def __init__(self, out: tuple[IndexMap, ...], inn: tuple[IndexMap, ...], factors: tuple[Factor, ...] = (), scale: float = 1.0) -> None:
         self.out = out
         self.inn = inn
         self.factors = factors
         self.scale = scale
+        self.cost: Cost | None = None
 
     @property
     def turned(self) -> Entry:
@@ -381,6 +402,24 @@ def work(c: Coefficients, e: Entry) -> int:
         current |= set(f.labels)
         current &= out.union(*[g.labels for g in left])
     return total + size_of(out, sizes)
+
+
+def costs(c: Coefficients, entries: Iterable[Entry]) -> Cost:
+    """What some entries cost."""
+    return total([_cost(c, e) for e in entries])
+
+
+def total(found: Sequence[Cost]) -> Cost:
+    """All together."""
+    return Cost(*[sum(column) for column in zip(*found, strict=True)]) if found else NOTHING
+
+
+def _cost(c: Coefficients, e: Entry) -> Cost:
+    if e.cost is None:
+        reached = sparse_size(c, e)
+        listed = all([any([type(m) is Table for m in side]) for side in (e.out, e.inn)])
+        e.cost = Cost(1, work(c, e) + size(c, e), reached, reached if listed else 0)
+    return e.cost
 
 
 def sparse_size(c: Coefficients, e: Entry) -> int:

@@ -14,7 +14,7 @@ from ..relations.core import freeze
 from ..relations.spans import Affine
 from ..sets import Seg
 from .coefficients import Coefficients, Factor
-from .entries import Entry, evaluated, renamed
+from .entries import NOTHING, Cost, Entry, costs, evaluated, renamed
 from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, size_of
 
 MANY = 4
@@ -56,21 +56,70 @@ def _frame(c: Coefficients, e: Entry) -> Frame:
     return Frame(e, tuple(parts), labels, [starts.get(k) if movable[k] else None for k in labels])
 
 
+Groups = dict[Any, list[Entry]]  # by frame
+
+
+class Sum:
+    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost together is counted on the way."""
+
+    __slots__ = ("cost", "groups")
+
+    def __init__(self) -> None:
+        self.groups: Groups = {}
+        self.cost = NOTHING
+
+    @staticmethod
+    def of(c: Coefficients, entries: Sequence[Entry]) -> Sum:
+        """Entries that have been added already."""
+        total = Sum()
+        total.groups = {key: [f.entry for f in frames] for key, frames in _framed(c, entries).items()}
+        total.cost = costs(c, entries)
+        return total
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All of them."""
+        return [e for g in self.groups.values() for e in g]
+
+    def plus(self, c: Coefficients, entries: Sequence[Entry]) -> Groups:
+        """The groups that change when entries are added."""
+        changed: Groups = {}
+        while entries:
+            moved: list[Entry] = []
+            for key, frames in _framed(c, entries).items():
+                have = [_frame(c, e) for e in changed.get(key, self.groups.get(key, []))]
+                both = [*have, *frames]
+                found = _added(c, both) if len(both) > 1 else [both[0].entry]
+                found = [(e, _regrouped(c, e)) for e in found if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
+                changed[key] = [e for e, again in found if again is e]
+                moved += [again for e, again in found if again is not e]
+            entries = moved
+        return changed
+
+    def change(self, c: Coefficients, changed: Groups) -> Cost:
+        """By how much some changed groups cost more."""
+        old = costs(c, [e for key in changed for e in self.groups.get(key, [])])
+        return costs(c, [e for g in changed.values() for e in g]).less(old)
+
+    def take(self, c: Coefficients, changed: Groups) -> None:
+        """Put changed groups in place."""
+        self.cost = self.cost.plus(self.change(c, changed))
+        self.groups.update(changed)
+        for key in [key for key, g in changed.items() if not g]:
+            del self.groups[key]
+
+
 def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
     """The same sum with fewer entries."""
-    found = _once(c, entries)
-    grouped = [_regrouped(c, e) for e in found]
-    return found if all([a is b for a, b in zip(found, grouped, strict=True)]) else _once(c, grouped)
+    return [e for g in Sum().plus(c, entries).values() for e in g]
 
 
-def _once(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
-    if len(entries) > 1:
-        groups: dict[Any, list[Frame]] = {}
-        for e in entries:
-            f = _frame(c, e)
-            groups.setdefault(f.key, []).append(f)
-        entries = [e for g in groups.values() for e in (_added(c, g) if len(g) > 1 else [g[0].entry])]
-    return [e for e in entries if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
+def _framed(c: Coefficients, entries: Sequence[Entry]) -> dict[Any, list[Frame]]:
+    groups: dict[Any, list[Frame]] = {}
+    for e in entries:
+        f = _frame(c, e)
+        groups.setdefault(f.key, []).append(f)
+    return groups
 
 
 def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:

@@ -18,9 +18,8 @@ from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
 from .coefficients import Coefficients, Room
 from .edges import edges
-from .entries import Apart, Entry, composed, evaluated, identity, size, sparse_size, work
-from .indexing import Table
-from .merging import merged
+from .entries import Apart, Cost, Entry, composed, costs, evaluated, identity, total
+from .merging import Groups, Sum, merged
 
 LONG = 8
 """An entry with more factors than this is not made: the step between stays."""
@@ -137,7 +136,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
         net.outputs[at] = node
         net.shapes[node] = program.shapes[slot]
         net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] and 0 not in program.shapes[slot] else {}
-    _eliminate(net)
+    _Elimination(net, force=False).run()
     return net
 
 
@@ -152,124 +151,114 @@ def _live(program: Program, moving: Any) -> bytearray:
     return live
 
 
-def _eliminate(net: Network, force: bool = False) -> None:
-    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger.
+class _Elimination:
+    """The steps between are removed, the ones that concern the fewest numbers first, as long as that makes the network no larger.
 
     `force`: in any case, those that the fewest paths go through first, until too many positions are listed.
     """
-    blocks = net.blocks
-    users: dict[int, set[int]] = {}
-    for to, row in blocks.items():
-        for a in row:
-            users.setdefault(a, set()).add(to)
-    fixed = {*net.inputs, *net.outputs}
-    for slot, kept in net.kept.items():
-        fixed.add(slot)
-        fixed.update([a for moves, a in kept.args if moves])
 
-    def weight(s: int) -> tuple[int, int]:
-        after, n = users.get(s, set()), math.prod(net.shapes[s])
-        if not force:
-            return len(blocks[s]) * len(after), n
-        coming, going = [positions(net.c, [e for es in sides for e in es]) for sides in (blocks[s].values(), [blocks[to][s] for to in after])]
+    def __init__(self, net: Network, force: bool) -> None:
+        self.net, self.force = net, force
+        self.blocks = {to: {a: Sum.of(net.c, es) for a, es in row.items()} for to, row in net.blocks.items()}
+        self.users: dict[int, set[int]] = {}
+        for to, row in net.blocks.items():
+            for a in row:
+                self.users.setdefault(a, set()).add(to)
+        self.fixed = {*net.inputs, *net.outputs}
+        for slot, kept in net.kept.items():
+            self.fixed.add(slot)
+            self.fixed.update([a for moves, a in kept.args if moves])
+        self.left = PATHS * max(costs(net.c, net.entries).positions, 4096)  # so many positions may be listed
+
+    def run(self) -> None:
+        """Remove what can be removed."""
+        blocks, users, net = self.blocks, self.users, self.net
+        tries = {s: 0 for s in blocks if s not in self.fixed}
+        waiting = [(*self._weight(s), s) for s in tries]
+        heapify(waiting)
+        while waiting:
+            *known, s = heappop(waiting)
+            if s not in blocks:
+                continue
+            now = self._weight(s)
+            if now > tuple(known):  # its neighbourhood has grown since: others first
+                heappush(waiting, (*now, s))
+                continue
+            tries[s] += 1
+            if self._removed(s):
+                around = {*blocks[s], *users.get(s, ())}
+                self._detach(s)
+                for a in around:
+                    if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
+                        heappush(waiting, (*self._weight(a), a))
+        net.c.room = None
+        idle = [s for s in blocks if not users.get(s) and s not in self.fixed]
+        while idle:  # zero on the way out
+            s = idle.pop()
+            idle.extend([a for a in blocks[s] if a in blocks and users[a] == {s} and a not in self.fixed])
+            self._detach(s)
+        net.blocks = {to: {a: es.entries for a, es in row.items()} for to, row in blocks.items()}
+        ends = {*net.inputs, *net.outputs}
+        net.hubs = [s for s in blocks if s not in ends]
+
+    def _weight(self, s: int) -> tuple[int, int]:
+        before, after, n = self.blocks[s], self.users.get(s, set()), math.prod(self.net.shapes[s])
+        if not self.force:
+            return len(before) * len(after), n
+        coming, going = sum([es.cost.positions for es in before.values()]), sum([self.blocks[to][s].cost.positions for to in after])
         return coming * going // max(n, 1), n
 
-    left = PATHS * max(positions(net.c, net.entries), 4096) if force else None  # so many positions may be listed
-    tries = {s: 0 for s in blocks if s not in fixed}
-    waiting = [(*weight(s), s) for s in tries]
-    heapify(waiting)
-    while waiting:
-        *known, s = heappop(waiting)
-        if s not in blocks:
-            continue
-        now = weight(s)
-        if now > tuple(known):  # its neighbourhood has grown since: others first
-            heappush(waiting, (*now, s))
-            continue
-        tries[s] += 1
-        more = _removed(net, s, users, left)
-        if more is not None:
-            left = None if left is None else left - more
-            around = {*blocks[s], *users.get(s, ())}
-            _detach(net, s, users)
-            for a in around:
-                if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
-                    heappush(waiting, (*weight(a), a))
-    net.c.room = None
-    net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
-    idle = [s for s in net.hubs if not users.get(s) and s not in fixed]
-    while idle:  # zero on the way out
-        s = idle.pop()
-        net.hubs.remove(s)
-        idle.extend([a for a in blocks[s] if a in net.hubs and users[a] == {s} and a not in fixed])
-        _detach(net, s, users)
+    def _detach(self, s: int) -> None:
+        for a in self.blocks.pop(s):
+            self.users[a].discard(s)
+        for to in self.users.pop(s, set()):
+            self.blocks[to].pop(s, None)
 
+    def _removed(self, s: int) -> bool:
+        """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
+        c, blocks, force = self.net.c, self.blocks, self.force
+        before, after = blocks[s], self.users.get(s, set())
+        coming, going = total([es.cost for es in before.values()]), total([blocks[to][s].cost for to in after])
+        if coming.count * going.count > max(MANY if not force else 16 * MANY, 2 * (coming.count + going.count)):
+            return False
+        old = coming.plus(going)
+        have = sum([blocks[to][a].cost.weight for to in after for a in before if a in blocks[to]])
+        c.room = Room(self.left, product=False) if force else Room(old.weight + have + 256, product=True)
+        made: list[tuple[int, int, Sum, Groups]] = []
+        for to in after:
+            for a, first in before.items():
+                try:
+                    found = [e for second in blocks[to][s].entries for one in first.entries for e in composed(c, second, one, self.net.shapes[s])]
+                except Apart:
+                    return False
+                if any([len(e.factors) > LONG for e in found]):
+                    if not force:
+                        return False
+                    found = [evaluated(c, e) for e in found]
+                there = blocks[to].get(a) or Sum()
+                made.append((to, a, there, there.plus(c, found)))
+        changes = [there.change(c, changed) for _, _, there, changed in made]
+        new = total(changes)
+        if force and (new.listed - old.listed > self.left or any([self._overfull(m, more) for m, more in zip(made, changes, strict=True)])):
+            return False
+        if not force and (new.weight > old.weight + 256 or new.count > old.count + MORE):
+            return False
+        self.left -= new.listed - old.listed
+        for to, a, there, changed in made:
+            there.take(c, changed)
+            if there.groups:
+                blocks[to][a] = there
+                self.users.setdefault(a, set()).add(to)
+            else:
+                blocks[to].pop(a, None)
+                self.users.get(a, set()).discard(to)
+        return True
 
-def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
-    for a in net.blocks.pop(s):
-        users[a].discard(s)
-    for to in users.pop(s, set()):
-        net.blocks[to].pop(s, None)
-
-
-def _removed(net: Network, s: int, users: dict[int, set[int]], left: int | None) -> int | None:
-    """Compose what comes into a node with what goes out of it; the new entries are put in place. How many more positions are listed then; None where
-    that would be more than `left`, or, if there is no such number, where the network would become larger."""
-    c, blocks, force = net.c, net.blocks, left is not None
-    before, after = blocks[s], users.get(s, set())
-    coming, going = sum([len(es) for es in before.values()]), sum([len(blocks[to][s]) for to in after])
-    if coming * going > max(MANY if not force else 16 * MANY, 2 * (coming + going)):
-        return None
-    around = [*before.values(), *[blocks[to][s] for to in after]]
-    around += [blocks[to][a] for to in after for a in before if a in blocks[to]]
-    old = sum([_weight(c, es) for es in around])
-    c.room = Room(old + 256, product=True) if left is None else Room(left, product=False)
-    made: dict[tuple[int, int], list[Entry]] = {}
-    new = 0
-    for to in after:
-        for a, first in before.items():
-            have = blocks[to].get(a, [])
-            try:
-                found = [e for second in blocks[to][s] for one in first for e in composed(c, second, one, net.shapes[s])]
-            except Apart:
-                return None
-            if any([len(e.factors) > LONG for e in found]):
-                if not force:
-                    return None
-                found = [evaluated(c, e) for e in found]
-            made[to, a] = merged(c, [*have, *found])
-            if force and _overfull(net, made[to, a], to, a):
-                return None
-            new += _weight(c, made[to, a])
-    more = sum([listed(c, es) for es in made.values()]) - sum([listed(c, es) for es in around])
-    if left is not None and more > left:
-        return None
-    if not force and (new > old + 256 or sum(map(len, made.values())) > sum(map(len, around)) + MORE):
-        return None
-    for (to, a), es in made.items():
-        if es:
-            blocks[to][a] = es
-            users.setdefault(a, set()).add(to)
-        else:
-            blocks[to].pop(a, None)
-            users.get(a, set()).discard(to)
-    return more
-
-
-def _overfull(net: Network, es: Sequence[Entry], to: int, a: int) -> bool:
-    """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
-    reached = positions(net.c, es)
-    return len(es) > FEW or reached > 1024 + 4 * math.prod(net.shapes[to]) * math.prod(net.shapes[a])
-
-
-def positions(c: Coefficients, es: Sequence[Entry]) -> int:
-    """How many positions some entries reach, those that several reach counted several times."""
-    return sum([sparse_size(c, e) for e in es])
-
-
-def listed(c: Coefficients, es: Sequence[Entry]) -> int:
-    """How many positions index arrays reach on both sides."""
-    return positions(c, [e for e in es if all([any([type(m) is Table for m in side]) for side in (e.out, e.inn)])])
+    def _overfull(self, made: tuple[int, int, Sum, Groups], more: Cost) -> bool:
+        """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
+        to, a, there, _ = made
+        cost, shapes = there.cost.plus(more), self.net.shapes
+        return cost.count > FEW or cost.positions > 1024 + 4 * math.prod(shapes[to]) * math.prod(shapes[a])
 
 
 def multiplied(net: Network) -> Network | None:
@@ -293,11 +282,8 @@ def _thinned(net: Network) -> Network:
         other.made = {"thinned": other}
         other.blocks = {to: dict(row) for to, row in net.blocks.items()}
         patience, net.c.patience = net.c.patience, 16
-        _eliminate(other, force=True)
+        _Elimination(other, force=True).run()
         net.c.patience = patience
         net.made["thinned"] = other
     return net.made["thinned"]
 
-
-def _weight(c: Coefficients, es: Sequence[Entry]) -> int:
-    return sum([work(c, e) + size(c, e) for e in es])

@@ -17,7 +17,8 @@ from ..opaque import Get, Strongly
 from ..ops import Reduction
 from ..programs.blocks import Block, Call, Loop
 from ..programs.program import Program, outputs
-from .network import Kept, Network, derived, positions
+from .entries import costs
+from .network import Kept, Network, derived
 from .patterns import between
 
 Shape = tuple[int, ...]
@@ -38,7 +39,7 @@ def reached(net: Network) -> Any:
 def few(net: Network) -> int | None:
     """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly sparse."""
     every = math.prod([sum([_count(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
-    if net.kept or 8 * positions(net.c, net.entries) > every:
+    if net.kept or 8 * costs(net.c, net.entries).positions > every:
         return None
     with net.c.lock:
         if "paths" not in net.made:

@@ -264,10 +264,10 @@ class Structured:
 
     def column_norms(self) -> Any:
         """The Euclidean norm of each column of the matrix."""
-        from .network import listed
+        from .entries import costs
 
         v = self.flat
-        if self.positions is None or (v is not None and v.positions() >= 32 * sum(self.shape) and not listed(v.net.c, v.net.entries)):
+        if self.positions is None or (v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed):
             gram = self.T @ self
             if gram.flat is not None:
                 return np.sqrt(np.maximum(gram.diagonal(), 0))
