@@ -159,7 +159,7 @@ class _Elimination:
 
     def __init__(self, net: Network, force: bool) -> None:
         self.net, self.force = net, force
-        self.blocks = {to: {a: Sum.of(net.c, es) for a, es in row.items()} for to, row in net.blocks.items()}
+        self.blocks = {to: {a: Sum(net.c, es) for a, es in row.items()} for to, row in net.blocks.items()}
         self.users: dict[int, set[int]] = {}
         for to, row in net.blocks.items():
             for a in row:
@@ -197,7 +197,7 @@ class _Elimination:
             s = idle.pop()
             idle.extend([a for a in blocks[s] if a in blocks and users[a] == {s} and a not in self.fixed])
             self._detach(s)
-        net.blocks = {to: {a: es.entries for a, es in row.items()} for to, row in blocks.items()}
+        net.blocks = {to: {a: list(es.entries) for a, es in row.items()} for to, row in blocks.items()}
         ends = {*net.inputs, *net.outputs}
         net.hubs = [s for s in blocks if s not in ends]
 
@@ -235,7 +235,7 @@ class _Elimination:
                     if not force:
                         return False
                     found = [evaluated(c, e) for e in found]
-                there = blocks[to].get(a) or Sum()
+                there = blocks[to].get(a) or Sum(c)
                 made.append((to, a, there, there.plus(c, found)))
         changes = [there.change(c, changed) for _, _, there, changed in made]
         new = total(changes)
@@ -246,7 +246,7 @@ class _Elimination:
         self.left -= new.listed - old.listed
         for to, a, there, changed in made:
             there.take(c, changed)
-            if there.groups:
+            if there.cost.count:
                 blocks[to][a] = there
                 self.users.setdefault(a, set()).add(to)
             else:
