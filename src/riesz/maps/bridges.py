@@ -27,7 +27,7 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
     except ImportError:
         raise RieszError("L.to_jax() needs JAX, which is not installed: pip install 'riesz[jax]'") from None
     numbers = L.shape[0] * L.shape[1]
-    reached = numbers if L.flat is None else L.flat.positions()
+    reached = numbers if L.positions is None else L.positions
     if reached <= min(LARGE, numbers // 4):
         found = L.to_sparse("coo")
         matrix: Any = BCOO((jnp.asarray(found.data), jnp.stack([jnp.asarray(c) for c in found.coords], 1)), shape=L.shape)

@@ -34,6 +34,13 @@ class Factor(NamedTuple):
     strong: bool = False
 
 
+class Room(NamedTuple):
+    """How many positions an entry may reach; if it stays a product, how many it may have on its two sides together."""
+
+    size: int
+    product: bool
+
+
 class Coefficients:
     """A program of coefficients, with the labels and the tables of the entries that use them."""
 
@@ -49,6 +56,7 @@ class Coefficients:
         self.origins: dict[int, tuple[Any, tuple[int, ...], Any]] = {}  # what folded constants were made of, for print
         self.lock = RLock()  # maps at different points share this
         self.patience = 4  # how many times longer than what it is made of a list of positions may be
+        self.room: Room | None = None  # how long it may be in any case
 
     def fresh(self, n: int) -> int:
         """A new label."""

@@ -8,8 +8,8 @@ and solve in₂(l) = out₁(m), axis by axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,16 +25,37 @@ class Apart(Exception):
     """Two entries whose composition would be larger than both: they stay two."""
 
 
+class Cost(NamedTuple):
+    """What entries cost: how many they are, operations to apply and numbers to compute, positions reached, those that index arrays list on both sides."""
+
+    count: int
+    weight: int
+    positions: int
+    listed: int
+
+    def plus(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(*[a + b for a, b in zip(self, other, strict=True)])
+
+    def less(self, other: Cost) -> Cost:
+        """The one without the other."""
+        return Cost(*[a - b for a, b in zip(self, other, strict=True)])
+
+
+NOTHING = Cost(0, 0, 0, 0)
+
+
 class Entry:
     """L[out(l), inn(l)] += scale · Π factors(l)."""
 
-    __slots__ = ("factors", "inn", "out", "scale")
+    __slots__ = ("cost", "factors", "inn", "out", "scale")
 
     def __init__(self, out: tuple[IndexMap, ...], inn: tuple[IndexMap, ...], factors: tuple[Factor, ...] = (), scale: float = 1.0) -> None:
         self.out = out
         self.inn = inn
         self.factors = factors
         self.scale = scale
+        self.cost: Cost | None = None
 
     @property
     def turned(self) -> Entry:
@@ -104,41 +125,58 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
                 break
             change[labels_of(m)[0]] = other
         else:
-            return tidied(c, [_changed(c, (whole_entry, every, []), change)[:2]])
+            return tidied(c, [(whole_entry.changed(c, change), _after(every, change))])
     return _solved(c, whole_entry, every, (second.inn, first.out), box)
 
 
 def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
     """The part of an entry on the diagonal, as entries whose two sides agree."""
-    return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+    patience, c.patience = c.patience, size_of(e.outer, c.sizes)  # as many positions as the entry has are looked at
+    try:
+        return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+    finally:
+        c.patience = patience
 
 
 Equation = tuple[IndexMap, IndexMap, int]
-State = tuple[Entry, frozenset[int], list[Equation]]  # what is left to do; the labels there are: those in no map and no factor multiply
+Changes = tuple[dict[int, IndexMap], ...]
+State = tuple[Changes, frozenset[int], list[Equation]]  # changes so far; the labels there are (those in no map and no factor multiply); what is left
 
 
 def _solved(
     c: Coefficients, e: Entry, every: frozenset[int], sides: tuple[Sequence[IndexMap], Sequence[IndexMap]], box: Sequence[int]
 ) -> list[Entry]:
-    """An entry where two sides agree, axis by axis."""
+    """An entry where two sides agree, axis by axis.
+
+    The entry itself is changed once, at the end: between two equations its labels are not yet tied together, and a factor or an index array along
+    both of two labels would have all their pairs.
+    """
     done: list[tuple[Entry, frozenset[int]]] = []
-    todo: list[State] = [(e, every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
+    todo: list[State] = [((), every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
     while todo:
         state = todo.pop()
         if state[2]:
-            todo.extend(_solve(c, state))
+            todo.extend(_solve(c, state, e))
         else:
-            done.append(state[:2])
+            done.append((e.changed(c, _resolved(c, state[0])), state[1]))
     return tidied(c, done)
 
 
-def _solve(c: Coefficients, state: State) -> list[State]:
+def _resolved(c: Coefficients, changes: Changes) -> dict[int, IndexMap]:
+    """Several changes, one after the other, as one."""
+    total: dict[int, IndexMap] = {}
+    for change in reversed(changes):
+        total.update({k: c.tables.substituted(m, total, c.sizes) for k, m in change.items()})
+    return total
+
+
+def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
     """One equation solved: the states that are left; none where no label fits."""
-    entry, every, equations = state
+    changes, every, equations = state
     at = next((i for i, (a, b, n) in enumerate(equations) if whole(a, n, c.sizes) or whole(b, n, c.sizes)), 0)
     a, b, n = equations[at]
     rest = [*equations[:at], *equations[at + 1 :]]
-    left = (entry, every, rest)
+    left = (changes, every, rest)
     if type(a) is type(b) and labels_of(a) == labels_of(b) and (a == b if type(a) is Affine else a[0] is b[0]):
         return [left]
     for u, v in ((a, b), (b, a)):
@@ -148,15 +186,28 @@ def _solve(c: Coefficients, state: State) -> list[State]:
         found = _affine(c, a, b, n, left)
         if found is not None:
             return found
-    change = _listed(c, a, b, n)
+    change = _listed(c, a, b, n, [_labels_after(distinct(side), changes) for side in (e.out, e.inn)])
     return [] if change is None else [_changed(c, left, change)]
 
 
 def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> State:
-    entry, every, equations = state
+    changes, every, equations = state
     side = c.tables.substituted
     rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
-    return entry.changed(c, change), (every - change.keys()) | frozenset(distinct(change.values())), rest
+    return (*changes, change), _after(every, change), rest
+
+
+def _labels_after(labels: Labels, changes: Changes) -> set[int]:
+    """The labels that some labels have become."""
+    found = set(labels)
+    for change in changes:
+        found = {q for k in found for q in (labels_of(change[k]) if k in change else (k,))}
+    return found
+
+
+def _after(every: frozenset[int], change: dict[int, IndexMap]) -> frozenset[int]:
+    """The labels there are after a change."""
+    return (every - change.keys()) | frozenset(distinct(change.values()))
 
 
 def _affine(c: Coefficients, a: Affine, b: Affine, n: int, state: State) -> list[State] | None:
@@ -200,13 +251,14 @@ def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
     return {p: Affine(first, ((k, step),)), q: Affine(second, ((k, jump),))}
 
 
-def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, IndexMap] | None:
-    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many."""
+def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[set[int]]) -> dict[int, IndexMap] | None:
+    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many. `sides` are the labels of the
+    entry that they belong to."""
     la, lb = labels_of(a), labels_of(b)
     if set(la) & set(lb):
         every = tuple(dict.fromkeys((*la, *lb)))
         box = [c.sizes[k] for k in every]
-        if math.prod(box) > 1 << 24:
+        if math.prod(box) > max(1 << 24, c.patience):
             raise Apart
         hits = np.nonzero(np.broadcast_to(values(a, every, c.sizes) == values(b, every, c.sizes), box))
         return _names(c, every, hits)
@@ -215,17 +267,32 @@ def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int) -> dict[int, Inde
     degrees = np.bincount(vb, minlength=n)
     per = degrees[va]
     count = int(per.sum())
-    if count > c.patience * (len(va) + len(vb)) + 1024:
+    if count > c.patience * max(len(va) + len(vb), 1024) or not _fits(c, count, {*la, *lb}, sides):
         raise Apart
-    order = np.argsort(vb, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(degrees)])
-    left = np.repeat(np.arange(len(va)), per)
-    within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
-    right = order[starts[va[left]] + within]
-    hits = (*np.unravel_index(left, [c.sizes[k] for k in la] or [1]), *np.unravel_index(right, [c.sizes[k] for k in lb] or [1]))
-    names = (*(la or (-1,)), *(lb or (-1,)))
-    kept = [i for i, k in enumerate(names) if k >= 0]
-    return _names(c, tuple([names[i] for i in kept]), tuple([hits[i] for i in kept]), count)
+
+    def make() -> dict[int, IndexMap] | None:
+        order = np.argsort(vb, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(degrees)])
+        left = np.repeat(np.arange(len(va)), per)
+        within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
+        right = order[starts[va[left]] + within]
+        found = [np.unravel_index(at, [c.sizes[k] for k in labels]) for at, labels in ((left, la), (right, lb)) if labels]
+        return _names(c, tuple(range(len(la) + len(lb))), [h for hits in found for h in hits], count)
+
+    every = (*la, *lb)
+    known = c.tables.remembered(("meet", n, tuple([c.sizes[k] for k in every])), (a, b), every, make)
+    if known is None:
+        return None
+    t = {k: c.fresh(count) for k in distinct(known.values())}
+    return {k: renamed(m, t) for k, m in zip(every, known.values(), strict=True)}
+
+
+def _fits(c: Coefficients, count: int, listed: set[int], sides: Sequence[set[int]]) -> bool:
+    """Whether an entry is small enough if so many values of some labels are listed."""
+    if c.room is None:
+        return True
+    both = sides if c.room.product else [sides[0] | sides[1]]
+    return sum([(count if labels & listed else 1) * size_of(labels - listed, c.sizes) for labels in both]) <= c.room.size
 
 
 def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None) -> dict[int, IndexMap] | None:
@@ -335,6 +402,24 @@ def work(c: Coefficients, e: Entry) -> int:
         current |= set(f.labels)
         current &= out.union(*[g.labels for g in left])
     return total + size_of(out, sizes)
+
+
+def costs(c: Coefficients, entries: Iterable[Entry]) -> Cost:
+    """What some entries cost."""
+    return total([_cost(c, e) for e in entries])
+
+
+def total(found: Sequence[Cost]) -> Cost:
+    """All together."""
+    return Cost(*[sum(column) for column in zip(*found, strict=True)]) if found else NOTHING
+
+
+def _cost(c: Coefficients, e: Entry) -> Cost:
+    if e.cost is None:
+        reached = sparse_size(c, e)
+        listed = all([any([type(m) is Table for m in side]) for side in (e.out, e.inn)])
+        e.cost = Cost(1, work(c, e) + size(c, e), reached, reached if listed else 0)
+    return e.cost
 
 
 def sparse_size(c: Coefficients, e: Entry) -> int:

@@ -13,7 +13,7 @@ from .coefficients import Coefficients
 from .entries import Entry, diagonal_entries
 from .indexing import IndexMap, distinct, flat_positions, injective, size_of, values
 from .parts import Part
-from .patterns import Pattern, Place, made
+from .patterns import Pattern, Place, between, made
 from .structure import batch_axes
 from .values import Values, multiplied_out
 
@@ -55,22 +55,24 @@ def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int,
     """The matrix as CSR, with its exact pattern."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
+    p = pattern(v, rows, columns)
+    data = numbers(v, p, [e for e, _, _ in placed(v, rows, columns)])
+    return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
+
+
+def numbers(v: Values, p: Pattern, entries: Sequence[Entry]) -> Any:
+    """The data of a pattern at a point, from the entries it was made of."""
     from .filling import Filling, filling
 
-    p = pattern(v, rows, columns)
-    found = placed(v, rows, columns)
     known = v.net.made
     with v.net.c.lock:
         if ("filling", id(p)) not in known:
-            known["filling", id(p)] = filling(v, [e for e, _, _ in found], p.slots, p.size)
+            known["filling", id(p)] = filling(v, entries, p.slots, p.size)
     way: Filling | None = known["filling", id(p)]
     if way is not None:
-        data = way.data(v)
-    else:
-        numbers = [v.spread(e).reshape(-1) for e, _, _ in found]
-        flat = np.concatenate(numbers) if numbers else np.zeros(0, v.dtype)
-        data = flat[p.order] if p.order is not None else np.bincount(p.slots, weights=flat, minlength=p.size).astype(v.dtype, copy=False)
-    return cast(Any, scipy_sparse).csr_array((data, p.indices, p.indptr), shape=shape)
+        return way.data(v)
+    flat = np.concatenate([np.zeros(0, v.dtype), *[v.spread(e).reshape(-1) for e in entries]])
+    return flat[p.order] if p.order is not None else np.bincount(p.slots, weights=flat, minlength=p.size).astype(v.dtype, copy=False)
 
 
 def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
@@ -86,19 +88,10 @@ def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
     for to in net.order:
         total = csr((math.prod(net.shapes[to]), shape[1]), dtype=v.dtype)
         for a, es in net.blocks[to].items():
-            triples = [_triples(v, e, net.shapes[to], net.shapes[a]) for e in es]
-            down, across, data = [np.concatenate(parts) for parts in zip(*triples, strict=True)]
-            total = total + csr((data, (down, across)), shape=(total.shape[0], found[a].shape[0])) @ found[a]
+            p = between(net, to, a)
+            total = total + csr((numbers(v, p, es), p.indices, p.indptr), shape=(total.shape[0], found[a].shape[0])) @ found[a]
         found[to] = total
     return cast(Any, scipy_sparse).vstack([found[o] for o in net.outputs], format="csr")
-
-
-def _triples(v: Values, e: Entry, row: Shape, column: Shape) -> tuple[Any, Any, Any]:
-    """The numbers of an entry with their flat rows and columns."""
-    sizes, outer = v.net.c.sizes, e.outer
-    box = [sizes[k] for k in outer]
-    down, across = [np.broadcast_to(flat_positions(m, shape, outer, sizes), box).reshape(-1) for m, shape in ((e.out, row), (e.inn, column))]
-    return down, across, v.spread(e).reshape(-1)
 
 
 def full(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:

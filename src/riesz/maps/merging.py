@@ -14,11 +14,14 @@ from ..relations.core import freeze
 from ..relations.spans import Affine
 from ..sets import Seg
 from .coefficients import Coefficients, Factor
-from .entries import Entry, evaluated, renamed
+from .entries import Cost, Entry, costs, evaluated, renamed
 from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, size_of
 
 MANY = 4
 """So many products between the same labels are left as they are; more of them are multiplied out if their sum is smaller."""
+
+APART = 32
+"""So many diagonals of one frame that do not become one are compared with another; after that only those at its own place."""
 
 
 class Frame(NamedTuple):
@@ -56,21 +59,64 @@ def _frame(c: Coefficients, e: Entry) -> Frame:
     return Frame(e, tuple(parts), labels, [starts.get(k) if movable[k] else None for k in labels])
 
 
-def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
-    """The same sum with fewer entries."""
-    found = _once(c, entries)
-    grouped = [_regrouped(c, e) for e in found]
-    return found if all([a is b for a, b in zip(found, grouped, strict=True)]) else _once(c, grouped)
+Groups = dict[Any, list[Entry]]  # by frame
 
 
-def _once(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
-    if len(entries) > 1:
+class Sum:
+    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost together is counted on the way."""
+
+    def __init__(self, c: Coefficients, entries: Sequence[Entry] = ()) -> None:
+        self._start: Sequence[Entry] = entries  # not yet looked at: they have been added already
+        self._groups: Groups = {}
+        self.cost = costs(c, entries)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All of them."""
+        return self._start or [e for g in self._groups.values() for e in g]
+
+    def plus(self, c: Coefficients, entries: Sequence[Entry]) -> Groups:
+        """The groups that change when entries are added."""
+        if self._start:
+            self._groups = {key: [f.entry for f in frames] for key, frames in self._framed(c, self._start).items()}
+            self._start = ()
+        changed: Groups = {}
+        while entries:
+            moved: list[Entry] = []
+            for key, frames in self._framed(c, entries).items():
+                both = [*[_frame(c, e) for e in changed.get(key, self._groups.get(key, ()))], *frames]
+                found = _added(c, both) if len(both) > 1 else [both[0].entry]
+                found = [(e, _regrouped(c, e)) for e in found if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
+                changed[key] = [e for e, again in found if again is e]
+                moved += [again for e, again in found if again is not e]
+            entries = moved
+        return changed
+
+    def _framed(self, c: Coefficients, entries: Sequence[Entry]) -> dict[Any, list[Frame]]:
+        """Entries by frame; where many of one frame lie apart, by place as well."""
         groups: dict[Any, list[Frame]] = {}
         for e in entries:
             f = _frame(c, e)
-            groups.setdefault(f.key, []).append(f)
-        entries = [e for g in groups.values() for e in (_added(c, g) if len(g) > 1 else [g[0].entry])]
-    return [e for e in entries if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
+            key = f.key if len(self._groups.get(f.key, ())) < APART else (f.key, *_place(c, f))
+            groups.setdefault(key, []).append(f)
+        return groups
+
+    def change(self, c: Coefficients, changed: Groups) -> Cost:
+        """By how much some changed groups cost more."""
+        old = costs(c, [e for key in changed for e in self._groups.get(key, ())])
+        return costs(c, [e for g in changed.values() for e in g]).less(old)
+
+    def take(self, c: Coefficients, changed: Groups) -> None:
+        """Put changed groups in place."""
+        self.cost = self.cost.plus(self.change(c, changed))
+        self._groups.update(changed)
+        for key in [key for key, g in changed.items() if not g]:
+            del self._groups[key]
+
+
+def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
+    """The same sum with fewer entries."""
+    return [e for g in Sum(c).plus(c, entries).values() for e in g]
 
 
 def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
@@ -151,8 +197,9 @@ def _gaps(c: Coefficients, group: list[Frame], axes: list[int]) -> bool:
 
 def _like(c: Coefficients, group: list[Frame]) -> list[Frame]:
     """Entries of several factors: those that agree in all factors, or in all but one, are added."""
-    kept: list[Frame] = []
+    places: dict[Any, list[Frame]] = {}
     for f in group:
+        kept = places.setdefault((len(f.entry.factors), *_place(c, f)), [])
         for i, g in enumerate(kept):
             both = _sum(c, g, f)
             if both is not None:
@@ -160,14 +207,17 @@ def _like(c: Coefficients, group: list[Frame]) -> list[Frame]:
                 break
         else:
             kept.append(f)
-    return kept
+    return [f for kept in places.values() for f in kept]
+
+
+def _place(c: Coefficients, f: Frame) -> Any:
+    """Where the diagonals of a frame begin, and how long they are."""
+    return tuple(f.starts), tuple([c.sizes[k] for k in f.labels])
 
 
 def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:
+    """The sum of two entries at one place with as many factors; None where they differ in two factors or more."""
     x, y = a.entry, b.entry
-    same = len(x.factors) == len(y.factors) and a.starts == b.starts and [c.sizes[k] for k in a.labels] == [c.sizes[k] for k in b.labels]
-    if not same:
-        return None
     names = dict(zip(b.labels, a.labels, strict=True))
     left = list(range(len(x.factors)))
     open_: list[int] = []

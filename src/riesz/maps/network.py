@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from ..ops import Contraction
 from ..programs.program import INPUT, Constant, Program
 from ..stackless import quiet
-from .coefficients import Coefficients
+from .coefficients import Coefficients, Room
 from .edges import edges
-from .entries import Apart, Entry, composed, evaluated, identity, size, sparse_size, work
-from .merging import merged
+from .entries import Apart, Cost, Entry, composed, costs, evaluated, identity, total
+from .merging import Groups, Sum, merged
 
 LONG = 8
 """An entry with more factors than this is not made: the step between stays."""
@@ -32,6 +32,8 @@ MORE = 4
 """A step stays if without it there would be so many more entries."""
 FEW = 64
 """More entries than this between two arrays are not multiplied out for a matrix."""
+PATHS = 2
+"""Hubs are removed for a matrix until index arrays list so many times more positions than there were; then sparse matrices are multiplied instead."""
 
 
 class Kept(NamedTuple):
@@ -134,7 +136,7 @@ def derived(program: Program, fixed: int = 0) -> Network:
         net.outputs[at] = node
         net.shapes[node] = program.shapes[slot]
         net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] and 0 not in program.shapes[slot] else {}
-    _eliminate(net)
+    _Elimination(net, force=False).run()
     return net
 
 
@@ -149,121 +151,139 @@ def _live(program: Program, moving: Any) -> bytearray:
     return live
 
 
-def _eliminate(net: Network, force: bool = False) -> None:
-    """Remove the steps between, the ones that concern the fewest numbers first, as long as that makes the network no larger; `force`: in any case."""
-    blocks = net.blocks
-    users: dict[int, set[int]] = {}
-    for to, row in blocks.items():
-        for a in row:
-            users.setdefault(a, set()).add(to)
-    fixed = {*net.inputs, *net.outputs}
-    for slot, kept in net.kept.items():
-        fixed.add(slot)
-        fixed.update([a for moves, a in kept.args if moves])
+class _Elimination:
+    """The steps between are removed, the ones that concern the fewest numbers first, as long as that makes the network no larger.
 
-    def weight(s: int) -> tuple[int, int]:
-        return len(blocks[s]) * len(users.get(s, ())), math.prod(net.shapes[s])
+    `force`: in any case, those that the fewest paths go through first, until too many positions are listed.
+    """
 
-    tries = {s: 0 for s in blocks if s not in fixed}
-    waiting = [(*weight(s), s) for s in tries]
-    heapify(waiting)
-    while waiting:
-        *known, s = heappop(waiting)
-        if s not in blocks:
-            continue
-        now = weight(s)
-        if now > tuple(known):  # its neighbourhood has grown since: others first
-            heappush(waiting, (*now, s))
-            continue
-        tries[s] += 1
-        if _removed(net, s, users, force):
-            around = {*blocks[s], *users.get(s, ())}
-            _detach(net, s, users)
-            for a in around:
-                if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
-                    heappush(waiting, (*weight(a), a))
-    net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
-    idle = [s for s in net.hubs if not users.get(s) and s not in fixed]
-    while idle:  # zero on the way out
-        s = idle.pop()
-        net.hubs.remove(s)
-        idle.extend([a for a in blocks[s] if a in net.hubs and users[a] == {s} and a not in fixed])
-        _detach(net, s, users)
+    def __init__(self, net: Network, force: bool) -> None:
+        self.net, self.force = net, force
+        self.blocks = {to: {a: Sum(net.c, es) for a, es in row.items()} for to, row in net.blocks.items()}
+        self.users: dict[int, set[int]] = {}
+        for to, row in net.blocks.items():
+            for a in row:
+                self.users.setdefault(a, set()).add(to)
+        self.fixed = {*net.inputs, *net.outputs}
+        for slot, kept in net.kept.items():
+            self.fixed.add(slot)
+            self.fixed.update([a for moves, a in kept.args if moves])
+        self.left = PATHS * max(costs(net.c, net.entries).positions, 4096)  # so many positions may be listed
 
+    def run(self) -> None:
+        """Remove what can be removed."""
+        blocks, users, net = self.blocks, self.users, self.net
+        tries = {s: 0 for s in blocks if s not in self.fixed}
+        waiting = [(*self._weight(s), s) for s in tries]
+        heapify(waiting)
+        while waiting:
+            *known, s = heappop(waiting)
+            if s not in blocks:
+                continue
+            now = self._weight(s)
+            if now > tuple(known):  # its neighbourhood has grown since: others first
+                heappush(waiting, (*now, s))
+                continue
+            tries[s] += 1
+            if self._removed(s):
+                around = {*blocks[s], *users.get(s, ())}
+                self._detach(s)
+                for a in around:
+                    if 0 < tries.get(a, 0) < TRIES:  # refused before: look again
+                        heappush(waiting, (*self._weight(a), a))
+        net.c.room = None
+        idle = [s for s in blocks if not users.get(s) and s not in self.fixed]
+        while idle:  # zero on the way out
+            s = idle.pop()
+            idle.extend([a for a in blocks[s] if a in blocks and users[a] == {s} and a not in self.fixed])
+            self._detach(s)
+        net.blocks = {to: {a: list(es.entries) for a, es in row.items()} for to, row in blocks.items()}
+        ends = {*net.inputs, *net.outputs}
+        net.hubs = [s for s in blocks if s not in ends]
 
-def _detach(net: Network, s: int, users: dict[int, set[int]]) -> None:
-    for a in net.blocks.pop(s):
-        users[a].discard(s)
-    for to in users.pop(s, set()):
-        net.blocks[to].pop(s, None)
+    def _weight(self, s: int) -> tuple[int, int]:
+        before, after, n = self.blocks[s], self.users.get(s, set()), math.prod(self.net.shapes[s])
+        if not self.force:
+            return len(before) * len(after), n
+        coming, going = sum([es.cost.positions for es in before.values()]), sum([self.blocks[to][s].cost.positions for to in after])
+        return coming * going // max(n, 1), n
 
+    def _detach(self, s: int) -> None:
+        for a in self.blocks.pop(s):
+            self.users[a].discard(s)
+        for to in self.users.pop(s, set()):
+            self.blocks[to].pop(s, None)
 
-def _removed(net: Network, s: int, users: dict[int, set[int]], force: bool) -> bool:
-    """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
-    c, blocks = net.c, net.blocks
-    before, after = blocks[s], users.get(s, set())
-    coming, going = sum([len(es) for es in before.values()]), sum([len(blocks[to][s]) for to in after])
-    if coming * going > max(MANY if not force else 16 * MANY, 2 * (coming + going)):
-        return False
-    around = [*before.values(), *[blocks[to][s] for to in after]]
-    around += [blocks[to][a] for to in after for a in before if a in blocks[to]]
-    old = sum([_weight(c, es) for es in around])
-    made: dict[tuple[int, int], list[Entry]] = {}
-    new = 0
-    for to in after:
-        for a, first in before.items():
-            have = blocks[to].get(a, [])
-            try:
-                found = [e for second in blocks[to][s] for one in first for e in composed(c, second, one, net.shapes[s])]
-            except Apart:
-                return False
-            if any([len(e.factors) > LONG for e in found]):
-                if not force:
+    def _removed(self, s: int) -> bool:
+        """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in place."""
+        c, blocks, force = self.net.c, self.blocks, self.force
+        before, after = blocks[s], self.users.get(s, set())
+        coming, going = total([es.cost for es in before.values()]), total([blocks[to][s].cost for to in after])
+        if coming.count * going.count > max(MANY if not force else 16 * MANY, 2 * (coming.count + going.count)):
+            return False
+        old = coming.plus(going)
+        have = sum([blocks[to][a].cost.weight for to in after for a in before if a in blocks[to]])
+        c.room = Room(self.left, product=False) if force else Room(old.weight + have + 256, product=True)
+        made: list[tuple[int, int, Sum, Groups]] = []
+        for to in after:
+            for a, first in before.items():
+                try:
+                    found = [e for second in blocks[to][s].entries for one in first.entries for e in composed(c, second, one, self.net.shapes[s])]
+                except Apart:
                     return False
-                found = [evaluated(c, e) for e in found]
-            made[to, a] = merged(c, [*have, *found])
-            if force and _overfull(net, made[to, a], to, a):
-                return False
-            new += _weight(c, made[to, a])
-    if not force and (new > old + 256 or sum(map(len, made.values())) > sum(map(len, around)) + MORE):
-        return False
-    for (to, a), es in made.items():
-        if es:
-            blocks[to][a] = es
-            users.setdefault(a, set()).add(to)
-        else:
-            blocks[to].pop(a, None)
-            users.get(a, set()).discard(to)
-    return True
+                if any([len(e.factors) > LONG for e in found]):
+                    if not force:
+                        return False
+                    found = [evaluated(c, e) for e in found]
+                there = blocks[to].get(a) or Sum(c)
+                made.append((to, a, there, there.plus(c, found)))
+        changes = [there.change(c, changed) for _, _, there, changed in made]
+        new = total(changes)
+        if force and (new.listed - old.listed > self.left or any([self._overfull(m, more) for m, more in zip(made, changes, strict=True)])):
+            return False
+        if not force and (new.weight > old.weight + 256 or new.count > old.count + MORE):
+            return False
+        self.left -= new.listed - old.listed
+        for to, a, there, changed in made:
+            there.take(c, changed)
+            if there.cost.count:
+                blocks[to][a] = there
+                self.users.setdefault(a, set()).add(to)
+            else:
+                blocks[to].pop(a, None)
+                self.users.get(a, set()).discard(to)
+        return True
 
-
-def _overfull(net: Network, es: Sequence[Entry], to: int, a: int) -> bool:
-    """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
-    reached = sum([sparse_size(net.c, e) for e in es])
-    return len(es) > FEW or reached > 1024 + 4 * math.prod(net.shapes[to]) * math.prod(net.shapes[a])
+    def _overfull(self, made: tuple[int, int, Sum, Groups], more: Cost) -> bool:
+        """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
+        to, a, there, _ = made
+        cost, shapes = there.cost.plus(more), self.net.shapes
+        return cost.count > FEW or cost.positions > 1024 + 4 * math.prod(shapes[to]) * math.prod(shapes[a])
 
 
 def multiplied(net: Network) -> Network | None:
-    """The network without hubs, whatever that takes: what matrices are made of. None where some step has no entries, or there are too many."""
-    if net.simple:
+    """The network without hubs: what matrices are made of. None where some step has no entries, or there would be too many."""
+    found = thinned(net)
+    return found if found.simple else None
+
+
+def thinned(net: Network) -> Network:
+    """The network without the hubs that a matrix does not need: all of them, if no step is without entries and positions do not multiply."""
+    if net.simple or net.kept:
         return net
     with net.c.lock:
-        return _multiplied(net)
+        return _thinned(net)
 
 
-def _multiplied(net: Network) -> Network | None:
-    if "multiplied" not in net.made:
+def _thinned(net: Network) -> Network:
+    if "thinned" not in net.made:
         other = Network.__new__(Network)
         other.__dict__.update({k: v for k, v in net.__dict__.items() if k != "turned"})
-        other.made = {}
+        other.made = {"thinned": other}
         other.blocks = {to: dict(row) for to, row in net.blocks.items()}
-        if not net.kept:
-            patience, net.c.patience = net.c.patience, 64
-            _eliminate(other, force=True)
-            net.c.patience = patience
-        net.made["multiplied"] = other if other.simple else None
-    return net.made["multiplied"]
+        patience, net.c.patience = net.c.patience, 16
+        _Elimination(other, force=True).run()
+        net.c.patience = patience
+        net.made["thinned"] = other
+    return net.made["thinned"]
 
-
-def _weight(c: Coefficients, es: Sequence[Entry]) -> int:
-    return sum([work(c, e) + size(c, e) for e in es])

@@ -16,8 +16,9 @@ import numpy as np
 from ..relations.groups import counted
 from ..relations.spans import Affine
 from .coefficients import Coefficients
-from .entries import Entry
+from .entries import Entry, sparse_size
 from .indexing import Table, flat_map, flat_positions
+from .network import Network
 
 Shape = tuple[int, ...]
 LONG = 1024
@@ -51,27 +52,50 @@ def made(c: Coefficients, entries: Sequence[Placed], height: int, width: int) ->
     return _regular(c, entries, height, width) or _sorted(c, entries, height, width)
 
 
+def between(net: Network, to: int, a: int) -> Pattern:
+    """Where one node of a network reaches another, once for all points."""
+    key = ("between", to, a)
+    if key not in net.made:
+        row, column = Place(0, net.shapes[to]), Place(0, net.shapes[a])
+        net.made[key] = made(net.c, [(e, row, column) for e in net.blocks[to][a]], math.prod(row.shape), math.prod(column.shape))
+    return net.made[key]
+
+
 def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> Pattern:
-    downs: list[Any] = []
-    acrosses: list[Any] = []
-    for e, row, column in entries:
-        outer = e.outer
-        box = [c.sizes[k] for k in outer]
-        downs.append(np.broadcast_to(row.start + flat_positions(e.out, row.shape, outer, c.sizes), box).reshape(-1))
-        acrosses.append(np.broadcast_to(column.start + flat_positions(e.inn, column.shape, outer, c.sizes), box).reshape(-1))
-    down, across = [np.concatenate([np.zeros(0, np.intp), *parts]) for parts in (downs, acrosses)]
+    lines: dict[Any, tuple[Any, Any]] = {}  # entries with the same maps are sorted once
+    keys = [_maps(c, *one) for one in entries]
+    kind = np.int32 if max(sum([sparse_size(c, e) for e, _, _ in entries]), width, height) < 2**31 else np.int64
+    for key, (e, row, column) in zip(keys, entries, strict=True):
+        if key not in lines:
+            sides = [(place.start + flat_positions(m, place.shape, e.outer, c.sizes)).astype(kind) for m, place in ((e.out, row), (e.inn, column))]
+            lines[key] = tuple([np.broadcast_to(side, [c.sizes[k] for k in e.outer]).reshape(-1) for side in sides])
+    down, across = [np.concatenate([np.zeros(0, kind), *parts]) for parts in zip(*lines.values(), strict=True)] if lines else np.zeros((2, 0), kind)
     order = counted(across, width)
     order = order[counted(down[order], height)]  # by rows, within a row by columns
-    ordered = down[order], across[order]
+    down, across = down[order], across[order]
     new = np.ones(len(order), bool)
-    new[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
-    kind = np.int32 if max(len(order), width, height) < 2**31 else np.int64
-    indices = ordered[1][new].astype(kind)
+    new[1:] = (down[1:] != down[:-1]) | (across[1:] != across[:-1])
+    indices = across[new]
     indptr = np.zeros(height + 1, kind)
-    np.cumsum(np.bincount(ordered[0][new], minlength=height), out=indptr[1:])
+    np.cumsum(np.bincount(down[new], minlength=height), out=indptr[1:])
     slots = np.empty(len(order), kind)
-    slots[order] = np.cumsum(new) - 1
-    return Pattern(indptr, indices, order.astype(kind, copy=False) if len(indices) == len(order) else None, slots, len(indices))
+    slots[order] = np.cumsum(new, dtype=kind) - 1
+    if len(lines) < len(entries):
+        ends = np.cumsum([len(d) for d, _ in lines.values()])
+        part = dict(zip(lines, np.split(slots, ends[:-1]), strict=True))
+        slots = np.concatenate([part[key] for key in keys])
+    return Pattern(indptr, indices, order.astype(kind, copy=False) if len(indices) == len(slots) else None, slots, len(indices))
+
+
+def _maps(c: Coefficients, e: Entry, row: Place, column: Place) -> Any:
+    """What the positions of an entry are made of, whatever its labels are called."""
+    outer = e.outer
+    maps = [("t", id(m.array), *[outer.index(k) for k in m.labels]) if type(m) is Table else _affine(m, outer) for m in (*e.out, *e.inn)]
+    return row, column, tuple(maps), tuple([c.sizes[k] for k in outer])
+
+
+def _affine(m: Any, outer: tuple[int, ...]) -> Any:
+    return m.offset, tuple([(outer.index(k), s) for k, s in m.terms])
 
 
 Key = tuple[int, int, tuple[Any, ...], Shape]  # row within a group, where the columns begin, the index maps, the shape they are in

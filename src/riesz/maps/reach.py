@@ -17,9 +17,9 @@ from ..opaque import Get, Strongly
 from ..ops import Reduction
 from ..programs.blocks import Block, Call, Loop
 from ..programs.program import Program, outputs
-from .entries import Entry
-from .indexing import flat_positions
+from .entries import costs
 from .network import Kept, Network, derived
+from .patterns import between
 
 Shape = tuple[int, ...]
 
@@ -36,8 +36,30 @@ def reached(net: Network) -> Any:
     return net.made["reached"]
 
 
+def few(net: Network) -> int | None:
+    """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly sparse."""
+    every = math.prod([sum([_count(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
+    if net.kept or 8 * costs(net.c, net.entries).positions > every:
+        return None
+    with net.c.lock:
+        if "paths" not in net.made:
+            net.made["paths"] = _paths(net)
+    return reached(net).nnz if 4 * net.made["paths"] <= every else None
+
+
+def _paths(net: Network) -> float:
+    """In how many ways the inputs reach the outputs: no less than the positions of the matrix, and what it takes to find them."""
+    found: dict[int, Any] = {s: np.ones(_count(net.shapes[s])) for s in net.inputs}
+    for to in net.order:
+        found[to] = sum([_edge(net, to, a, float) @ found[a] for a in net.blocks[to]], np.zeros(_count(net.shapes[to])))
+    return float(sum([found[o].sum() for o in net.outputs]))
+
+
 def filled(pattern: Any, matrix: Any) -> Any:
     """A dense or sparse matrix as CSR with the positions of a pattern; all others must be 0."""
+    if not isinstance(matrix, np.ndarray) and matrix.nnz == pattern.nnz:
+        matrix.sort_indices()
+        return _sparse().csr_array((matrix.data, pattern.indices, pattern.indptr), shape=pattern.shape)
     counts: Any = np.diff(pattern.indptr)
     rows: Any = np.repeat(np.arange(pattern.shape[0], dtype=np.intp), counts)
     if isinstance(matrix, np.ndarray):
@@ -58,7 +80,7 @@ def reach(net: Network, given: Sequence[Any]) -> list[Any]:
         if to in net.kept:
             found[to] = _kept(net, net.kept[to], to, found, width)
         else:
-            parts = [_entry(net, e, net.shapes[to], net.shapes[a]) @ found[a] for a, es in net.blocks[to].items() for e in es]
+            parts = [_edge(net, to, a, bool) @ found[a] for a in net.blocks[to]]
             found[to] = _any(parts, _count(net.shapes[to]), width)
     return [found[o] for o in net.outputs]
 
@@ -136,11 +158,10 @@ def _body(op: Block, number: int, program: Program, given: Sequence[Any], width:
     return reach(op.known[key], [given[i] for i in moves]) if moves else [_none(_count(program.shapes[s]), width) for s in program.outputs]
 
 
-def _entry(net: Network, e: Entry, row: Shape, column: Shape) -> Any:
-    sizes, outer = net.c.sizes, e.outer
-    box = [sizes[k] for k in outer]
-    down, across = [np.broadcast_to(flat_positions(m, shape, outer, sizes), box).reshape(-1) for m, shape in ((e.out, row), (e.inn, column))]
-    return _at(down, across, (_count(row), _count(column)))
+def _edge(net: Network, to: int, a: int, kind: Any) -> Any:
+    """Ones where a node reaches another."""
+    p = between(net, to, a)
+    return _sparse().csr_array((np.ones(p.size, kind), p.indices, p.indptr), shape=(_count(net.shapes[to]), _count(net.shapes[a])))
 
 
 # -- matrices of truth values ----------------------------------------------------------------------------

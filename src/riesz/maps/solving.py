@@ -61,11 +61,11 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         found = _first(_structured(L, v.net), v)
         if found is not None:
             return found
-        if v.positions() <= min(n * n // 8, 64 * n):
-            from .sparse_solvers import fills
+    if (positions := L.positions) is not None and positions <= min(n * n // 8, 64 * n):
+        from .sparse_solvers import fills
 
-            if not fills(L.to_sparse()):
-                return _sparse(L)
+        if not fills(L.to_sparse()):
+            return _sparse(L)
     found = _steps(L.values) if v is None else None
     return found or (_dense(L) if n <= SMALL else _krylov(L, None, **options))
 
@@ -87,12 +87,12 @@ def _sparse_least_squares(L: LinearMap) -> Solver | None:
     """Normal equations where they are sparse and not singular."""
     from .sparse_solvers import SparseLeastSquares
 
-    v, few = L.flat, min(L.shape)
-    if v is None or v.positions() > 64 * max(L.shape):
+    positions, few = L.positions, min(L.shape)
+    if positions is None or positions > 64 * max(L.shape):
         return None
     matrix = L.to_sparse()
     lines = np.diff(matrix.indptr) if L.shape[0] >= L.shape[1] else np.bincount(matrix.indices, minlength=L.shape[1])
-    if (lines.astype(float) ** 2).sum() > 64 * (few + v.positions()):
+    if (lines.astype(float) ** 2).sum() > 64 * (few + positions):
         return None
     try:
         return SparseLeastSquares(matrix)
@@ -105,7 +105,7 @@ def _krylov(L: LinearMap, method: str | None, **options: Any) -> Solver:
 
     m, n = L.shape
     symmetric = "symmetric" in L.facts and m == n
-    if "preconditioner" not in options and m == n and symmetric and L.flat is not None:
+    if "preconditioner" not in options and m == n and symmetric and L.positions is not None:
         diagonal = L.diagonal()
         if (diagonal > 0).all():
             options["preconditioner"] = Diagonal(diagonal)

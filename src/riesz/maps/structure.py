@@ -15,7 +15,8 @@ from ..relations.spans import Affine
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
 from .indexing import Labels, Table, distinct, flat_map, injective, labels_of, size_of, whole
-from .network import Network, multiplied
+from .network import Network, thinned
+from .reach import few
 
 if TYPE_CHECKING:
     from .values import Values
@@ -241,8 +242,10 @@ def structure(v: Values, rows: Sequence[Shape], columns: Sequence[Shape]) -> Str
     net, c = v.net, v.net.c
     height, width = sum([math.prod(s) for s in rows]), sum([math.prod(s) for s in columns])
     if not net.simple:
-        flat = multiplied(net)
-        if flat is None or 4 * sum([sparse_size(c, e) for e in flat.entries]) > height * width:
+        flat = thinned(net)
+        if not flat.simple and (count := few(flat)) is not None:
+            return _sparse("sparse", count, (height, width), min(height, width, count))
+        if not flat.simple or 4 * sum([sparse_size(c, e) for e in flat.entries]) > height * width:
             return _product(net, height, width)
         net = flat
     if len(rows) == len(columns) == 1:

@@ -87,12 +87,26 @@ class Structured:
     @cached_property
     def flat(self) -> Values | None:
         """The values of the network without hubs, for matrices; None where there is none."""
-        from .network import multiplied
+        v = self.thin
+        return v if v.net.simple else None
+
+    @cached_property
+    def thin(self) -> Values:
+        """The values of the network with no more hubs than a sparse matrix needs."""
+        from .network import thinned
         from .values import Values
 
         v = self.values
-        net = multiplied(v.net)
-        return v if net is v.net else None if net is None else Values(net, v.point, self.dtype)
+        net = thinned(v.net)
+        return v if net is v.net else Values(net, v.point, self.dtype)
+
+    @property
+    def positions(self) -> int | None:
+        """How many positions of the matrix are reached, some of them counted twice; None where only a dense matrix would tell."""
+        from .reach import few
+
+        v = self.thin
+        return v.positions() if v.net.simple else few(v.net)
 
     @property
     def structure(self) -> Structure:
@@ -179,6 +193,8 @@ class Structured:
         v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
+        if v is None and self.positions is not None:
+            return self.to_sparse().toarray()
         if self.shape[0] < self.shape[1]:
             return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
@@ -199,8 +215,8 @@ class Structured:
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
-            found = product(self.values, places(self.domain.leaves), self.shape)
-            found = filled(reached(self.values.net), self.to_dense() if found is None else found)
+            found = product(self.thin, places(self.domain.leaves), self.shape)
+            found = filled(reached(self.thin.net), self.to_dense() if found is None else found)
         return found if format == "csr" else found.asformat(format)
 
     def sparsity(self) -> Sparsity:
@@ -248,9 +264,10 @@ class Structured:
 
     def column_norms(self) -> Any:
         """The Euclidean norm of each column of the matrix."""
+        from .entries import costs
 
         v = self.flat
-        if v is None or v.positions() >= 32 * sum(self.shape):
+        if self.positions is None or (v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed):
             gram = self.T @ self
             if gram.flat is not None:
                 return np.sqrt(np.maximum(gram.diagonal(), 0))
