@@ -322,15 +322,20 @@ def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
     net, n = w.net, w.n
     ends = list(net.inputs)
     hubs: dict[int, str] = {}
+    steps = 0
     for node in net.order:
         if node in net.outputs:
             continue
-        name = n.sub("h", len(hubs))
-        hubs[node] = name
-        w.lets.append((name, _line(w, node, ends, hubs, L)[0]))
-    if len(hubs) == 1 and len(net.outputs) == 1:  # nothing but a step
+        kept = net.kept.get(node)
+        if kept is not None and isinstance(kept.op, Get) and len(net.shapes[kept.args[0][1]]) == 1:  # the only result of that step
+            hubs[node] = hubs[kept.args[0][1]]
+            continue
+        hubs[node] = n.sub("h", steps)
+        w.lets.append((hubs[node], _line(w, node, ends, hubs, L)[0]))
+        steps += 1
+    if steps == 1 and len(net.outputs) == 1:  # nothing but a step
         (last,) = [_line(w, o, ends, hubs, L) for o in net.outputs]
-        if last[0] == next(iter(hubs.values())):
+        if last[0] == n.sub("h", 0):
             return [[(w.lets.pop()[1], COMPOSE)]]
     if not hubs:
         return [

@@ -67,7 +67,7 @@ class Notation:
 
     def exponent(self, base: str, index: str, simple: bool) -> str:
         """base^X for an index set."""
-        return f"{base}^{{{index}}}" if self.latex else f"{base}^{index}" if simple else f"{base}^({index})"
+        return self.sup(base, index) if self.latex else f"{base}^{index}" if simple else f"{base}^({index})"
 
     def name(self, word: Any) -> str:
         """A name, whatever is in it; an ending of primes and stars says derivative and adjoint."""
@@ -164,7 +164,7 @@ class Notation:
         """k · (u ⊗ v) + …."""
         if not value.terms:
             return "0", ATOM
-        shown = [self._product(t.scale, [self.leaf(f) for f, _ in t.factors]) for t in value.terms[:4]]
+        shown = [self._product(t.scale, [self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])]) for t in value.terms[:4]]
         shown += [("…", ATOM)] if len(value.terms) > 4 else []
         return shown[0] if len(shown) == 1 else self.infix(shown, "+", SUM)
 

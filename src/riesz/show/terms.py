@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
+
 from ..convolution import Convolution, Turned
 from ..fourier import Transform
 from ..interning import Node, children, postorder
@@ -115,7 +117,7 @@ def relation_text(n: Notation, r: Relation) -> Text:
         case Through(members=members):
             return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (n["∘"] + n["…"] if len(members) > 6 else ""), PRODUCT
         case Spanned(left=(Listed(),), right=(Listed(),), times=1):
-            return f"{r.sizes[0]} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
+            return _pairs(n, r, r.sizes[0], X, Y)
         case Spanned():
             return span_text(n, r.span), ATOM
         case Both(first=first, second=second):
@@ -128,9 +130,17 @@ def relation_text(n: Notation, r: Relation) -> Text:
             inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
             return (n.turned((f"[{inside}]", ATOM)) if r.turned else f"[{inside}]"), ATOM
         case Pairs():
-            return f"{len(r.rows)} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
+            return _pairs(n, r, len(r.rows), X, Y)
         case _:
             return n.name(type(r).__name__), ATOM
+
+
+def _pairs(n: Notation, r: Relation, count: int, X: str, Y: str) -> Text:
+    """A relation by its number of pairs; one that was made as the converse of another is written as such."""
+    turned = "_converse_of" in r.__dict__
+    X, Y = (Y, X) if turned else (X, Y)
+    text: Text = f"{count}{n.words(' pairs ')}{n['⊆']} {X}{n['×']}{Y}", SUM
+    return (n.turned(text), ATOM) if turned else text
 
 
 def space_text(n: Notation, space: Space) -> Text:
@@ -260,7 +270,12 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             text = n.sub(n.name("scan"), _index(n, index))
             return (n.star(text) if suffix else text), ATOM
         case Section():
-            return section(n, _symbol(n, t.bilinear), n.vector(t.leaves), t.side), ATOM
+            value = n.vector(t.leaves)
+            if isinstance(t.bilinear, Contract) and (len(t.leaves) != 1 or np.ndim(t.leaves[0]) < 2):  # does not look like the tensor it is
+                c = t.bilinear
+                pair = (c.middle, c.last) if t.side else (c.first, c.middle)
+                value = f"{value[0]} {n['∈']} {space_text(n, Tensor(*pair))[0]}", SUM
+            return section(n, _symbol(n, t.bilinear), value, t.side), ATOM
         case Bilinear():
             return n.parens(_symbol(n, t)), ATOM
         case Transpose():
@@ -463,6 +478,8 @@ _OPEN = {
 
 
 def _combinator(n: Notation, t: Combinator) -> Text:
+    if getattr(t.maker, "name", "") in ("linear", "bilinear"):  # somebody's own, whatever it is called
+        return n.name(t.name), ATOM
     head = t.name.split("(")[0]
     match head, t.parameters:
         case "proj", (which,):
