@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -184,12 +185,7 @@ _ESCAPES = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textas
 _ESCAPES.update({c: f"\\{c}" for c in "&%#$_{}"})
 _LETTERS = (0xC0, 0x24F), (0x400, 0x4FF), (0x530, 0x58F), (0x900, 0x10FF), (0x3040, 0x30FF), (0x4E00, 0x9FAF), (0xAC00, 0xD7AF)
 """Scripts that can be set as they are."""
-_GREEK = dict(
-    zip("αβγδεζηθικλμνξπρςστυφχψωϵϑϕΓΔΘΛΞΠΣΥΦΨΩ", (
-        "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho varsigma sigma tau upsilon varphi chi psi omega "
-        "epsilon vartheta phi Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
-    ).split(), strict=True)
-)
+_GREEK = {c: unicodedata.name(c).split()[-1].replace("LAMDA", "LAMBDA") for c in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"}
 
 
 def _group(base: str, mark: str) -> str:
@@ -199,9 +195,14 @@ def _group(base: str, mark: str) -> str:
 
 def _escaped(word: str) -> str:
     """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by their numbers."""
-    runs = [(kind, "".join(run)) for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else "")]
-    shown = [_RUNS[kind](text) for kind, text in runs] or ["\\text{''}"]
-    return shown[0] if len(shown) == 1 and runs and runs[0][0] != "below" else f"{{{''.join(shown)}}}"
+    shown: list[str] = []
+    for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
+        text = "".join(run)
+        if kind == "Greek":
+            shown.append("".join([f"{{\\{_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize()}}}" for c in text]))
+        else:
+            shown.append(f"_{{{''.join([_DIGITS[c] for c in text])}}}" if kind else _upright(text))
+    return shown[0] if len(shown) == 1 and shown[0][0] != "_" else f"{{{''.join(shown)}}}" if shown else "\\text{''}"
 
 
 def _upright(text: str) -> str:
@@ -216,12 +217,6 @@ def _character(c: str) -> str:
     known = c.isalpha() and any([first <= ord(c) <= last for first, last in _LETTERS])
     return c if known else f"U+{ord(c):04X}"
 
-
-_RUNS = {
-    "": _upright,
-    "Greek": lambda text: "".join([f"{{\\{_GREEK[c]}}}" for c in text]),
-    "below": lambda text: f"_{{{''.join([_DIGITS[c] for c in text])}}}",
-}
 
 UNICODE = Notation(False)
 LATEX = Notation(

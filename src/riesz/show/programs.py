@@ -46,7 +46,9 @@ class Writer:
         self.text: list[Text] = [IDENTITY] * len(program.ops)
         taken = {text for text, _ in inputs} | set(others)
         prime = "'" if n.latex else "′"
-        self.letters = [next((c for c in letters if c not in taken), letters[0] + prime) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
+        self.letters = [
+            next((c for c in letters if c not in taken), letters[0] + prime) for letters in ("yzwst", "dehkl")
+        ]  # of values, of linear maps
         self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
         self.counts = dict.fromkeys(self.letters, 0)
         self.called: list[tuple[str, int]] = []  # the letter and number of each let
@@ -428,13 +430,7 @@ def _latex_lets(writer: Writer, body: list[str]) -> str:
     inner = ",\\; ".join([writer.tidy(b) for b in body])
     if not rows:
         return inner
-    return (
-        "\\begin{aligned} \\textbf{let } & "
-        + " \\\\ & ".join(rows)
-        + " \\\\ \\textbf{in } & "
-        + inner
-        + " \\end{aligned}"
-    )
+    return "\\begin{aligned} \\textbf{let } & " + " \\\\ & ".join(rows) + " \\\\ \\textbf{in } & " + inner + " \\end{aligned}"
 
 
 def latex_map(L: LinearMap) -> str:

@@ -115,7 +115,9 @@ def relation_text(n: Notation, r: Relation) -> Text:
             inside = f"{Y if not turned else X}{n.words(' segments of ')}{X if not turned else Y}"
             return (n.turned((inside, SUM)), ATOM) if turned else (inside, SUM)
         case Through(members=members):
-            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (n["∘"] + n["…"] if len(members) > 6 else ""), PRODUCT
+            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (
+                n["∘"] + n["…"] if len(members) > 6 else ""
+            ), PRODUCT
         case Spanned(left=(Listed(),), right=(Listed(),), times=1):
             return _pairs(n, r, r.sizes[0], X, Y)
         case Spanned():
@@ -138,8 +140,8 @@ def relation_text(n: Notation, r: Relation) -> Text:
 def _pairs(n: Notation, r: Relation, count: int, X: str, Y: str) -> Text:
     """A relation by its number of pairs; one that was made as the converse of another is written as such."""
     turned = "_converse_of" in r.__dict__
-    X, Y = (Y, X) if turned else (X, Y)
-    text: Text = f"{count}{n.words(' pairs ')}{n['⊆']} {X}{n['×']}{Y}", SUM
+    sets = n["×"].join([Y, X] if turned else [X, Y])
+    text: Text = f"{count}{n.words(' pairs ')}{n['⊆']} {sets}", SUM
     return (n.turned(text), ATOM) if turned else text
 
 
@@ -493,7 +495,11 @@ def _combinator(n: Notation, t: Combinator) -> Text:
         case "total", (only,) if only is not None:
             return n.sub(n["Σ"], _places(n, only)), ATOM
         case "section", (b, side, _, leaves):
-            known = _symbol(n, b) if isinstance(b, Bilinear) else n.operator(_OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b))
+            known = (
+                _symbol(n, b)
+                if isinstance(b, Bilinear)
+                else n.operator(_OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b))
+            )
             return section(n, known, n.vector(leaves), side), ATOM
         case (("contract_left" | "contract_right"), (side, _, leaves)):
             return section(n, n["⊛"], n.vector(leaves), side), ATOM
