@@ -90,10 +90,9 @@ def test_adjoints_of_every_numpy_function_print_as_adjoints(batch):
 
             for k in range(len(xs) if moving else 0):
                 L = rz.jacobian(code, argnums=k)(*xs)
-                for M in (L, L.simplify()):
-                    if np.isfinite(L.to_dense()).all():
-                        check_adjoint_text(M)
-                    assert M.latex() and M.H.latex()
+                for M in (L, L.simplify()) if k == 0 else (L,):
+                    check_adjoint_text(M)
+                    assert M.H.latex()
 
 
 def scan(f, carry, x):

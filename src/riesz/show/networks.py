@@ -68,8 +68,9 @@ class Named(Writer):
         here = self.given[slot]
         if here not in self.short:
             text = self._matrices(here) or self.text[here]
-            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= SHORT)
-            if not atom or len(text[0]) > SHORT:
+            short = SHORT * (3 if self.n.latex else 1)
+            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= short)
+            if not atom or len(text[0]) > short:
                 letters = self.big if len(self.program.shapes[here]) > 1 else self.spare
                 name = letters.pop(0) if letters else self.n.sub("C", len(self.lets))
                 self.lets.append((name, text[0]))
