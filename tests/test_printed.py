@@ -95,10 +95,6 @@ def test_adjoints_of_every_numpy_function_print_as_adjoints(batch):
                     assert M.H.latex()
 
 
-def scan(f, carry, x):
-    return rz.loop(f, carry, x)
-
-
 @rz.custom_derivative
 def running(x):
     return np.sqrt(x)
@@ -164,7 +160,7 @@ OPAQUE = {
     "fft2": (lambda x: np.fft.fft2(x).real, X5[:3]),
     "max": (lambda x: np.max(x, axis=0), X5),
     "fori_loop": (lambda x: rz.fori_loop(0, 4, lambda i, c: np.cumsum(c) * x[0], x), X6),
-    "loop": (lambda x: scan(lambda c, u: (c * u, c + u), 1.0, x), X6),
+    "loop": (lambda x: rz.loop(lambda c, u: (c * u, c + u), 1.0, x), X6),
     "loop, backwards": (lambda x: rz.loop(lambda c, u: (X5 @ c * u, c + u), B5, x, reverse=True), X6),
     "loop of a matrix": (lambda x: rz.fori_loop(0, 3, lambda i, c: X5 @ c, x), B5),
     "cond": (lambda x: rz.cond(x[0] > 0, np.cumsum, lambda x: x * x, x), X6),
@@ -207,6 +203,8 @@ def test_a_solve_and_its_adjoint():
 def test_a_loop_runs_backwards_in_the_adjoint():
     L = rz.jacobian(lambda x: rz.fori_loop(0, 3, lambda i, c: X5 @ c, x))(B5)
     assert "loop(" in str(L) and "loop*(" in str(L.H)
+    D = rz.derive(lambda x: rz.loop(lambda c, u: (c * u, c + u), 1.0, x, reverse=True), R ** seg(3))
+    assert "reverse_loop(" in str(D.derivative) and "reverse_loop*(" in str(D.adjoint)
 
 
 def test_explanations_have_a_line_for_the_adjoint_of_every_step():
@@ -398,6 +396,12 @@ def test_any_key_can_be_printed():
         formulas.append(V.latex())
     apart(texts)
     apart(formulas)
+
+
+def test_keys_need_not_be_texts():
+    V = rz.space_of({0: 1.0, "0": 2.0, (1, 2): 3.0, 1.5: 4.0})
+    assert str(V) == "{0: ℝ, '0': ℝ, (1, 2): ℝ, 1.5: ℝ}"
+    assert V.latex()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -74,7 +74,8 @@ class Notation:
         """A name, whatever is in it; an ending of primes and stars says derivative and adjoint."""
         text = str(word)
         if not self.latex:
-            return text if text and text.isprintable() and not _LOOSE.search(text) else repr(text)
+            loose = isinstance(word, str) and (not text or text.isdigit() or _LOOSE.search(text))
+            return repr(text) if loose or not text.isprintable() else text
         bare = text.rstrip("'*") or text
         shown = _escaped(bare) + "'" * text[len(bare) :].count("'")
         return self.star(shown) if "*" in text[len(bare) :] else shown
@@ -82,7 +83,7 @@ class Notation:
     def variable(self, word: Any) -> str:
         """The name of an argument or array: a letter stands for itself."""
         text = str(word)
-        return text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(text)
+        return text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(word)
 
     def operator(self, symbol: str) -> str:
         """A symbol of ours, or the name of somebody's function."""

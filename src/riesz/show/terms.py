@@ -313,17 +313,12 @@ def op_title(n: Notation, op: Any) -> str:
             return declared(n, op)
         case Convolution(leg=leg):
             return n.name("convolution") if leg == 2 else n.sub(n.star(n.name("convolution")), leg)
-        case Loop(reverse=True, adjoint=False):
-            return n.name("reverse_loop")
         case Block() | Ruled():
-            return n.star(n.name(op.title)) if turned(op) else n.name(op.title)
+            adjoint = dict(op.parameters).get("turned", False) if isinstance(op, Ruled) else getattr(op, "adjoint", False)
+            name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
+            return n.star(name) if adjoint else name
         case _:
             return n.name(op.title)
-
-
-def turned(op: Any) -> bool:
-    """Whether an op is the transpose of what its title says and prints with a star."""
-    return bool(dict(op.parameters).get("turned")) if isinstance(op, Ruled) else bool(getattr(op, "adjoint", False))
 
 
 def call(n: Notation, op: Any, args: list[Text]) -> str:
