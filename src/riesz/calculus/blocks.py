@@ -46,7 +46,7 @@ def _affine_call(domain: Affine, op: Call, values: list[Any], wires: list[int], 
         found = [differential(branch, moving[op.fixed :]) for branch in op.branches]
         live = sorted({i for _, alive in found for i in alive})
         shapes = op.result(())
-        op.known[key] = Call(tuple([_with_zeros(p, alive, live, shapes) for p, alive in found])), live
+        op.known[key] = Call(tuple([_with_zeros(p, alive, live, shapes) for p, alive in found]), op.adjoint), live
     derivative, live = op.known[key]
     if not live:
         return Pair(y, None)
@@ -72,7 +72,7 @@ def _affine_loop(domain: Affine, op: Loop, values: list[Any], args: Sequence[Pai
         op.known[key] = _loop_differential(op, moving)
     derivative, carried, live = op.known[key]
     m, c = op.carries, op.consts
-    y = base.step(Loop(op.body, c, m, op.length, op.reverse, True), values)
+    y = base.step(Loop(op.body, c, m, op.length, op.reverse, True, op.adjoint), values)
     stacked = [base.step(Get(m + op.results + i), (y,)) for i in range(m)]
     wires = [a.wire for a in args]
     start = [wires[c + i] if wires[c + i] is not None else tape.zeros(base.shape(values[c + i])) for i in carried]
@@ -107,7 +107,7 @@ def _loop_differential(op: Loop, moving: Flags) -> tuple[Loop, list[int], list[i
     after = [found[i] if i in found else body.zeros(shapes[c + i]) for i in carried]
     stacked = [i - m for i in live if i >= m]
     body.outputs = [*after, *[found[m + i] for i in stacked]]
-    return Loop(body, c + len(d_consts), len(carried), op.length, op.reverse, op.keep), carried, stacked
+    return Loop(body, c + len(d_consts), len(carried), op.length, op.reverse, op.keep, op.adjoint), carried, stacked
 
 
 class Turned:
@@ -145,7 +145,7 @@ def _turned_call(op: Call, moving: Flags, strong: bool) -> Turned:
     nothing = [all([_is_zero(p, p.outputs[j]) for p in turned]) for j in range(len(moved))]
     strongly = [a or b for a, b in zip(strongly, nothing, strict=True)]
     first = [0] if op.fixed else []
-    return Turned(Call(tuple(turned)), [*first, *[i + op.fixed for i in still]], [], [], [i + op.fixed for i in moved], strongly)
+    return Turned(Call(tuple(turned), not op.adjoint), [*first, *[i + op.fixed for i in still]], [], [], [i + op.fixed for i in moved], strongly)
 
 
 def _is_zero(program: Program, slot: int) -> bool:
@@ -182,6 +182,6 @@ def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
     if op.keep:  # a carry that was kept when it came in has a cotangent of its own
         before = [body.step(Combination((1.0, 1.0)), (a, b)) for a, b in zip(before, kept, strict=True)]
     body.outputs = [*before, *grown, *found[len(moved_c) + m :]]
-    back = Loop(body, len(still_c), m + len(moved_c), op.length, not op.reverse)
+    back = Loop(body, len(still_c), m + len(moved_c), op.length, not op.reverse, adjoint=not op.adjoint)
     targets = [*range(c, c + m), *moved_c, *moved_x]
     return Turned(back, still_c, [shapes[i] for i in moved_c], still_x, targets, [strongly] * len(targets))

@@ -139,7 +139,7 @@ class Mapped:
         if op.fixed and args[0].moving:
             return self._selected(op, args)
         branches = tuple([lifted(b, [a.moving for a in inside], [True] * len(b.outputs), self.n) for b in op.branches])
-        return Lane(self.base.step(Call(branches), [a.value for a in args]), True)
+        return Lane(self.base.step(Call(branches, op.adjoint), [a.value for a in args]), True)
 
     def _selected(self, op: Call, args: Sequence[Lane]) -> Lane:
         programs = [lifted(b, [a.moving for a in args[1:]], [True] * len(b.outputs), self.n) for b in op.branches]
@@ -152,7 +152,7 @@ class Mapped:
             at = whole.step(Discrete(np.equal), (chosen, whole.const(which)))
             result = [whole.step(Select(), (self._beside(whole, at, a), a, b)) for a, b in zip(found[which], result, strict=True)]
         whole.outputs = result
-        return Lane(self.base.step(Call((whole,)), [a.value for a in args]), True)
+        return Lane(self.base.step(Call((whole,), op.adjoint), [a.value for a in args]), True)
 
     def _beside(self, program: Program, mask: int, slot: int) -> int:
         return program.step(Reshape((self.n, *(1,) * (len(program.shapes[slot]) - 1))), (mask,))
@@ -164,9 +164,9 @@ class Mapped:
         body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
         given: list[Any] = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
         given += [self._behind(a.value) if a.moving else a.value for a in args[c + m :]]
-        result = self.base.step(Loop(body, c, m, op.length, op.reverse, op.keep), given)
+        result = self.base.step(Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint), given)
         whole = Program()
-        shapes = Loop(body, c, m, op.length, op.reverse, op.keep).result(())
+        shapes = Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint).result(())
         slots = [whole.input(s) for s in shapes]
         whole.outputs = [*slots[:m], *[whole.step(_swap(len(shapes[i])), (slots[i],)) for i in range(m, len(slots))]]
         return Lane(self.base.step(Call((whole,)), [self.base.step(Get(i), (result,)) for i in range(len(shapes))]), True)

@@ -121,7 +121,7 @@ class _Parts:
             rows = [(s, slot) for s, slot in zip(self.stacked, stacked, strict=True) if s in self.inward]
             starts = [*self.consts, *[self.carries[j] for j in self.kept], *[s for s, _ in rows], *self.given]
             inner = _cut(body, starts, [*[body.outputs[j] for j in self.kept], *self.taken])
-            small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep)
+            small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep, loop.adjoint)
             carried = [first[j] for j in self.kept]
             ends = whole.step(small, [*consts, *carried, *[slot for _, slot in rows], *[found[s] for s in self.given]])
             gets = [whole.step(Get(i), (ends,)) for i in range(len(self.kept) * (2 if loop.keep else 1) + len(self.taken))]
@@ -212,7 +212,7 @@ def _key(body: Program, slot: int, args: Sequence[int]) -> Any:
 def _with_outputs(loop: Loop, slots: Sequence[int]) -> Loop:
     """A loop that stacks some more slots of its body."""
     body = loop.body.prune(loop.body.inputs, [*loop.body.outputs, *slots])
-    return Loop(body, loop.consts, loop.carries, loop.length, loop.reverse, loop.keep)
+    return Loop(body, loop.consts, loop.carries, loop.length, loop.reverse, loop.keep, loop.adjoint)
 
 
 def _over_rounds(rank: int) -> Any:

@@ -30,6 +30,7 @@ class Call(Block):
     """A program as one step; with several, the first argument is the number of the one that runs."""
 
     branches: tuple[Program, ...]
+    adjoint: bool = False  # whether it was made as the transpose of another, for people to see
 
     @property
     def title(self) -> str:
@@ -67,6 +68,7 @@ class Loop(Block):
     length: int
     reverse: bool = False
     keep: bool = False
+    adjoint: bool = False  # as in `Call`
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
         found = [self.body.shapes[s] for s in self.body.outputs]

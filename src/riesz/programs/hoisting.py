@@ -47,7 +47,7 @@ def _rule(program: Program) -> Rule:
                 place.append(place[first])
                 continue
             assert isinstance(block, Loop)
-            block = Loop(block.body, block.consts, block.carries, block.length, block.reverse, True)
+            block = Loop(block.body, block.consts, block.carries, block.length, block.reverse, True, block.adjoint)
         if isinstance(block, Loop) and any(still := _invariant(block)):
             place.append(_split(whole, block, given, still))
         else:
@@ -66,7 +66,7 @@ def _twice(program: Program, inside: dict[int, Call | Loop]) -> dict[int, int]:
 
 
 def _with_body(loop: Loop, body: Program, more: int) -> Loop:
-    return Loop(body, loop.consts + more, loop.carries, loop.length, loop.reverse, loop.keep)
+    return Loop(body, loop.consts + more, loop.carries, loop.length, loop.reverse, loop.keep, loop.adjoint)
 
 
 def _invariant(block: Call | Loop) -> list[bool]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..fourier import Transform
 from ..interning import children, postorder
-from ..opaque import Declared, Discrete, Get, Ruled, Select
-from ..ops import Combination, Contraction, Multilinear, Op, Reduction
+from ..opaque import Declared, Discrete, Ruled, Select
+from ..ops import Combination, Contraction, Multilinear, Op, Reduction, Single
+from ..programs.blocks import Block
 from ..programs.program import Program
 from ..terms.applied import Applied
 from ..terms.bilinear import Bilinear, Labelled
@@ -16,7 +18,7 @@ from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
 from .notation import ATOM, COMPOSE, UNICODE, Text
 from .programs import Writer, show_derivation, wires
-from .terms import combination, term_text, term_texts
+from .terms import call, combination, op_title, term_text, term_texts
 
 LIMIT = 60
 
@@ -124,7 +126,7 @@ def _slope(p: Primitive) -> str:
     writer = Writer(UNICODE, program, program.dependent(program.inputs[count:]), [*names, *wires(UNICODE, p.domain)])
     text = writer.outputs()[0]
     for name, definition in reversed(writer.lets):
-        text = text.replace(name, f"({definition})")
+        text = text.replace(name, f"({definition})")  # the names of lets are theirs alone until they are shown
     return text
 
 
@@ -132,13 +134,27 @@ def _adjoints(derivation: Any) -> list[tuple[str, str]]:
     """One equation per kind of linear step in the derivative."""
     program: Program = derivation.programs.affine
     flags = program.dependent(program.inputs[derivation.programs.inputs :])
-    kinds = {_kind(op) for slot, op in enumerate(program.ops) if flags[slot] and program.args[slot]}
+    steps = [slot for slot, args in enumerate(program.args) if flags[slot] and args]
+    kinds = {_kind(program.ops[slot]) for slot in steps}
     rows = [row for kind, row in _ADJOINTS.items() if kind in kinds]
+    own = [slot for slot in steps if isinstance(program.ops[slot], (Single, Multilinear)) and not _kind(program.ops[slot])]
+    rows += dict.fromkeys([_own(program, slot, flags) for slot in own[:LIMIT]])
     count = sum([flags[s] for s, args in enumerate(program.args) if args])
     head = [("(g • f)* = f* • g*", f"composition: the {count} linear steps in reverse")] if count > 1 else []
     if len(program.inputs) > derivation.programs.inputs + 1:
         head.append(("π_i* = ι_i", "projections of the argument: the adjoint ends in a fork"))
     return head + rows
+
+
+def _own(program: Program, slot: int, flags: Any) -> tuple[str, str]:
+    """The adjoint of an op that has one of its own: solve(a, _)* = solve(aᵀ, _)."""
+    op, given = program.ops[slot], program.args[slot]
+    letters = iter("abcghkmnpqrstuvw")
+    args = [(UNICODE.hole() if flags[a] else next(letters), ATOM) for a in given]
+    shapes = tuple([program.shapes[a] for a in given])
+    turned = op.turned(shapes[0]) if isinstance(op, Single) else op.transpose([bool(flags[a]) for a in given].index(True), shapes)
+    left, right = [op_title(UNICODE, x) if len(args) == 1 else call(UNICODE, x, args) for x in (op, turned)]
+    return f"{left}* = {right}", "an op with an adjoint of its own"
 
 
 def _kind(op: Any) -> str:
@@ -157,8 +173,12 @@ def _kind(op: Any) -> str:
             return "sum"
         case Reduction():
             return "reduce"
-        case Declared() | Get():
+        case Declared():
             return "declared"
+        case Block():
+            return "block"
+        case Transform():
+            return "Fourier"
         case _:
             return ""
 
@@ -171,6 +191,8 @@ _ADJOINTS = {
     "sum": ("(f + g)* = f* + g*", "sum; a value used twice gets both cotangents"),
     "reduce": ("red_R* = red_{Rᵀ}", "relational reduction"),
     "declared": ("(u ⋄)* and (⋄ v)* as declared", "declared functions"),
+    "Fourier": ("F* = n · F⁻¹,  U* = U⁻¹", "Fourier transforms, unitary up to scale; F_ℝ* counts what stands for two numbers once"),
+    "block": ("loop* goes through the adjoints of the rounds in reverse", "loops, branches and what is computed again"),
 }
 
 

@@ -11,17 +11,21 @@ from ..maps.coefficients import Coefficients, Factor
 from ..maps.entries import Entry
 from ..maps.indexing import IndexMap, Table, distinct, labels_of, whole
 from ..maps.linear_map import LinearMap
+from ..opaque import Get
 from ..ops import Contraction, Reduction
+from ..programs.blocks import Call
 from ..programs.program import INPUT, Constant
 from ..relations import Function, Gather
 from ..relations.spans import Affine
 from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
 from .patterns import two
-from .programs import Writer, folded
-from .terms import op_title
+from .programs import Writer, folded, wires
+from .terms import call, op_title
 
 Shape = tuple[int, ...]
 SHORT = 14
+UNIT: Text = ("I", ATOM)
+"""The identity; an array of that name is not it."""
 
 
 class Named(Writer):
@@ -30,9 +34,9 @@ class Named(Writer):
     def __init__(self, n: Notation, L: LinearMap) -> None:
         net = L.values.net
         self.net = net
-        self.names = {id(x): name for name, x in L.names}
+        self.names = _names(n, L.names)
         self.unnamed = 0
-        self.tables: list[tuple[str, Any]] = [(name, x) for name, x in L.names if np.asarray(x).dtype.kind in "iu"]
+        self.tables: list[tuple[str, Any]] = [(self.names[id(x)], x) for _, x in L.names if np.asarray(x).dtype.kind in "iu"]
         wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
         program = net.c.program.prune(net.params, wanted)
         inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.source.point)]
@@ -54,7 +58,8 @@ class Named(Writer):
         for name, x in self.tables:
             if x.shape == flat.shape and bool((x == flat).all()):
                 return name
-        self.tables.append(("index" if not self.unnamed else self.n.sub("index", self.unnamed), flat))
+        word = self.n.name("index" if "index" not in self.taken else "indices")
+        self.tables.append((self.n.sub(word, self.unnamed) if self.unnamed else word, flat))
         self.unnamed += 1
         return self.tables[-1][0]
 
@@ -63,24 +68,34 @@ class Named(Writer):
         here = self.given[slot]
         if here not in self.short:
             text = self._matrices(here) or self.text[here]
-            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= SHORT)
-            if not atom or len(text[0]) > SHORT:
+            short = SHORT * (3 if self.n.latex else 1)
+            atom = text[1] == ATOM or (text[1] >= POWER and len(text[0]) <= short)
+            if not atom or len(text[0]) > short:
                 letters = self.big if len(self.program.shapes[here]) > 1 else self.spare
-                name = letters.pop(0) if letters else self.n.sub("A", len(self.lets))
+                name = letters.pop(0) if letters else self.n.sub("C", len(self.lets))
                 self.lets.append((name, text[0]))
                 text = name, ATOM
             self.short[here] = text
         return self.short[here]
 
-    def reduction(self, relation: Any) -> str:
-        """red_R."""
-        return self._reduction(relation)
+    def applied(self, op: Any, inside: list[Text], moving: list[bool]) -> str:
+        """A step that is no contraction, on its arguments."""
+        n = self.n
+        if isinstance(op, Call) and sum(moving) == 1 and (text := self._inside(op, inside, moving)) is not None:
+            name, inside = text + n.listed("(", inside[:1], ")")[0], [inside[moving.index(True)]]
+        elif isinstance(op, Get):
+            name = n.sub(n["π"], op.at)
+        elif len(inside) > 1:
+            return call(n, op, inside)
+        else:
+            name = self._reduction(op.relations[0], op.axis) if isinstance(op, Reduction) else op_title(n, op)
+        return name if inside[0][0] == n.hole() else n.infix([(name, ATOM), inside[0]], "•", COMPOSE)[0]
 
-    def _reduction(self, r: Any) -> str:
+    def _reduction(self, r: Any, axis: int = 0) -> str:
         known = [name for name, x in self.tables if isinstance(r, (Function, Gather)) and np.array_equal(x, r.index)]
         if known:
-            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{known[0]}]"
-        return super()._reduction(r)
+            return self.n["π" if isinstance(r, Gather) else "ι"] + f"[{':, ' * axis}{known[0]}]"
+        return super()._reduction(r, axis)
 
     def _matrices(self, slot: int) -> Text | None:
         """A product of two named matrices, side by side."""
@@ -98,7 +113,7 @@ class Named(Writer):
         pattern = two(op.labels[0], op.labels[1], op.out) if type(op) is Contraction and len(names) == 2 else None
         if pattern is None or pattern.symbol != "⋆" or any([len(name) > 2 for name in names]):
             return None
-        shown = [name + (self.n["ᵀ"] if t else "") for name, t in zip(names, pattern.turned, strict=True)]
+        shown = [self.n.turned((name, ATOM)) if t else name for name, t in zip(names, pattern.turned, strict=True)]
         return "".join(shown[::-1] if pattern.first else shown), POWER
 
     def _made(self, value: Any) -> Text | None:
@@ -107,6 +122,21 @@ class Named(Writer):
         values = [getattr(self.net.c.program.ops[a], "value", None) for a in args]
         names = [self.names.get(id(x)) for x in values]
         return self._beside(op, [name for name in names if name is not None]) if names and None not in names else None
+
+
+def _names(n: Notation, given: Sequence[tuple[str, Any]]) -> dict[int, str]:
+    """The names of arrays by their identity. Two arrays never share one, and none is called as the identity is."""
+    names: dict[int, str] = {}
+    taken = {UNIT[0]}
+    for word, x in given:
+        if id(x) in names:
+            continue
+        name = n.variable(word)
+        while name in taken:
+            name += "'" if n.latex else "′"
+        names[id(x)] = name
+        taken.add(name)
+    return names
 
 
 def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
@@ -120,15 +150,17 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     placed, read = _position(w, c, e.out, row, letters), _position(w, c, e.inn, column, letters)
     if placed:
         parts.append((n["ι"] + placed, ATOM))
-    if core is not None and core[0] != "I":
+    if core is not None and core is not UNIT:
         parts.append(core)
     if read:
         parts.append((n["π"] + read, ATOM))
     if core is None:
         parts = [_sum(w, e, factors)]
     lead = [(n.number(abs(e.scale)), ATOM), *scalars] if abs(e.scale) != 1.0 else scalars
-    body = [*lead, *(parts or [("I", ATOM)])]
+    body = [*lead, *(parts or [UNIT])]
     text = n.infix(body, "·", COMPOSE) if len(body) > 1 else body[0]
+    if text is UNIT and e.scale > 0:
+        return UNIT
     return (n["−"] + n.within(text, COMPOSE), SUM) if e.scale < 0 else (text[0], PRODUCT if len(body) > 1 else text[1])
 
 
@@ -187,13 +219,13 @@ def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
     ordered = [k for r, _ in sides for k in r] == list(out) and [k for _, s in sides for k in s] == list(inn)
     lone = [bool(r) != bool(s) for r, s in sides]
     if not shown:
-        return "I", ATOM
+        return UNIT
     if not ordered or (any(lone) and not all(lone)):
         return None
-    if all([t[0] == "I" for t in shown]):
-        return "I", ATOM
+    if all([t is UNIT for t in shown]):
+        return UNIT
     if len(shown) == 1 and not sides[0][0]:  # a row
-        return n.within(shown[0], ATOM) + n["ᵀ"], ATOM
+        return n.turned(shown[0]), ATOM
     return shown[0] if len(shown) == 1 else (n.infix(shown, "⊗", POWER)[0], PRODUCT)
 
 
@@ -202,7 +234,7 @@ def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[i
     n = w.n
     if rows == columns:
         if not factors:
-            return "I", ATOM
+            return UNIT
         if all([list(f.labels) == rows for f in factors]):
             inside = n.infix([w.factor(f.slot) for f in factors], "∗", PRODUCT) if len(factors) > 1 else w.factor(factors[0].slot)
             return n.name("diag") + n.parens(inside[0]), ATOM
@@ -247,7 +279,7 @@ def _chain(w: Named, factors: list[Factor], at: int, end: int | None) -> list[Te
         left.remove(f)
         turned = f.labels[1] == at
         text = w.factor(f.slot)
-        found.append((n.within(text, ATOM) + n["ᵀ"], ATOM) if turned else text)
+        found.append((n.turned(text), ATOM) if turned else text)
         at = f.labels[0] if turned else f.labels[1]
     return found if end is None or at == end else None
 
@@ -270,19 +302,20 @@ def _sum(w: Named, e: Entry, factors: list[Factor]) -> Text:
     product = [f"{w.factor(f.slot)[0]}[{', '.join([letters[k] for k in f.labels])}]" for f in factors] or ["1"]
     inner = [letters[k] for k in e.labels if k not in e.outer]
     total = (n.sub(n["Σ"], "".join(inner)) + " " if inner else "") + f" {n['·']} ".join(product)
-    arrow = "\\leftarrow" if n.latex else "←"
-    return f"[{side(e.out)} {arrow} {side(e.inn)}] {total}", PRODUCT
+    return f"[{side(e.out)} {n['←']} {side(e.inn)}] {total}", PRODUCT
 
 
 def _joined(n: Notation, texts: Sequence[Text]) -> Text:
     """A sum, signs in front."""
     if not texts:
         return "0", ATOM
+    if len(texts) == 1:
+        return texts[0]
     total = texts[0][0]
     for text, _ in texts[1:]:
         sign = n["−"]
         total += f" {sign} {text[len(sign) :]}" if text.startswith(sign) else f" + {text}"
-    return total, texts[0][1] if len(texts) == 1 else SUM
+    return total, SUM
 
 
 def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
@@ -290,15 +323,20 @@ def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
     net, n = w.net, w.n
     ends = list(net.inputs)
     hubs: dict[int, str] = {}
+    steps = 0
     for node in net.order:
         if node in net.outputs:
             continue
-        name = n.sub("h", len(hubs))
-        hubs[node] = name
-        w.lets.append((name, _line(w, node, ends, hubs, L)[0]))
-    if len(hubs) == 1 and len(net.outputs) == 1:  # nothing but a step
+        kept = net.kept.get(node)
+        if kept is not None and isinstance(kept.op, Get) and len(net.shapes[kept.args[0][1]]) == 1:  # the only result of that step
+            hubs[node] = hubs[kept.args[0][1]]
+            continue
+        hubs[node] = n.sub("h", steps)
+        w.lets.append((hubs[node], _line(w, node, ends, hubs, L)[0]))
+        steps += 1
+    if steps == 1 and len(net.outputs) == 1:  # nothing but a step
         (last,) = [_line(w, o, ends, hubs, L) for o in net.outputs]
-        if last[0] == next(iter(hubs.values())):
+        if last[0] == n.sub("h", 0):
             return [[(w.lets.pop()[1], COMPOSE)]]
     if not hubs:
         return [
@@ -310,18 +348,15 @@ def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
 
 def _line(w: Named, node: int, ends: list[int], hubs: dict[int, str], L: LinearMap) -> Text:
     net, n = w.net, w.n
-    from .programs import wires
-
     names = {**{s: t[0] for s, t in zip(ends, wires(n, L.domain), strict=True)}, **hubs}
     if node in net.kept:
         kept = net.kept[node]
-        inside = [(names[a], ATOM) if moves else w.factor(a) for moves, a in kept.args]
-        name = w.reduction(kept.op.relations[0]) if isinstance(kept.op, Reduction) else op_title(n, kept.op)
-        return (name + (n.listed("(", inside, ")")[0] if any([t[0] for t in inside]) else ""), ATOM)
+        inside = [w.factor(a) if not moves else (names[a] or n.hole(), ATOM) for moves, a in kept.args]
+        return w.applied(kept.op, inside, [moves for moves, _ in kept.args]), ATOM
     texts: list[Text] = []
     for a, es in net.blocks.get(node, {}).items():
         body = _joined(n, [entry_text(w, e, net.shapes[node], net.shapes[a]) for e in es])
-        texts.append(body if not names[a] else (names[a], ATOM) if body[0] == "I" else (f"{n.within(body, COMPOSE)} {n['•']} {names[a]}", COMPOSE))
+        texts.append(body if not names[a] else (names[a], ATOM) if body is UNIT else (f"{n.within(body, COMPOSE)} {n['•']} {names[a]}", COMPOSE))
     return _joined(n, texts)
 
 

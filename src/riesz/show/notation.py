@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import string
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +21,7 @@ Text = tuple[str, int]
 
 _SUPER = str.maketrans("0123456789-.+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·⁺")
 _SUB = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
+_DIGITS = dict(zip("₀₁₂₃₄₅₆₇₈₉", string.digits, strict=True))
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Notation:
     def sup(self, base: str, exponent: str) -> str:
         """base with a superscript."""
         if self.latex:
-            return f"{base}^{{{exponent}}}"
+            return f"{_group(base, '^')}^{{{exponent}}}"
         plain = all([c in "0123456789-" for c in exponent])
         return base + (exponent.translate(_SUPER) if plain else f"^{exponent}")
 
@@ -41,16 +46,52 @@ class Notation:
         """base with a subscript."""
         text = str(index)
         if self.latex:
-            return f"{base}_{{{text}}}"
-        return base + (text.translate(_SUB) if text.lstrip("-").isdigit() else f"_{text}")
+            return f"{_group(base, '_')}_{{{text}}}"
+        return base + (text.translate(_SUB) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else f"_{text}")
+
+    def below(self, base: str, inside: str) -> str:
+        """base_{inside}: an expression as a subscript."""
+        return self.sub(base, inside if self.latex else f"{{{inside}}}")
+
+    def grouped(self, text: str) -> str:
+        """{text} in LaTeX, where it looks the same."""
+        return f"{{{text}}}" if self.latex else text
+
+    def star(self, text: str) -> str:
+        """text*, an adjoint."""
+        return self.sup(text, "*") if self.latex else f"{text}*"
+
+    def turned(self, text: Text) -> str:
+        """textᵀ."""
+        inside = self.within(text, ATOM)
+        return self.sup(inside, "T") if self.latex else f"{inside}ᵀ"
 
     def exponent(self, base: str, index: str, simple: bool) -> str:
         """base^X for an index set."""
-        return f"{base}^{{{index}}}" if self.latex else f"{base}^{index}" if simple else f"{base}^({index})"
+        return self.sup(base, index) if self.latex else f"{base}^{index}" if simple else f"{base}^({index})"
 
-    def name(self, word: str) -> str:
-        """A function's name."""
-        return f"\\mathrm{{{word}}}" if self.latex else word
+    def name(self, word: Any) -> str:
+        """A name, whatever is in it; an ending of primes and stars says derivative and adjoint."""
+        text = str(word)
+        if not self.latex:
+            loose = isinstance(word, str) and (not text or text.isdigit() or _LOOSE.search(text))
+            return repr(text) if loose or not text.isprintable() else text
+        bare = text.rstrip("'*") or text
+        shown = _escaped(bare) + "'" * text[len(bare) :].count("'")
+        return self.star(shown) if "*" in text[len(bare) :] else shown
+
+    def variable(self, word: Any) -> str:
+        """The name of an argument or array: a letter stands for itself."""
+        text = str(word)
+        return text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(word)
+
+    def operator(self, symbol: str) -> str:
+        """A symbol of ours, or the name of somebody's function."""
+        return self[symbol] if symbol in LATEX.symbols else self.name(symbol)
+
+    def words(self, text: str) -> str:
+        """Words between symbols."""
+        return f"\\text{{{text}}}" if self.latex else text
 
     def hole(self) -> str:
         """Where an argument goes."""
@@ -83,10 +124,16 @@ class Notation:
         return "\\cdots" if self.latex else f"{text[: limit // 2]} … {text[-limit // 4 :]}"
 
     def number(self, k: Any) -> str:
-        """A number, short."""
+        """A number, to four digits; what is not whole does not look so."""
         k = float(k)
         text = f"{int(k)}" if k.is_integer() and abs(k) < 1e15 else f"{k:.4g}"
-        return text.replace("-", "−") if not self.latex else text
+        if text.lstrip("-").isdigit() and float(text) != k:
+            text = repr(k)
+        text = text.replace("inf", self["∞"])
+        if not self.latex:
+            return text.replace("-", "−")
+        mantissa, _, power = text.partition("e")
+        return f"{mantissa}\\mathrm{{e}}{{{int(power)}}}" if power else text.replace("nan", "\\mathrm{nan}")
 
     def shape(self, shape: tuple[int, ...]) -> str:
         """An array by its shape."""
@@ -119,7 +166,7 @@ class Notation:
         """k · (u ⊗ v) + …."""
         if not value.terms:
             return "0", ATOM
-        shown = [self._product(t.scale, [self.leaf(f) for f, _ in t.factors]) for t in value.terms[:4]]
+        shown = [self._product(t.scale, [self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])]) for t in value.terms[:4]]
         shown += [("…", ATOM)] if len(value.terms) > 4 else []
         return shown[0] if len(shown) == 1 else self.infix(shown, "+", SUM)
 
@@ -131,6 +178,45 @@ class Notation:
             return outer
         wrapped = self.parens(outer[0]) if len(factors) > 1 else outer[0]
         return f"{self.number(scale)} {self['·']} {wrapped}", PRODUCT
+
+
+_LOOSE = re.compile(r"[\s,:;(){}\[\]⟨⟩\"\\]")
+"""What would be read as part of the text around a name."""
+_ESCAPES = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}"}
+_ESCAPES.update({c: f"\\{c}" for c in "&%#$_{}"})
+_LETTERS = (0xC0, 0x24F), (0x400, 0x4FF), (0x530, 0x58F), (0x900, 0x10FF), (0x3040, 0x30FF), (0x4E00, 0x9FAF), (0xAC00, 0xD7AF)
+"""Scripts that can be set as they are."""
+_GREEK = {c: unicodedata.name(c).split()[-1].replace("LAMDA", "LAMBDA") for c in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"}
+
+
+def _group(base: str, mark: str) -> str:
+    """A text in LaTeX that may get one more subscript or superscript."""
+    return f"{{{base}}}" if re.search(rf"(?<!\\)\{mark}|'", base) else base
+
+
+def _escaped(word: str) -> str:
+    """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by their numbers."""
+    shown: list[str] = []
+    for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
+        text = "".join(run)
+        if kind == "Greek":
+            shown.append("".join([f"{{\\{_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize()}}}" for c in text]))
+        else:
+            shown.append(f"_{{{''.join([_DIGITS[c] for c in text])}}}" if kind else _upright(text))
+    return shown[0] if len(shown) == 1 and shown[0][0] != "_" else f"{{{''.join(shown)}}}" if shown else "\\text{''}"
+
+
+def _upright(text: str) -> str:
+    if all([c.isascii() and (c.isalnum() or c == "_") for c in text]):
+        return "\\mathrm{" + text.replace("_", "\\_") + "}"
+    return f"\\text{{{''.join(map(_character, text))}}}"
+
+
+def _character(c: str) -> str:
+    if " " <= c <= "~":
+        return _ESCAPES.get(c, c)
+    known = c.isalpha() and any([first <= ord(c) <= last for first, last in _LETTERS])
+    return c if known else f"U+{ord(c):04X}"
 
 
 UNICODE = Notation(False)
@@ -167,6 +253,15 @@ LATEX = Notation(
         "⟦": "[",
         "⟧": "]",
         "ᵀ": "^{T}",
+        "↦": "\\mapsto ",
+        "←": "\\leftarrow",
+        "∪": "\\cup ",
+        "≠": "\\neq",
+        "∧": "\\land",
+        "∨": "\\lor",
+        "¬": "\\lnot ",
+        "∞": "\\infty",
+        "⋄": "\\diamond",
         "M⁻¹": "M^{-1}",
     },
 )

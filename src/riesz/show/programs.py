@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,7 +20,7 @@ from ..spaces import DirectSum, Space, real_space
 from ..terms.primitives import Primitive
 from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
 from .patterns import one, two
-from .terms import combination, labels_text, op_title, relation_text, section, space_text, term_text
+from .terms import call, combination, contract, op_title, relation_text, section, single, space_text, term_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from ..maps.derivation import Derivation, Family, Value
 
 IDENTITY: Text = ("", ATOM)
+FIRST, FILLER = 0xF0000, "\uf8ff"
+"""Until all lets are known, each is called by a character of its own, filled up to the length of its name: no text contains it by chance."""
 INFIX = {"greater": ">", "greater_equal": "≥", "less": "<", "less_equal": "≤", "equal": "=", "not_equal": "≠", "logical_and": "∧", "logical_or": "∨"}
 
 
@@ -41,9 +45,13 @@ class Writer:
         self.constants: list[tuple[str, tuple[int, ...]]] = []
         self.text: list[Text] = [IDENTITY] * len(program.ops)
         taken = {text for text, _ in inputs} | set(others)
-        self.letters = [next((c for c in letters if c not in taken), f"{letters[0]}′") for letters in ("yzwst", "dehkl")]  # of values, of linear maps
+        prime = "'" if n.latex else "′"
+        self.letters = [
+            next((c for c in letters if c not in taken), letters[0] + prime) for letters in ("yzwst", "dehkl")
+        ]  # of values, of linear maps
         self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
         self.counts = dict.fromkeys(self.letters, 0)
+        self.called: list[tuple[str, int]] = []  # the letter and number of each let
         self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
         self.width = 180 if n.latex else 60
         uses = [0] * len(program.ops)
@@ -66,7 +74,8 @@ class Writer:
             return text
         self.positive.pop(slot, None)
         letter = self.letters[1 if self.flags[slot] else 0]
-        name = self.n.sub(letter, self.counts[letter])
+        name = chr(FIRST + len(self.called)).ljust(len(self.n.sub(letter, self.counts[letter])), FILLER)
+        self.called.append((letter, self.counts[letter]))
         self.counts[letter] += 1
         self.lets.append((name, text[0]))
         return name, ATOM
@@ -105,18 +114,18 @@ class Writer:
         if isinstance(op, Contraction):
             return self._contracted(op, self.program.args[slot], args)
         if isinstance(op, Reduction):
-            texts = [self._applied(self._reduction(r), a) for r, a in zip(op.relations, args, strict=True)]
+            texts = [self._applied(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)]
             return texts[0] if len(texts) == 1 else n.infix(texts, "+", SUM)
-        if isinstance(op, Declared):
-            return n.name(op.form.name) + n.listed("(", args, ")")[0], ATOM
         if isinstance(op, Get):
-            return args[0] if self._lonely(slot) else (n.sub(n.within(args[0], ATOM), op.at), ATOM)
+            return args[0] if self._lonely(slot) else (f"{n.within(args[0], ATOM)}[{op.at}]", ATOM)
         if op.title in INFIX and len(args) == 2:
-            return n.infix(args, INFIX[op.title], SUM)
+            return n.infix([(n.within(a, PRODUCT), ATOM) for a in args], INFIX[op.title], SUM)
+        if op.title == "¬":
+            return n["¬"] + n.within(args[0], ATOM), POWER
         if isinstance(op, Block):
             inside = self._inside(op, args, [False] * len(args))
             return (inside or op_title(n, op)) + n.listed("(", args[:1] if inside and isinstance(op, Call) else args, ")")[0], ATOM
-        return op_title(n, op) + n.listed("(", args, ")")[0], ATOM
+        return call(n, op, args), ATOM
 
     def _inside(self, op: Block, args: list[Text], moving: list[bool]) -> str | None:
         """What a block does, where that is short: cond[a | b], loop[(c, u) ↦ body]."""
@@ -128,11 +137,13 @@ class Writer:
             return None if None in shown else f"{n.name('cond')}[{' | '.join([s for s in shown if s is not None])}]"
         if not isinstance(op, Loop) or any(moving):
             return None
-        carry = [(n.sub("c", i) if op.carries > 1 else "c", ATOM) for i in range(op.carries)]
+        outside = set(self.letters) | set(re.findall(r"[^\W_]+", " ".join([a for a, _ in args[: op.consts]])))
+        c, u = [next((x for x in letters if x not in outside), letters[0] + "'") for letters in ("cezv", "uwqp")]
+        carry = [(n.sub(c, i) if op.carries > 1 else c, ATOM) for i in range(op.carries)]
         count = len(args) - op.consts - op.carries
-        rows = [(n.sub("u", i) if count > 1 else "u", ATOM) for i in range(count)]
+        rows = [(n.sub(u, i) if count > 1 else u, ATOM) for i in range(count)]
         body = self._body(op.body, [*args[: op.consts], *carry, *rows], moving)
-        return None if body is None else f"{n.name('loop')}[{n.listed('(', [*carry, *rows], ')')[0]} {n['↦']} {body}]"
+        return None if body is None else f"{op_title(n, op)}[{n.listed('(', [*carry, *rows], ')')[0]} {n['↦'].strip()} {body}]"
 
     def _body(self, program: Program, inputs: list[Text], moving: list[bool]) -> str | None:
         flags = program.dependent([s for s, m in zip(program.inputs, moving, strict=True) if m]) if any(moving) else bytearray(len(program.ops))
@@ -151,7 +162,7 @@ class Writer:
         if p.name == "divide":
             return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
         if p.name == "pow":
-            return n.sup(n.within(args[0], ATOM), args[1][0]), POWER
+            return n.sup(n.within(args[0], ATOM), args[1][0] if n.latex else n.within(args[1], ATOM)), POWER
         if len(args) > 1:
             return n.name(p.name) + n.listed("(", args, ")")[0], ATOM
         return self._applied(n.name(p.name), args[0])
@@ -162,31 +173,30 @@ class Writer:
     def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
         n = self.n
         if len(args) == 1:
-            known = one(op.labels[0], op.out, op.extra)
-            if known == "ᵀ":
-                return n.within(args[0], ATOM) + n["ᵀ"], POWER
-            return self._applied(n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]"), args[0])
+            if one(op.labels[0], op.out, op.extra) == "ᵀ" and len(op.out) == 2:
+                return n.turned(args[0]), POWER
+            return self._applied(single(n, op), args[0])
         pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
         if pattern is None:
-            return n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", args, ")")[0], ATOM
+            return contract(n, op) + n.listed("(", args, ")")[0], ATOM
         if pattern.symbol in "·∗" and given[0] == given[1]:
             return n.sup(n.within(args[0], ATOM), "2"), POWER
-        shown = [(n.within(a, ATOM) + n["ᵀ"], POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
+        shown = [(n.turned(a), POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
         constants = [type(self.program.ops[a]) is Constant for a in given]
         swap = pattern.first == 1 or (pattern.symbol in "·∗⊙" and constants == [False, True] and op.labels[0] == op.labels[1])
         pair = shown[::-1] if swap else shown
         return n.infix(pair, pattern.symbol, POWER)[0], PRODUCT
 
-    def _reduction(self, r: Relation) -> str:
+    def _reduction(self, r: Relation, axis: int = 0) -> str:
+        """π₀, ι₀, red_R; behind other axes π_{:,0}."""
         n = self.n
         match r:
-            case Point(at=at):
-                return n.sub(n["π"], str(r.source.element(at)).replace(" ", ""))
-            case Place(at=at):
-                return n.sub(n["ι"], str(r.target.element(at)).replace(" ", ""))
+            case Point(at=at) | Place(at=at):
+                letter, index = ("π", r.source) if isinstance(r, Point) else ("ι", r.target)
+                inside = str(index.element(at)).replace(" ", "")
+                return n.below(n[letter], ":," * axis + inside) if axis else n.sub(n[letter], inside)
             case _:
-                inside = relation_text(n, r)[0]
-                return n.sub(n.name("red"), inside if n.latex else f"{{{inside}}}")
+                return n.below(n.name("red"), ":," * axis + relation_text(n, r)[0])
 
     # -- linear steps ----------------------------------------------------------------------------------------
 
@@ -204,39 +214,30 @@ class Writer:
             return combination(n, (op,), self._named(args))
         if len(moving) == 1 and moving[0] in self.positive and not isinstance(op, Combination):
             k = flags.index(1)  # f • (−g) = −(f • g)
-            self.positive[slot] = self._step(op, [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)], flags)
+            self.positive[slot] = self._step(slot, op, [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)], flags)
             return combination(n, (-1.0,), [self.positive[slot]])
         if isinstance(op, Combination):
             signs = [-1.0 if a in self.positive else 1.0 for a in given]
             shown = self._named([self.positive.get(a, t) for a, t in zip(given, args, strict=True)])
             return combination(n, tuple([k * s for k, s in zip(op.coefficients, signs, strict=True)]), shown)
-        return self._step(op, args, flags)
+        return self._step(slot, op, args, flags)
 
-    def _step(self, op: Any, args: list[Text], flags: list[int]) -> Text:
+    def _step(self, slot: int, op: Any, args: list[Text], flags: list[int]) -> Text:
         n = self.n
         if type(op) is float:
-            return self.after(section(n, "·", n.leaf(op), 0), args[0])
+            return self.after(section(n, n["·"], n.leaf(op), 0), args[0])
         if isinstance(op, Contraction):
             return self._product(op, args, flags.index(1))
         if isinstance(op, Reduction):
             return self._joined(op, args)
-        if isinstance(op, Declared):
-            shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
-            inside = [a for a, f in zip(args, flags, strict=True) if f]
-            wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
-            star = "" if op.target == len(op.form.legs) - 1 else "*"
-            return self.after(n.name(op.form.name) + star + n.listed("(", shown, ")")[0], wire)
         if isinstance(op, Get):
-            return args[0] if op.at == 0 else self.after(n.sub(n["π"], op.at), args[0])
+            return args[0] if self._lonely(slot) else self.after(n.sub(n["π"], op.at), args[0])
         shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
         inside = [a for a, f in zip(args, flags, strict=True) if f]
-        name = op_title(n, op)
         if isinstance(op, Call) and len(inside) == 1 and (text := self._inside(op, args, [bool(f) for f in flags])) is not None:
             return self.after(text + n.listed("(", args[:1], ")")[0], inside[0])
-        return self.after(
-            name if len(args) == 1 else name + n.listed("(", shown, ")")[0],
-            inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩"),
-        )
+        wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
+        return self.after(op_title(n, op) if len(args) == 1 and not isinstance(op, Declared) else call(n, op, shown), wire)
 
     def _named(self, args: list[Text]) -> list[Text]:
         return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]
@@ -244,31 +245,28 @@ class Writer:
     def _product(self, op: Contraction, args: list[Text], k: int) -> Text:
         n = self.n
         if len(args) == 1:
-            known = one(op.labels[0], op.out, op.extra)
-            hole = f"({n.hole()}){n['ᵀ']}"
-            name = hole if known == "ᵀ" else n[known] if known == "Σ" else n.name(known or f"contract[{labels_text(op.labels, op.out)}]")
-            return self.after(name, args[0])
+            return self.after(single(n, op), args[0])
         pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
         if pattern is None:
             shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
-            return self.after(n.name("contract") + f"[{labels_text(op.labels, op.out)}]" + n.listed("(", shown, ")")[0], args[k])
+            return self.after(contract(n, op) + n.listed("(", shown, ")")[0], args[k])
         other = args[1 - k]
         if pattern.turned[1 - k]:
-            other = n.within(other, ATOM) + n["ᵀ"], POWER
-        wire = self.after(f"({n.hole()}){n['ᵀ']}", args[k]) if pattern.turned[k] else args[k]
+            other = n.turned(other), POWER
+        wire = self.after(n.turned((f"({n.hole()})", ATOM)), args[k]) if pattern.turned[k] else args[k]
         if pattern.symbol == "∗":
-            return self.after(n["Δ"] + section(n, "·", other, 0), wire)
+            return self.after(n["Δ"] + section(n, n["·"], other, 0), wire)
         scalars = pattern.symbol == "·" and not op.labels[1 - k]  # (k ·) rather than (· k)
         side = 0 if pattern.first == 1 - k or pattern.symbol == "⊙" or scalars else 1
-        return self.after(section(n, pattern.symbol, other, side), wire)
+        return self.after(section(n, n[pattern.symbol], other, side), wire)
 
     def _joined(self, op: Reduction, args: list[Text]) -> Text:
         if len(args) == 1:
-            return self.after(self._reduction(op.relations[0]), args[0])
+            return self.after(self._reduction(op.relations[0], op.axis), args[0])
         places = [r.at if isinstance(r, Place) else -1 for r in op.relations]
-        if places == list(range(op.relations[0].target.size)):
+        if places == list(range(op.relations[0].target.size)) and not op.axis:
             return self.n.listed("⟨", self._named(args), "⟩")
-        return self.n.infix([self.after(self._reduction(r), a) for r, a in zip(op.relations, args, strict=True)], "+", SUM)
+        return self.n.infix([self.after(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)], "+", SUM)
 
     # -- the whole -------------------------------------------------------------------------------------------
 
@@ -288,32 +286,31 @@ class Writer:
         """(name, relation, text) of the lets and the constants; the middle of a very long list is left out."""
         fixed = [(c, self.n["∈"], space_text(self.n, real_space(s))[0]) for c, s in self.constants]
         lets = [(name, "=", text) for name, text in self.lets]
-        for letter, count in self.counts.items():
-            if count == 1:
-                old = self.n.sub(letter, 0)
-                lets = [(a.replace(old, letter), b, c.replace(old, letter)) for a, b, c in lets]
         if len(lets) > 40:
-            lets = [*lets[:24], (f"… {len(lets) - 36} more", "", ""), *lets[-12:]]
-        return fixed + lets
+            lets = [*lets[:24], (f"{self.n['…']} {self.n.words(f'{len(lets) - 36} more')}", "", ""), *lets[-12:]]
+        return fixed + [(name.translate(self._names), mark, text.translate(self._names)) for name, mark, text in lets]
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """What the lets are called in the end: y₀ is y where there is only one."""
+        named = [letter if self.counts[letter] == 1 else self.n.sub(letter, k) for letter, k in self.called]
+        return {ord(FILLER): "", **{FIRST + i: name for i, name in enumerate(named)}}
 
     def tidy(self, text: str) -> str:
-        """y₀ is y where there is only one."""
-        for letter, count in self.counts.items():
-            if count == 1:
-                text = text.replace(self.n.sub(letter, 0), letter)
-        return self.n.clip(text, 4000)
+        """A text to be shown."""
+        return self.n.clip(text.translate(self._names), 4000)
 
 
 def input_names(n: Notation, space: Space, letter: str, known: tuple[str, ...] | None = None) -> list[Text]:
     """x, or x₀ … for the components, or their names."""
     count = len(space.leaves)
     if known is not None and len(known) == count:
-        return [(name if len(name) == 1 else n.name(name), ATOM) for name in known]
+        return [(n.variable(name), ATOM) for name in known]
     if count == 1:
         return [(letter, ATOM)]
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     if names and len(names) == count:
-        return [(str(name), ATOM) for name in names]
+        return [(n.variable(name), ATOM) for name in names]
     return [(n.sub(letter, i), ATOM) for i in range(count)]
 
 
@@ -324,7 +321,7 @@ def wires(n: Notation, space: Space) -> list[Text]:
         return [IDENTITY]
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     labels: Any = names if names and len(names) == count else range(count)
-    return [(n.sub(n["π"], i), ATOM) for i in labels]
+    return [(n.sub(n["π"], n.variable(i)), ATOM) for i in labels]
 
 
 def folded(text: str, indent: int, width: int = 110) -> str:
@@ -419,7 +416,7 @@ def show_derivation(D: Derivation) -> str:
     """Function, f^[1] and f^[1r], the let around value and derivative together."""
     n, f = UNICODE, D.function
     arguments = input_names(n, f.domain, "x", D.names)
-    x = arguments[0][0] if len(arguments) == 1 else n.listed("(", arguments[:8] + ([("…", ATOM)] if len(arguments) > 8 else []), ")")[0].strip("()")
+    x = ", ".join([a[0] for a in arguments[:8]]) + (", …" if len(arguments) > 8 else "")
     lines = [f"f = {term_text(n, f)[0]}", f"  : {space_text(n, f.domain)[0]} → {space_text(n, f.codomain)[0]}"]
     for name, (writer, body) in zip((f"f^[1]({x}) =", f"f^[1r]({x}) ="), halves(n, D), strict=True):
         lines += [name, _let(writer, body)]
@@ -429,17 +426,11 @@ def show_derivation(D: Derivation) -> str:
 
 
 def _latex_lets(writer: Writer, body: list[str]) -> str:
-    rows = [f"{name} &{mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    rows = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
     inner = ",\\; ".join([writer.tidy(b) for b in body])
     if not rows:
         return inner
-    return (
-        "\\begin{aligned} \\textbf{let } & "
-        + " \\\\ & ".join([r.replace("&", "") for r in rows])
-        + " \\\\ \\textbf{in } & "
-        + inner
-        + " \\end{aligned}"
-    )
+    return "\\begin{aligned} \\textbf{let } & " + " \\\\ & ".join(rows) + " \\\\ \\textbf{in } & " + inner + " \\end{aligned}"
 
 
 def latex_map(L: LinearMap) -> str:

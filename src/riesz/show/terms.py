@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
+
+from ..convolution import Convolution, Turned
 from ..fourier import Transform
 from ..interning import Node, children, postorder
+from ..opaque import Declared, Ruled, Strongly
+from ..ops import Reshape
+from ..programs.blocks import Block, Loop
 from ..relations import (
     Beside,
     Both,
@@ -94,37 +100,49 @@ def relation_text(n: Notation, r: Relation) -> Text:
         case Function():
             return f"f:{X}{n['→']}{Y}", SUM
         case Gather():
-            return f"(f:{Y}{n['→']}{X}){n['ᵀ']}", ATOM
+            return n.turned((f"(f:{Y}{n['→']}{X})", ATOM)), ATOM
         case Point(at=at):
             return f"({at},())", ATOM
         case Place(at=at):
             return f"((),{at})", ATOM
         case Range(start=start, step=step, turned=turned):
             stop = start + step * (r.source.size if turned else r.target.size)
-            return f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "") + (n["ᵀ"] if turned else ""), ATOM
+            inside = f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "")
+            return (n.turned((n.grouped(inside), ATOM)) if turned else inside), ATOM
         case Triangular(lower=lower, strict=strict):
             return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
         case Segments(turned=turned):
-            return f"{Y if not turned else X} segments of {X if not turned else Y}" + (n["ᵀ"] if turned else ""), SUM
+            inside = f"{Y if not turned else X}{n.words(' segments of ')}{X if not turned else Y}"
+            return (n.turned((inside, SUM)), ATOM) if turned else (inside, SUM)
         case Through(members=members):
-            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + ("∘…" if len(members) > 6 else ""), PRODUCT
+            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (
+                n["∘"] + n["…"] if len(members) > 6 else ""
+            ), PRODUCT
         case Spanned(left=(Listed(),), right=(Listed(),), times=1):
-            return f"{r.sizes[0]} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
+            return _pairs(n, r, r.sizes[0], X, Y)
         case Spanned():
             return span_text(n, r.span), ATOM
         case Both(first=first, second=second):
             return f"{n.within(relation_text(n, first), POWER)}{n['×']}{n.within(relation_text(n, second), POWER)}", PRODUCT
         case Sum(members=members):
-            return "+".join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + ("+…" if len(members) > 6 else ""), SUM
+            return "+".join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + ("+" + n["…"] if len(members) > 6 else ""), SUM
         case Union(members=members):
-            return n["∪"].join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + ("∪…" if len(members) > 6 else ""), SUM
+            return n["∪"].join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + (n["∪"] + n["…"] if len(members) > 6 else ""), SUM
         case Beside():
             inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
-            return f"[{inside}]{n['ᵀ'] if r.turned else ''}", ATOM
+            return (n.turned((f"[{inside}]", ATOM)) if r.turned else f"[{inside}]"), ATOM
         case Pairs():
-            return f"{len(r.rows)} pairs {n['⊆']} {X}{n['×']}{Y}" if not n.latex else f"R \\subseteq {X}\\times {Y}", SUM
+            return _pairs(n, r, len(r.rows), X, Y)
         case _:
-            return type(r).__name__, ATOM
+            return n.name(type(r).__name__), ATOM
+
+
+def _pairs(n: Notation, r: Relation, count: int, X: str, Y: str) -> Text:
+    """A relation by its number of pairs; one that was made as the converse of another is written as such."""
+    turned = "_converse_of" in r.__dict__
+    sets = n["×"].join([Y, X] if turned else [X, Y])
+    text: Text = f"{count}{n.words(' pairs ')}{n['⊆']} {sets}", SUM
+    return (n.turned(text), ATOM) if turned else text
 
 
 def space_text(n: Notation, space: Space) -> Text:
@@ -158,7 +176,7 @@ def space_text(n: Notation, space: Space) -> Text:
 def _sum_text(n: Notation, s: DirectSum, parts: list[Text]) -> Text:
     names = s.form.names if s.form else None
     if names:
-        inside = ", ".join([f"{name}: {p[0]}" for name, p in list(zip(names, parts, strict=True))[:12]])
+        inside = ", ".join([f"{n.variable(name)}: {p[0]}" for name, p in list(zip(names, parts, strict=True))[:12]])
         return (f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"), ATOM
     if len(parts) == 1:
         return f"{n['⊕']}({parts[0][0]})", POWER
@@ -187,14 +205,14 @@ def _index(n: Notation, index: Set) -> str:
 
 
 def _places(n: Notation, only: tuple[Any, ...]) -> str:
-    inside = ",".join([str(p) for p in only[:6]]) + (",…" if len(only) > 6 else "")
+    inside = ",".join([str(p) for p in only[:6]]) + ("," + n["…"] if len(only) > 6 else "")
     return f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"
 
 
 def _component(n: Notation, letter: str, space: Space, position: int) -> str:
     names = space.form.names if isinstance(space, DirectSum) and space.form else None
     if names:
-        return n.sub(n[letter], str(names[position]))
+        return n.sub(n[letter], n.variable(names[position]))
     index = cast("Copower | DirectSum", space).index
     return n.sub(n[letter], position if isinstance(index, Seg) else str(index.element(position)).replace(" ", ""))
 
@@ -230,7 +248,7 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
         case Inject():
             return _component(n, "ι", t.space, t.position), ATOM
         case Par():
-            return n.infix(inside, "×", PRODUCT) if len(inside) > 1 else n.listed("Π(", inside, ")")
+            return n.infix(inside, "×", PRODUCT) if len(inside) > 1 else n.listed(n["Π"] + "(", inside, ")")
         case BlockDiag():
             return n.listed(n["Δ"] + "(", inside, ")")
         case Fork():
@@ -241,7 +259,7 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
             exponent = set_text(n, index)
             return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
         case Reduce(relation=r):
-            return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
+            return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
         case Rep(index=index, only=only):
             return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
         case Total(index=index, only=only):
@@ -251,19 +269,25 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
         case Dup():
             return n.name("dup"), ATOM
         case Scan(index=index, suffix=suffix):
-            return n.sub(n.name("scan"), _index(n, index)) + ("*" if suffix else ""), ATOM
+            text = n.sub(n.name("scan"), _index(n, index))
+            return (n.star(text) if suffix else text), ATOM
         case Section():
-            return section(n, _symbol(t.bilinear), n.vector(t.leaves), t.side), ATOM
+            value = n.vector(t.leaves)
+            if isinstance(t.bilinear, Contract) and (len(t.leaves) != 1 or np.ndim(t.leaves[0]) < 2):  # does not look like the tensor it is
+                c = t.bilinear
+                pair = (c.middle, c.last) if t.side else (c.first, c.middle)
+                value = f"{value[0]} {n['∈']} {space_text(n, Tensor(*pair))[0]}", SUM
+            return section(n, _symbol(n, t.bilinear), value, t.side), ATOM
         case Bilinear():
-            return n.parens(n[_symbol(t)]), ATOM
+            return n.parens(_symbol(n, t)), ATOM
         case Transpose():
-            return f"({n.hole()}){n['ᵀ']}", ATOM
-        case Labelled(labels=(labels,)) if (known := one(labels, t.out, t.extra)) is not None:
-            return (f"({n.hole()}){n['ᵀ']}" if known == "ᵀ" else n[known] if known == "Σ" else n.name(known)), ATOM
+            return n.turned((f"({n.hole()})", ATOM)), ATOM
+        case Labelled(labels=(_,)):
+            return single(n, t), ATOM
         case Labelled():
-            return n.name("contract") + f"[{labels_text(t.labels, t.out)}]", ATOM
+            return contract(n, t), ATOM
         case DeclaredLinear():
-            return n.name(t.form.name) + ("" if t.target == 1 else "*"), ATOM
+            return declared(n, t), ATOM
         case Represent():
             return n["M⁻¹"], ATOM
         case Weigh():
@@ -277,30 +301,81 @@ def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Te
 
 
 def op_title(n: Notation, op: Any) -> str:
-    """What an op is called: F, F*, F⁻¹, … for Fourier transforms."""
-    if not isinstance(op, Transform):
-        return n.name(op.title)
+    """What an op is called: solve, take, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its own."""
+    match op:
+        case Strongly():
+            return op_title(n, op.op)
+        case Transform():
+            return _transform(n, op)
+        case Reshape(shape=shape):
+            return n.below(n.name("reshape"), n["×"].join(map(str, shape)) or "()")
+        case Declared():
+            return declared(n, op)
+        case Convolution(leg=leg):
+            return n.name("convolution") if leg == 2 else n.sub(n.star(n.name("convolution")), leg)
+        case Block() | Ruled():
+            adjoint = dict(op.parameters).get("turned", False) if isinstance(op, Ruled) else getattr(op, "adjoint", False)
+            name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
+            return n.star(name) if adjoint else name
+        case _:
+            return n.name(op.title)
+
+
+def call(n: Notation, op: Any, args: list[Text]) -> str:
+    """An op on its arguments: solve(Aᵀ, b), expm'(A, M) for the derivative of expm at A along M."""
+    while isinstance(op, Strongly):
+        op = op.op
+    if isinstance(op, Turned):
+        op, args = Convolution(op.leg), args[::-1]
+    name = op_title(n, op)
+    if isinstance(op, Ruled):
+        known = dict(op.parameters)
+        if "at" in known:  # directions of a derivative come after the matrix; those beside a cotangent are transposed
+            name += "'" * (len(args) - 1)
+        last = len(args) - 1 if known.get("transposed") else known.get("at", 0)
+        args = [(n.turned(a), POWER) if last and i != last else a for i, a in enumerate(args)]
+    return name + n.listed("(", args, ")")[0]
+
+
+def declared(n: Notation, f: DeclaredLinear | DeclaredBilinear | Declared) -> str:
+    """The name of somebody's function; its transposes have a star, and the number of the argument they compute where there are two."""
+    name, last = n.operator(f.form.name), len(f.form.legs) - 1
+    return name if f.target == last else n.star(name) if last == 1 else n.sub(n.star(name), f.target)
+
+
+def _transform(n: Notation, op: Transform) -> str:
     letter, below, inverse, adjoint, factor = op.symbol
     name = n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"])) if below else letter
-    name = (n.sup(name, "-1") if inverse else name) + ("*" if adjoint else "")
+    name = n.sup(name, "-1") if inverse else name
+    name = n.star(name) if adjoint else name
     return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
 
 
-def _symbol(b: Bilinear) -> str:
-    return b.form.name if isinstance(b, DeclaredBilinear) else BILINEAR[type(b)]
+def _symbol(n: Notation, b: Bilinear) -> str:
+    return declared(n, b) if isinstance(b, DeclaredBilinear) else n[BILINEAR[type(b)]]
 
 
 def section(n: Notation, symbol: str, value: Text, side: int) -> str:
     """(u ⋄) or (⋄ v)."""
     shown = value[0] if value[0].lstrip("−-").replace(".", "").isdigit() else n.within(value, COMPOSE)
-    return n.parens(n.spaced(n[symbol], shown) if side else n.spaced(shown, n[symbol]))
+    return n.parens(n.spaced(symbol, shown) if side else n.spaced(shown, symbol))
 
 
-def labels_text(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...]) -> str:
-    """ij,j→i."""
+def contract(n: Notation, c: Any) -> str:
+    """contract[ij,j→i]; labels of the result alone have their sizes beside them."""
     letters = "ijklmnopqrstuvwxyzabcdefgh"
-    spell = [("".join([letters[x % 26] for x in ls])) for ls in (*labels, out)]
-    return ",".join(spell[:-1]) + "→" + spell[-1]
+    spell = ["".join([letters[x % 26] for x in ls]) for ls in (*c.labels, c.out)]
+    sizes = "".join([f", {letters[x % 26]}={size}" for x, size in c.extra])
+    arrow = n["→"] + " " * n.latex
+    return f"{n.name('contract')}[{','.join(spell[:-1])}{arrow}{spell[-1]}{sizes}]"
+
+
+def single(n: Notation, c: Any) -> str:
+    """A contraction of one argument as a function: Σ, rep, (_)ᵀ."""
+    known = one(c.labels[0], c.out, c.extra)
+    if known == "ᵀ":
+        return n.turned((f"({n.hole()})", ATOM)) if len(c.out) == 2 else contract(n, c)
+    return contract(n, c) if known is None else n[known] if known == "Σ" else n.name(known)
 
 
 def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text]) -> Text:
@@ -312,6 +387,8 @@ def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text])
         size = abs(k)
         tight = len(parts) == 1 or k < 0 or size != 1.0
         body = n.within(part, PRODUCT if tight or part[1] > SUM else SUM)
+        if sign == " + " and size == 1.0 and body.startswith(n["−"]):
+            sign, body = f" {n['−']} ", body.removeprefix(n["−"])
         text += sign + (body if size == 1.0 else f"{n.number(size)} {n['·']} {n.within(part, PRODUCT)}")
     negative = coefficients[0] < 0
     return text, SUM if len(parts) > 1 or negative else PRODUCT if coefficients[0] != 1.0 else parts[0][1]
@@ -325,7 +402,7 @@ def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
     if isinstance(g, Labelled) and isinstance(f, Fork) and len(f.terms) == 2 and not g.extra:
         pattern = two(g.labels[0], g.labels[1], g.out)
         if pattern is not None:
-            parts = [(n.within(done[x], ATOM) + n["ᵀ"], POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
+            parts = [(n.turned(done[x]), POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
             return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
     if isinstance(g, Primitive) and g.name == "divide" and isinstance(f, Fork):
         return " / ".join([n.within(done[x], POWER) for x in f.terms]), PRODUCT
@@ -358,7 +435,7 @@ def _open_text(n: Notation, t: Arrow, inside: list[Text]) -> Text:
         case OpenPointwise():
             return _pointwise(n, t, inside)
         case _:
-            return type(t).__name__, ATOM
+            return n.name(type(t).__name__), ATOM
 
 
 def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
@@ -378,6 +455,11 @@ def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
     return n.infix(inside, t.symbol, PRODUCT)
 
 
+def _which(n: Notation, which: Any) -> str:
+    """A component, by its place or name."""
+    return n.variable(which) if isinstance(which, str) else str(which).replace(" ", "")
+
+
 _OPEN = {
     "add": "(+)",
     "total": "Σ",
@@ -393,23 +475,29 @@ _OPEN = {
 
 
 def _combinator(n: Notation, t: Combinator) -> Text:
+    if getattr(t.maker, "name", "") in ("linear", "bilinear"):  # somebody's own, whatever it is called
+        return n.name(t.name), ATOM
     head = t.name.split("(")[0]
     match head, t.parameters:
         case "proj", (which,):
-            return n.sub(n["π"], str(which).replace(" ", "")), ATOM
+            return n.sub(n["π"], _which(n, which)), ATOM
         case "inj", (which, *_):
-            return n.sub(n["ι"], str(which).replace(" ", "")), ATOM
+            return n.sub(n["ι"], _which(n, which)), ATOM
         case "red", (r,):
-            return n.sub(n.name("red"), f"{{{relation_text(n, r)[0]}}}" if not n.latex else relation_text(n, r)[0]), ATOM
+            return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
         case "rep", (index, only):
             return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
         case "total", (only,) if only is not None:
             return n.sub(n["Σ"], _places(n, only)), ATOM
         case "section", (b, side, _, leaves):
-            symbol = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else _symbol(b) if isinstance(b, Bilinear) else str(b)
-            return section(n, symbol, n.vector(leaves), side), ATOM
+            known = (
+                _symbol(n, b)
+                if isinstance(b, Bilinear)
+                else n.operator(_OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b))
+            )
+            return section(n, known, n.vector(leaves), side), ATOM
         case (("contract_left" | "contract_right"), (side, _, leaves)):
-            return section(n, "⊛", n.vector(leaves), side), ATOM
+            return section(n, n["⊛"], n.vector(leaves), side), ATOM
         case _ if head in _OPEN:
             text = _OPEN[head]
             return (f"({n[text[1:-1]]})" if text.startswith("(") else n[text]), ATOM
