@@ -22,7 +22,7 @@ import katex
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import riesz as rz
@@ -526,7 +526,7 @@ class Reader:
     def __init__(self, text: str, names: dict[str, Any], points: bool = False) -> None:
         self.tokens = []
         text = re.sub(r"(?<=\w)\(", "⟪", text)  # maximum(a, b) is a call, sin (a + b)² the sine of a square
-        for number, above, power, name, other in TOKEN.findall(re.sub(r"(?<=\w)(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁻])", " ", text)):
+        for number, above, power, name, other in TOKEN.findall(re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", r" \1 ", text)):
             above = "".join([SUPER[c] for c in above])
             self.tokens.append(
                 ("n", float(number.replace("−", "-"))) if number else ("^", float(above or power)) if above or power else ("s", name or other)
@@ -645,12 +645,15 @@ def node(f: Any) -> Any:
 )
 @settings(max_examples=150)
 def test_a_printed_expression_has_the_value_of_the_program(tree):
-    D = rz.derive(lambda x, y, z: tree((x, y, z)) + 0.0 * x, R, R, R)
-    text = str(D.value)
     with np.errstate(all="ignore"):
-        wanted, found = D.value(*POINT), value_of(text, dict(zip("xyz", POINT, strict=True)))
-    if np.isfinite(wanted) and abs(wanted) < 1e8:
-        np.testing.assert_allclose(found, wanted, rtol=5e-3, atol=5e-3, err_msg=text)
+        try:
+            D = rz.derive(lambda x, y, z: tree((x, y, z)) + 0.0 * x, R, R, R)
+        except (ZeroDivisionError, OverflowError):  # of numbers alone
+            assume(False)
+        wanted = D.value(*POINT)
+        assume(np.isfinite(wanted) and abs(wanted) < 1e8)
+        found = value_of(str(D.value), {**dict(zip("xyz", POINT, strict=True)), "∞": np.inf, "nan": np.nan})
+    np.testing.assert_allclose(found, wanted, rtol=5e-3, atol=5e-3, err_msg=str(D.value))
 
 
 @given(
@@ -665,11 +668,12 @@ def test_a_printed_expression_has_the_value_of_the_program(tree):
 @settings(max_examples=150)
 def test_a_printed_combinator_has_the_value_of_the_function(f):
     term = f.at(R * R * R)
-    for thing in (f, term, term.simplify()):
-        with np.errstate(all="ignore"):
-            wanted = term(POINT)
-            found = Reader(str(thing), {f"π{'₀₁₂'[i]}": lambda p, i=i: p[i] for i in range(3)}, points=True).sum()(POINT)
-        if np.isfinite(wanted) and abs(wanted) < 1e8:
+    names = {"π₀": lambda p: p[0], "π₁": lambda p: p[1], "π₂": lambda p: p[2], "∞": lambda p: np.inf}
+    with np.errstate(all="ignore"):
+        wanted = term(POINT)
+        assume(np.isfinite(wanted) and abs(wanted) < 1e8)
+        for thing in (f, term, term.simplify()):
+            found = Reader(str(thing), names, points=True).sum()(POINT)
             np.testing.assert_allclose(found, wanted, rtol=5e-3, atol=5e-3, err_msg=str(thing))
 
 
