@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .calculus.derive import affine_program, reverse_numbers
+from .calculus.derive import affine_program, lower, reverse_numbers
 from .calculus.domains import NUMBERS, OTHER
 from .calculus.dual import Dual, DualNumber
 from .calculus.guard import guard
@@ -19,16 +19,14 @@ from .errors import SpaceError, VectorError
 from .layout import build
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
-from .maps.sources import held
+from .maps.sources import Source, held
 from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
 from .stackless import quiet
 from .syntax.functions import Function, as_function, numbers_of, other, owned
-from .syntax.points import Point, TermPoint, point
+from .syntax.points import Point, TermPoint, named_arrays, point
 from .syntax.remade import Derived
-from .syntax.symbolic import SymbolicMap, present, traced_element
-from .syntax.traced import FLOAT, Traced, slot_of
-from .syntax.trees import flatten
+from .syntax.symbolic import TracedMap, any_traced, fixed, opened, traced_space
 from .syntax.watching import MISSING
 from .terms.bilinear import Inner, Section
 from .terms.core import Arrow, Term
@@ -106,24 +104,12 @@ def evaluate(f: Any, *args: Any) -> Any:
     """f(x)."""
     if not isinstance(f, Arrow):
         return as_function(_callable(f))(*args)
-    if any([isinstance(x, Traced) for x in flatten(args)[0]]):
-        return _written_term(f, args)
     at = TermPoint(f, args, None)
+    if at.home is not None:
+        return at.wrap(at.value())
     result = leaves_of(interpret(at.term, at.domain.tree(at.leaves), NUMBERS))
     guard(at.program, at.leaves, result)
     return at.wrap(result)
-
-
-def _written_term(f: Arrow, args: tuple[Any, ...]) -> Any:
-    """A combinator applied to traced arrays: its steps are written into the trace."""
-    tree, space, home = traced_element(args)
-    term = fit(f, f.domain if isinstance(f, Term) and not space.leaves else space)
-    before = len(home.ops)
-    found = leaves_of(interpret(term, tree, home))
-    values: list[Any] = [op.value for op in home.ops[before:] if type(op) is Constant]
-    arrays: list[Any] = [x.dtype for x in values if type(x) is np.ndarray]
-    dtype = np.result_type(*[x.dtype for x in flatten(args)[0] if isinstance(x, Traced)], *arrays)
-    return present(term.codomain, [Traced(home, s, FLOAT if dtype == FLOAT else dtype) for s in found])
 
 
 def _point(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, space: Space | None, has_aux: bool, what: str) -> TermPoint | Point:
@@ -146,9 +132,7 @@ def linearize(f: Any, *args: Any, space: Space | None = None, **kwargs: Any) -> 
 def _linearized(at: TermPoint | Point, keep: bool = True) -> tuple[Any, Any]:
     """The value and the derivative there; `keep`: with what its structure is derived from."""
     if at.home is not None:
-        assert isinstance(at, Point)
-        slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return at.wrap(at.value()), SymbolicMap(at.domain, at.codomain, at.derivative().derivative, at.home, slots, at.dtype)
+        return at.wrap(at.value()), TracedMap(at.domain, at.codomain, at.source(), at.dtype)
     if keep:
         at.leaves = held(at.leaves)
     values, tape = at.affine()
@@ -246,9 +230,8 @@ class Gradient(Derived):
         if self.factored:
             return _factored(at, argnums, len(args))
         if at.home is not None:
-            assert isinstance(at, Point)
-            found = at.write(at.gradient(), at.avals)
-            return at.wrap(at.value()), at.presented(found)
+            found = at.gradient_value()
+            return at.wrap(at.value()), _chosen(found, argnums, len(args)) if isinstance(at, TermPoint) else found
         code = _small(at, f, lambda *args, **kwargs: self.both(args, kwargs)) if isinstance(at, Point) and space is None else None
         if code is not None and (known := code[0](args)) is not OTHER:
             self._quick = code
@@ -360,14 +343,15 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux:
     """
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple):
         raise VectorError("jvp takes a tuple of arguments and a tuple of differentials: jvp(f, (x,), (dx,))")
-    if isinstance(f, Arrow) and not any([isinstance(x, Traced) for x in flatten((primals, tangents))[0]]):
+    if isinstance(f, Arrow) and not any_traced((primals, tangents)):
         return _dual(f, primals, tangents)
     if len(primals) != len(tangents):
         raise VectorError(f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due")
     at = _point(f, primals, {}, tuple(range(len(primals))), None, has_aux, "a derivative")
-    assert isinstance(at, Point)
     y, L = _linearized(at, keep=False)
-    if at.home is not None or any([isinstance(x, Traced) for x in flatten(tangents)[0]]):
+    if isinstance(at, TermPoint):
+        moved = L(*tangents)
+    elif L.traced or any_traced(tangents):
         moved = L(tuple(tangents))
     else:
         given = at.domain.open(tuple(tangents))
@@ -398,7 +382,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     y, L = _linearized(at, keep=False)
 
     def back(w: Any) -> Any:
-        if isinstance(at, TermPoint) or at.home is not None or any([isinstance(x, Traced) for x in flatten(w)[0]]):
+        if isinstance(at, TermPoint) or L.traced or any_traced(w):
             return L.H(w)
         given = at.codomain.open(w)
         return at.presented(owned(L.H.apply(given), at.avals, L.H.held, given))
@@ -447,7 +431,10 @@ def dual(v: Any, space: Space | None = None) -> LinearMap:
     >>> rz.dual(np.array([1.0, 2.0]))(np.array([3.0, 4.0]))
     11.0
     """
-    V = space_of(v) if space is None else space
+    traced = any_traced(v)
+    V = space if space is not None else traced_space(v) if traced else space_of(v)
+    if traced:
+        return TracedMap(V, R, Source(lower(Inner(V)), fixed(opened(V, v))))  # ⊙ is symmetric
     return LinearMap.of(Section(Inner(V), 1, frozen(V.open(v))))
 
 
@@ -484,29 +471,16 @@ def _hessian_at(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: 
 def _second(at: TermPoint | Point) -> Any:
     """The derivative of the gradient."""
     gradient = at.gradient()
+    facts = ("symmetric",) if at.domain.plain else ()
     if at.home is not None:
-        assert isinstance(at, Point)
-        from .calculus.derive import derive_program
-
-        key = ("∇²", tuple(at.moving), at.domain, at.main)
-        if key not in at.record.derived:
-            at.record.derived[key] = derive_program(gradient, at.moving).derivative
-        slots = [slot_of(at.home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*at.leaves, *at.record.captured)]
-        return SymbolicMap(at.domain, at.domain, at.record.derived[key], at.home, slots, at.gradient_dtype)
+        return TracedMap(at.domain, at.domain, at.derived_from(gradient), at.gradient_dtype, facts)
     at.leaves = held(at.leaves if isinstance(at, TermPoint) else numbers_of(at.leaves))
 
     def written() -> Program:
         with np.errstate(all="ignore"):
             return affine_program(gradient, at.leaves, at.moving)[1]
 
-    return LinearMap(
-        at.domain,
-        at.domain,
-        _tried(at, "∇²f", written),
-        at.gradient_dtype,
-        lambda: at.derived_from(gradient),
-        ("symmetric",) if at.domain.plain else (),
-    )
+    return LinearMap(at.domain, at.domain, _tried(at, "∇²f", written), at.gradient_dtype, lambda: at.derived_from(gradient), facts)
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
@@ -523,7 +497,7 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     at = _point(f, primals, {}, 0 if len(primals) == 1 else tuple(range(len(primals))), None, False, "a Hessian")
     assert isinstance(at, Point)
     L = _second(at)
-    if at.home is not None or any([isinstance(x, Traced) for x in flatten(tangents)[0]]):
+    if L.traced or any_traced(tangents):
         return L(*tangents)
     given = at.domain.open(as_element(tangents, at.domain))
     return at.presented(owned(L.apply(given), at.avals, L.held, given))
@@ -539,7 +513,12 @@ def derive(f: Any, *spaces: Space) -> Derivation:
     >>> D.derivative(1.0)(1.0) == rz.grad(rz.ln @ rz.sin)(1.0)
     True
     """
-    return Derivation(typed(f, *spaces), None if isinstance(f, Arrow) else argument_names(as_function(_callable(f)).function))
+    term = typed(f, *spaces)
+    if isinstance(f, Arrow):
+        return Derivation(term)
+    python = as_function(_callable(f))
+    owners = python.record_at(spaces)[1].owners
+    return Derivation(term, argument_names(python.function), lambda leaves: named_arrays(python.function, owners, leaves))
 
 
 def argument_names(f: Any) -> tuple[str, ...] | None:

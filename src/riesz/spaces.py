@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -182,14 +182,14 @@ class Space(Node):
         """The leaves of the layout, in order."""
         return [step for step in self.code if isinstance(step, Leaf)]
 
-    def open(self, value: Any) -> list[Any]:
-        """A user's value → its leaves, checked."""
+    def open(self, value: Any, leaf: Callable[..., Any] = check_leaf) -> list[Any]:
+        """A user's value → its leaves, checked, each by `leaf`."""
         stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
         found: list[Any] = []
         for step in reversed(self.code):
             v, path = stack.pop()
             if isinstance(step, Leaf):
-                found.append(check_leaf(v, step.shape, self, path))
+                found.append(leaf(v, step.shape, self, path))
             else:
                 stack.extend([(part, (*path, key)) for key, part in step.take(v, self, path)])
         found.reverse()

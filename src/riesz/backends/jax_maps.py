@@ -22,7 +22,6 @@ from ..maps.sources import Source, adjoint, turned
 from ..programs.program import Program
 from ..spaces import Space
 from ..syntax.functions import KEPT, Function, Given
-from ..syntax.trees import flatten
 from .jax_citizen import Citizen, allowed
 
 
@@ -80,7 +79,7 @@ class JaxMap:
 
     def __call__(self, *vectors: Any) -> Any:
         """L(v)."""
-        leaves, _ = flatten(as_element(vectors, self.domain))
+        leaves = self.domain.open(as_element(vectors, self.domain), lambda leaf, *where: leaf)
         shapes = [np.shape(x) for x in leaves]
         if shapes != [leaf.shape for leaf in self.domain.leaves]:
             raise SpaceError(f"not an element of {self.domain}: got arrays of shapes {shapes}")

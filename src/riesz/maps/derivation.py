@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.domains import NUMBERS
@@ -14,23 +17,25 @@ from ..spaces import Space
 from ..terms.core import Term
 from ..terms.makers import frozen
 from .linear_map import LinearMap, as_element
+from .sources import Source
 
 Names = tuple[str, ...] | None
+Arrays = Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]] | None
 
 
 class Family:
     """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps."""
 
-    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space, names: Names = None) -> None:
+    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space, at: Callable[..., LinearMap], names: Names = None) -> None:
         self.program = program
         self.names = names  # of the arguments, in print
         self.point = point
         self.domain = domain
         self.codomain = codomain
+        self._at = at
 
     def __call__(self, *args: Any) -> LinearMap:
-        leaves = self.point.open(as_element(args, self.point))
-        return LinearMap(self.domain, self.codomain, specialised(self.program, frozen(leaves)))
+        return self._at(*args)
 
     def __bool__(self) -> bool:
         return True
@@ -63,7 +68,12 @@ class Value:
         self.codomain = codomain
 
     def __call__(self, *args: Any) -> Any:
-        leaves = self.domain.open(as_element(args, self.domain))
+        from ..syntax.symbolic import any_traced, opened, present, written
+
+        value = as_element(args, self.domain)
+        if any_traced(value):
+            return present(self.codomain, written(self.program, [], opened(self.domain, value), np.dtype(float)))
+        leaves = self.domain.open(value)
         return self.codomain.wrap(outputs(ready(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves})
 
     def __bool__(self) -> bool:
@@ -84,9 +94,10 @@ class Derivation:
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
 
-    def __init__(self, term: Term, names: Names = None) -> None:
+    def __init__(self, term: Term, names: Names = None, arrays: Arrays = None) -> None:
         self.function = term
         self.names = names
+        self._arrays = arrays
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -98,14 +109,29 @@ class Derivation:
     def derivative(self) -> Family:
         """x ↦ f'(x)."""
         V, W = self.function.domain, self.function.codomain
-        return Family(self.programs.derivative, V, V, W, self.names)
+        return Family(self.programs.derivative, V, V, W, self._at, self.names)
 
     @cached_property
     def adjoint(self) -> Family:
         """x ↦ f'(x)*."""
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
-        return Family(transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W), V, W, V, self.names)
+        program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
+        return Family(program, V, W, V, lambda *args: self._at(*args).H, self.names)
+
+    def _at(self, *args: Any) -> LinearMap:
+        """f'(x): an instance of the derivative."""
+        from ..syntax.symbolic import TracedMap, any_traced, fixed, opened
+
+        V, W, value = self.function.domain, self.function.codomain, as_element(args, self.function.domain)
+        traced = any_traced(value)
+        leaves = fixed(opened(V, value)) if traced else frozen(V.open(value))
+        program = self.programs.derivative
+
+        def source() -> Source:
+            return Source(program, leaves, () if self._arrays is None else self._arrays(leaves))
+
+        return TracedMap(V, W, source()) if traced else LinearMap(V, W, lambda: specialised(program, leaves), source=source)
 
     @property
     def size(self) -> int:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..calculus.derive import lower, transpose_linear, weighted_adjoint
+from ..calculus.derive import lower
 from ..calculus.domains import NUMBERS, OTHER
 from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, TraceError, VectorError
-from ..ops import Combination, Reduction, Reshape
+from ..ops import Reduction, Reshape
 from ..programs.fusing import large, ready
 from ..programs.program import Program, outputs
 from ..relations.makers import edges
@@ -40,10 +40,14 @@ MANY = 1 << 24
 class LinearMap(Structured):
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`; `L.to_dense()` only on request.
 
-    `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`.
+    `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`. At a traced point it is a `TracedMap`.
     """
 
     __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
+    traced = False
+    _factors: tuple[LinearMap, ...] = ()  # of a composition, the last first: a long one is written at once
+    _summands: tuple[LinearMap, ...] = ()
+    _times: tuple[float, ...] = ()  # of the summands after the first
 
     def __init__(
         self,
@@ -97,12 +101,9 @@ class LinearMap(Structured):
         found = self._small(vectors)
         if found is not OTHER:
             return found
-        from ..syntax.symbolic import written_map
-        from ..syntax.traced import holds_traced
-
         value = as_element(vectors, self.domain)
-        if holds_traced(value):
-            return written_map(self, value)
+        if type(value) is not np.ndarray and (inside := _in_trace(self, value)) is not None:
+            return inside(value)
         given = self.domain.open(value)
         return self.codomain.wrap(self.typed(self.apply(given), given), self.held | {id(x) for x in given})
 
@@ -167,8 +168,7 @@ class LinearMap(Structured):
             if turned is None and plain and "symmetric" in self.facts:
                 turned = self
             if turned is None:
-                written, source = lambda: transpose_linear(self.program), lambda: turned_source(self.source)
-                turned = LinearMap(self.codomain, self.domain, written, self.dtype, source, self.facts)
+                turned = _made(self.codomain, self.domain, turned_source, (self,), self.dtype, self.facts)
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -180,8 +180,7 @@ class LinearMap(Structured):
             turned = self.T
             if not plain:
                 V, W = self.domain, self.codomain
-                written, source = lambda: weighted_adjoint(self.T.program, 0, V, W), lambda: weighted_source(self.T.source, V, W)
-                turned = LinearMap(W, V, written, self.dtype, source)
+                turned = _made(W, V, weighted_source, (self.T,), self.dtype, (), V, W)
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -192,7 +191,7 @@ class LinearMap(Structured):
     # -- algebra -----------------------------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> Any:
-        """L @ M composes; L @ v applies."""
+        """L @ M composes; L @ v applies, and v @ L is L.T(v)."""
         if isinstance(other, Term):
             other = LinearMap.of(other)
         elif isinstance(other, Arrow):
@@ -201,23 +200,14 @@ class LinearMap(Structured):
             return self(other)
         if other.codomain is not self.domain:
             raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
-        first = other
-
-        def written() -> Program:
-            both = Program()
-            given = [both.input(leaf.shape) for leaf in first.domain.leaves]
-            middle = outputs(first.program, both, given)
-            both.outputs = outputs(self.program, both, middle)
-            return both
-
-        facts = ("symmetric", "definite") if self is first.H and first.codomain.plain and first.domain.plain else ()
-        kind = np.result_type(self.dtype, first.dtype)
-        return LinearMap(first.domain, self.codomain, written, kind, lambda: after(self.source, first.source), facts)
+        facts = ("symmetric", "definite") if self is other.H and other.codomain.plain and other.domain.plain else ()
+        factors = (self._factors or (self,)) + (other._factors or (other,))
+        found = _made(other.domain, self.codomain, after, factors, _common(self, other), facts)
+        found._factors = factors
+        return found
 
     def __rmatmul__(self, other: Any) -> Any:
-        if isinstance(other, Arrow):
-            return LinearMap.of(other.at(self.codomain)) @ self
-        return NotImplemented
+        return LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self.T(other)
 
     def __radd__(self, other: Any) -> LinearMap:
         return self if isinstance(other, int) and other == 0 else self._plus(other, 1.0)  # sum([L, M]) begins with 0
@@ -229,18 +219,12 @@ class LinearMap(Structured):
             raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
         if other.domain is not self.domain or other.codomain is not self.codomain:
             raise SpaceError(f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}")
-        second = other
-
-        def written() -> Program:
-            both = Program()
-            given = [both.input(leaf.shape) for leaf in self.domain.leaves]
-            rows = zip(outputs(self.program, both, given), outputs(second.program, both, given), strict=True)
-            both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
-            return both
-
-        facts = (self.facts & second.facts) - (set() if k > 0 else {"definite"})
-        kind = np.result_type(self.dtype, second.dtype)
-        return LinearMap(self.domain, self.codomain, written, kind, lambda: added(self.source, second.source, k), facts)
+        facts = self.facts & other.facts if k > 0 else (self.facts & other.facts) - {"definite"}
+        summands = (self._summands or (self,)) + (other._summands or (other,))
+        times = (*self._times, k, *[k * t for t in other._times]) if other._times else (*self._times, k)
+        found = _made(self.domain, self.codomain, partial(added, times), summands, _common(self, other), facts)
+        found._summands, found._times = summands, times
+        return found
 
     def __add__(self, other: Any) -> LinearMap:
         return self._plus(other, 1.0)
@@ -254,18 +238,13 @@ class LinearMap(Structured):
     def __mul__(self, k: Any) -> LinearMap:
         if isinstance(k, (LinearMap, Arrow)):
             raise LinearityError("the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales")
-        if not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool):
+        if type(k) is not float and (not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool)):
+            if (inside := _in_trace(self, k)) is not None:
+                return inside.times(k)
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
-        times = float(cast(Any, k))
-
-        def written() -> Program:
-            scaled = Program()
-            given = [scaled.input(leaf.shape) for leaf in self.domain.leaves]
-            scaled.outputs = [scaled.scale(times, s) for s in outputs(self.program, scaled, given)]
-            return scaled
-
-        facts = self.facts - (set() if times > 0 else {"definite"})
-        return LinearMap(self.domain, self.codomain, written, self.dtype, lambda: scaled(self.source, times), facts)
+        times = float(k)  # pyright: ignore[reportUnknownArgumentType]
+        facts = self.facts if times > 0 else self.facts - {"definite"}
+        return _made(self.domain, self.codomain, scaled, (self,), self.dtype, facts, times)
 
     __rmul__ = __mul__
 
@@ -279,15 +258,17 @@ class LinearMap(Structured):
         if not isinstance(X, Set) or X.box is None:
             raise SpaceError(f"L ** X maps over an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4); got {X!r}")
         facts = self.facts if self.domain.plain and self.codomain.plain else ()
-        lead = X.box
-        return LinearMap(
-            self.domain**X, self.codomain**X, lambda: over(Source(self.program), lead).program, self.dtype, lambda: over(self.source, lead), facts
-        )
+        return _made(self.domain**X, self.codomain**X, over, (self,), self.dtype, facts, X.box)
 
     def __truediv__(self, k: Any) -> LinearMap:
         return self * (1.0 / k)
 
     # -- structure ---------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> Source:
+        """The linear program as it is applied, with the point it still needs: none where its numbers are known."""
+        return Source(self.program)
 
     @cached_property
     def source(self) -> Source:
@@ -332,6 +313,8 @@ class LinearMap(Structured):
 
     def matvec(self, x: Any) -> Any:
         """L on flat coordinates."""
+        if type(x) is not np.ndarray and (inside := _in_trace(self, x)) is not None:
+            return inside.matvec(x)
         return self.codomain.flatten(self(self.domain.unflatten(_real(x).reshape(-1))))
 
     def rmatvec(self, y: Any) -> Any:
@@ -340,6 +323,8 @@ class LinearMap(Structured):
 
     def matmat(self, X: Any) -> Any:
         """L on each column of a matrix of flat coordinates, all at once."""
+        if type(X) is not np.ndarray and (inside := _in_trace(self, X)) is not None:
+            return inside.matmat(X)
         given = _real(X)
         if given.ndim != 2 or given.shape[0] != self.shape[1]:
             raise VectorError(f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape {given.shape}")
@@ -407,6 +392,31 @@ class LinearMap(Structured):
         self.__dict__.update(state)
         self._adjoint = self._transpose = self._source = None
         self._solvers = {}
+
+
+def _made(
+    domain: Space, codomain: Space, join: Callable[..., Source], parts: tuple[LinearMap, ...], dtype: Any, facts: Iterable[str], *more: Any
+) -> LinearMap:
+    """The map that `join` makes of others: of their programs with numbers, and of the programs these are instances of. With a traced part it is
+    traced: made of the programs as they are applied, at the points of all."""
+    for p in parts:
+        if p.traced:
+            from ..syntax.symbolic import TracedMap
+
+            return TracedMap(domain, codomain, lambda: join(*[p.steps for p in parts], *more), dtype, facts)
+    written, source = lambda: join(*[Source(p.program) for p in parts], *more).program, lambda: join(*[p.source for p in parts], *more)
+    return LinearMap(domain, codomain, written, dtype, source, facts)
+
+
+def _common(a: LinearMap, b: LinearMap) -> Any:
+    return a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
+
+
+def _in_trace(L: LinearMap, x: Any) -> Any:
+    """The same map in a trace, where x is traced; None where it is not."""
+    from ..syntax.symbolic import any_traced, traced_map
+
+    return traced_map(L) if any_traced(x) else None
 
 
 def _real(x: Any) -> Any:

@@ -17,7 +17,7 @@ from .coefficients import Coefficients
 from .entries import Entry, diagonal_entries, sparse_size
 from .indexing import IndexMap, distinct, whole
 from .network import Network, multiplied
-from .rebuilt import axes_of, reading
+from .rebuilt import axes_of, laid_out, reading
 from .sources import Source
 
 Shape = tuple[int, ...]
@@ -37,6 +37,18 @@ def matrix(source: Source) -> Program:
         else:
             known["matrix"] = _from_columns(source, rows, columns)
     return known["matrix"]
+
+
+def normal(source: Source) -> Program | None:
+    """The program of the normal form, of point and vector; None where it is longer than the program itself."""
+    known = source.known
+    if "normal" not in known:
+        net = source.network
+        with net.c.lock:
+            program = _Written(source, net, net.entries, [a for k in net.kept.values() for moves, a in k.args if not moves])
+            found = laid_out(net, program.whole, program.factors.__getitem__)
+        known["normal"] = found if len(found) <= len(source.program) else None
+    return known["normal"]
 
 
 def diagonal(source: Source) -> Program | None:
@@ -97,13 +109,13 @@ def _from_columns(source: Source, rows: Sequence[Shape], columns: Sequence[Shape
 class _Written:
     """A program of the point that is being written: the coefficients of a network, and sums of entries."""
 
-    def __init__(self, source: Source, net: Network | None = None, entries: Sequence[Entry] = ()) -> None:
+    def __init__(self, source: Source, net: Network | None = None, entries: Sequence[Entry] = (), more: Sequence[int] = ()) -> None:
         self.whole = Program()
         self.point = [self.whole.input(source.program.shapes[s]) for s in source.program.inputs[: len(source.point)]]
         self._net = net
-        wanted = sorted({f.slot for e in entries for f in e.factors})
+        wanted = sorted({f.slot for e in entries for f in e.factors} | set(more))
         inner = net.c.program.prune(net.params, wanted) if net is not None else Program()
-        self._factors = dict(zip(wanted, outputs(inner, self.whole, self.point), strict=True)) if wanted else {}
+        self.factors = dict(zip(wanted, outputs(inner, self.whole, self.point), strict=True)) if wanted else {}
 
     def closed(self, slot: int) -> Program:
         """The program that ends here."""
@@ -139,7 +151,7 @@ class _Written:
         direct = all([n == 1 or whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)])  # a label on two axes: a diagonal
         wanted = axes_of(c, maps, box) if direct else outer
         labels = tuple([f.labels for f in e.factors]) or ((),)
-        slots = [self._factors[f.slot] for f in e.factors] or [self.whole.const(1.0)]
+        slots = [self.factors[f.slot] for f in e.factors] or [self.whole.const(1.0)]
         have = {k for ls in labels for k in ls}
         strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
         op = contraction(labels, wanted, {k: c.sizes[k] for k in wanted if k not in have}, strong)

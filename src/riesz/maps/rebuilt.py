@@ -17,6 +17,7 @@ from ..sets import box_set
 from .coefficients import Coefficients, Factor
 from .entries import Entry
 from .indexing import IndexMap, Labels, along, distinct, flat_positions, labels_of, whole
+from .network import Network
 from .values import Values
 
 Shape = tuple[int, ...]
@@ -30,7 +31,6 @@ def rebuilt(v: Values) -> Program:
 
 def _rebuilt(v: Values) -> Program:
     net, program = v.net, Program()
-    place = {s: program.input(net.shapes[s]) for s in net.inputs}
     constants: dict[int, int] = {}
 
     def factor(slot: int) -> int:
@@ -38,6 +38,12 @@ def _rebuilt(v: Values) -> Program:
             constants[slot] = program.const(number(v.slots[slot]) if not np.ndim(v.slots[slot]) else v.slots[slot])
         return constants[slot]
 
+    return laid_out(net, program, factor)
+
+
+def laid_out(net: Network, program: Program, factor: Any) -> Program:
+    """The steps of a network, from new inputs of a program to its outputs; `factor` gives the slot of a factor."""
+    place = {s: program.input(net.shapes[s]) for s in net.inputs}
     for node in net.order:
         if node in net.kept:
             kept = net.kept[node]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -153,7 +153,9 @@ def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> li
 def _steps(v: Values) -> Solver | None:
     """A chain of square steps between one array and another, each with a solver of its own."""
     net = v.net
-    if len(net.inputs) != 1 or len(net.outputs) != 1 or len({math.prod(net.shapes[s]) for s in (*net.inputs, *net.order)}) > 1:
+    shapes = [net.shapes[s] for s in (*net.inputs, *net.order)]
+    several = any([bool(s) and isinstance(cast(Any, s[0]), tuple) for s in shapes])  # a step with several results, such as a loop
+    if len(net.inputs) != 1 or len(net.outputs) != 1 or several or len({math.prod(s) for s in shapes}) > 1:
         return None
     chain = [net.inputs[0], *net.order]
     sources = [[a for moves, a in net.kept[s].args if moves] if s in net.kept else list(net.blocks[s]) for s in net.order]

@@ -1,14 +1,16 @@
 """Where the structure of a linear map comes from: a program of a point and a vector, linear in the vector, and the point.
 
 The program does not depend on the point, so what is derived from it (the network, patterns of matrices) is derived once and used at every point.
-Maps are composed, added and transposed as programs; computations they share are found again.
+Maps are composed, added and transposed as programs; computations they share are found again. The leaves of a point are numbers and arrays, or
+traced arrays of whatever traces: nothing here looks into them. A linear program with its numbers is a source with an empty point.
 """
 
 from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from ..calculus.derive import transpose_linear, weighted_adjoint
 from ..calculus.mapped import mapped
 from ..opaque import Put, Take
-from ..ops import Combination, Reshape
+from ..ops import Combination, Reshape, product
 from ..programs.program import Constant, Program, outputs
 from ..relations.core import freeze
 from ..spaces import Space
@@ -87,53 +89,63 @@ def adjoint(transpose: Source, V: Space, W: Space) -> Source:
     return Source(known["adjoint", V, W], transpose.point, transpose.names)
 
 
-def _shared(a: Source, b: Source) -> tuple[tuple[Any, ...], list[int]]:
-    """The points of two sources together, and where those of the second are."""
-    point = list(a.point)
-    places = {id(x): i for i, x in enumerate(point)}
-    where: list[int] = []
-    for x in b.point:
-        where.append(places.setdefault(id(x), len(point)))
-        if where[-1] == len(point):
-            point.append(x)
-    return tuple(point), where
+def _together(what: Any, sources: Sequence[Source], write: Callable[[Program, Iterable[Sequence[int]], list[int]], None]) -> Source:
+    """A program made of several, at the points of all; remembered with the first where all are there for many points.
 
-
-def _together(what: str, a: Source, b: Source, write: Any) -> Source:
-    """A program made of two, remembered with the first."""
-    point, where = _shared(a, b)
-    key = (what, id(b.program), tuple(where))
-    known = a.known
+    `write` gets the program, for each source the slots of its point, and the slots of the vector."""
+    both, first = Program(), sources[0]
+    for s in sources:
+        if s.point:
+            break
+    else:
+        write(both, repeat(()), [both.input(first.program.shapes[i]) for i in first.program.inputs])
+        return Source(both)
+    point: list[Any] = []
+    shapes: list[Any] = []
+    places: dict[int, int] = {}
+    where: list[list[int]] = []  # for each source, which leaves of the joint point are its own
+    for s in sources:
+        mine: list[int] = []
+        for x, slot in zip(s.point, s.program.inputs, strict=False):
+            mine.append(places.setdefault(id(x), len(point)))
+            if mine[-1] == len(point):
+                point.append(x)
+                shapes.append(s.program.shapes[slot])
+        where.append(mine)
+    others = [s.program for s in sources[1:]]
+    key = (what, tuple([id(p) for p in others]), tuple([w for mine in where for w in mine]))
+    known = first.known if all([s.point for s in sources]) else {}
     if key not in known:
-        both = Program()
-        shapes = [a.program.shapes[s] for s in a.program.inputs[: len(a.point)]]
-        shapes += [b.program.shapes[s] for s, w in zip(b.program.inputs, where, strict=False) if w >= len(a.point)]
-        slots = [both.input(s) for s in shapes[: len(point)]]
-        write(both, slots[: len(a.point)], [slots[w] for w in where])
-        known[key] = (both, b.program)  # b's program is kept: its identity is the key
-    return Source(known[key][0], point, (*a.names, *b.names))
+        slots = [both.input(shape) for shape in shapes]
+        given = [both.input(first.program.shapes[i]) for i in first.program.inputs[len(first.point) :]]
+        write(both, [[slots[w] for w in mine] for mine in where], given)
+        known[key] = (both, others)  # the others are kept: their identities are the key
+    return Source(known[key][0], tuple(point), tuple([name for s in sources for name in s.names]))
 
 
-def after(second: Source, first: Source) -> Source:
-    """second ∘ first."""
+def after(*sources: Source) -> Source:
+    """The last first, then the one before it, and so on: after(g, f) is g ∘ f."""
+    order = sources[::-1]
 
-    def write(both: Program, mine: list[int], yours: list[int]) -> None:
-        given = [both.input(first.program.shapes[s]) for s in first.program.inputs[len(first.point) :]]
-        middle = outputs(first.program, both, [*mine, *given])
-        both.outputs = outputs(second.program, both, [*yours, *middle])
+    def write(both: Program, points: Iterable[Sequence[int]], given: list[int]) -> None:
+        for s, mine in zip(order, points, strict=False):
+            given = outputs(s.program, both, [*mine, *given])
+        both.outputs = given
 
-    return _together("after", first, second, write)
+    return _together("after", order, write)
 
 
-def added(a: Source, b: Source, k: float) -> Source:
-    """a + k·b."""
+def added(times: tuple[float, ...], *sources: Source) -> Source:
+    """The sum of sources, each after the first times a number."""
 
-    def write(both: Program, mine: list[int], yours: list[int]) -> None:
-        given = [both.input(a.program.shapes[s]) for s in a.program.inputs[len(a.point) :]]
-        rows = zip(outputs(a.program, both, [*mine, *given]), outputs(b.program, both, [*yours, *given]), strict=True)
-        both.outputs = [both.step(Combination((1.0, k)), row) for row in rows]
+    def write(both: Program, points: Iterable[Sequence[int]], given: list[int]) -> None:
+        total: list[int] | None = None
+        for s, mine, k in zip(sources, points, (1.0, *times), strict=False):
+            row = outputs(s.program, both, [*mine, *given])
+            total = row if total is None else [both.step(Combination((1.0, k)), pair) for pair in zip(total, row, strict=True)]
+        both.outputs = total or []
 
-    return _together(f"plus {k!r}", a, b, write)
+    return _together(("plus", times), sources, write)
 
 
 def scaled(s: Source, k: float) -> Source:
@@ -142,6 +154,19 @@ def scaled(s: Source, k: float) -> Source:
     slots = [both.input(s.program.shapes[i]) for i in s.program.inputs]
     both.outputs = [both.scale(k, slot) for slot in outputs(s.program, both, slots)]
     return Source(both, s.point, s.names)
+
+
+def times(s: Source, k: Any) -> Source:
+    """k·s, where the number k is one more leaf of the point."""
+    known = s.known
+    if "times" not in known:
+        both, fixed = Program(), len(s.point)
+        slots = [both.input(s.program.shapes[i]) for i in s.program.inputs[:fixed]]
+        factor = both.input(())
+        slots += [both.input(s.program.shapes[i]) for i in s.program.inputs[fixed:]]
+        both.outputs = [both.step(product((), both.shapes[y]), (factor, y)) for y in outputs(s.program, both, slots)]
+        known["times"] = both
+    return Source(known["times"], (*s.point, k), s.names)
 
 
 def over(s: Source, lead: tuple[int, ...]) -> Source:

@@ -171,6 +171,11 @@ class Structured:
         >>> L.solve(np.array([2.0, 8.0]))
         array([1., 2.])
         """
+        if type(b) is not np.ndarray:
+            from ..syntax.symbolic import any_traced, solved
+
+            if any_traced(b):
+                return solved(cast(Any, self), b, method, options)
         chosen = self.solver(method, **options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")

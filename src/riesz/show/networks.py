@@ -36,7 +36,7 @@ class Named(Writer):
         self.net = net
         self.names = _names(n, L.names)
         self.unnamed = 0
-        self.tables: list[tuple[str, Any]] = [(self.names[id(x)], x) for _, x in L.names if np.asarray(x).dtype.kind in "iu"]
+        self.tables: list[tuple[str, Any]] = [(self.names[id(x)], x) for _, x in L.names if type(x) is np.ndarray and x.dtype.kind in "iu"]
         wanted = sorted({f.slot for e in net.entries for f in e.factors} | {a for k in net.kept.values() for moves, a in k.args if not moves})
         program = net.c.program.prune(net.params, wanted)
         inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.source.point)]

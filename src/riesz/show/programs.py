@@ -358,8 +358,14 @@ def _let(writer: Writer, body: list[str]) -> str:
 
 
 def map_writer(n: Notation, L: LinearMap) -> Writer:
-    """A linear map with numbers for coefficients."""
-    return Writer(n, L.program, _flags(L.program), wires(n, L.domain))
+    """A linear map with numbers for coefficients, or at a traced point."""
+    s = L.steps
+    if not s.point:
+        return Writer(n, s.program, _flags(s.program), wires(n, L.domain))
+    names = {id(x): name for name, x in L.names}
+    point = [(names.get(id(x)) or n.sub("x", i), ATOM) for i, x in enumerate(s.point)]
+    flags = s.program.dependent(s.program.inputs[len(point) :])
+    return Writer(n, s.program, flags, [*point, *wires(n, L.domain)], names.values())
 
 
 def _flags(program: Program) -> Any:

@@ -24,7 +24,7 @@ from .elementwise import discrete
 from .functions import Aval, Given, Record, Static, as_function, home_of, numbers_of, owned, trace_function
 from .rearranging import concatenate, moveaxis, reshape
 from .remade import Derived
-from .traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
+from .traced import FLOAT, INT, Trace, Traced, current_level, innermost, refuse, slot_of, tidy
 from .trees import Tree, flatten, unflatten
 
 
@@ -68,30 +68,14 @@ class Body:
         whole = Program()
         outside = [whole.input(x.shape) for x in captured]
         inside = [whole.input(a.shape) for a in self.given.avals]
-        mine = [outside[_position(captured, x)] for x in self.record.captured]
+        places = {(x.home, x.slot): i for i, x in enumerate(captured)}
+        mine = [outside[places[x.home, x.slot]] for x in self.record.captured]
         whole.outputs = outputs(own, whole, [*inside, *mine])
         return whole
 
 
-def _position(captured: Sequence[Traced], x: Traced) -> int:
-    return next(i for i, y in enumerate(captured) if y.home is x.home and y.slot == x.slot)
-
-
 def _union(*bodies: Body) -> list[Traced]:
-    found: list[Traced] = []
-    for body in bodies:
-        for x in body.record.captured:
-            if not any([y.home is x.home and y.slot == x.slot for y in found]):
-                found.append(x)
-    return found
-
-
-def _home(leaves: Sequence[Any], captured: Sequence[Traced]) -> Trace | None:
-    found: Trace | None = None
-    for x in (*leaves, *captured):
-        if type(x) is Traced and (found is None or x.home.level > found.level):
-            found = x.home
-    return found
+    return list({(x.home, x.slot): x for body in bodies for x in body.record.captured}.values())
 
 
 def _slot(home: Trace, x: Any, aval: Aval | None = None) -> int:
@@ -145,7 +129,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             )
     kinds = [np.result_type(*[b.results[i].dtype for b in bodies]) for i in range(len(first.results))]
     captured = _union(*bodies)
-    home = _home((index, *first.given.arrays), captured)
+    home = innermost((index, *first.given.arrays, *captured))
     assert home is not None
     programs = tuple([_cast(b.program(captured), b.results, kinds) for b in bodies])
     slots = [slot_of(home, x, x.dtype) for x in captured] + [_slot(home, x, a) for x, a in zip(first.given.arrays, first.given.avals, strict=True)]
@@ -188,7 +172,7 @@ class Again(Derived):
             return f(*args, **kwargs)
         body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
         captured = _union(body)
-        home = _home(body.given.arrays, captured)
+        home = innermost((*body.given.arrays, *captured))
         if home is None:
             return f(*args, **kwargs)
         given = [_slot(home, x, a) for x, a in zip(body.given.arrays, body.given.avals, strict=True)]
@@ -272,7 +256,7 @@ def _traced_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, rever
         raise refuse("the carry of a loop changes its type from round to round; start with the type it ends with")
     m = len(start)
     captured = _union(body)
-    home = _home((*start, *leaves), captured)
+    home = innermost((*start, *leaves, *captured))
     program = body.program(captured)
     if home is None:
         return _plain_loop(f, init, leaves, tree, n, reverse)

@@ -26,7 +26,7 @@ from ..stackless import quiet
 from ..vectors import dense
 from .mistakes import foreign
 from .remade import Derived, Remade
-from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, own_arithmetic, slot_of, tidy
+from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, own_arithmetic, slot_of, tidy
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Dice, changed, place, watch
 
@@ -411,11 +411,7 @@ def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: S
 
 def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:
     """The trace that a computation belongs to, if any."""
-    found: Trace | None = None
-    for x in (*leaves, *record.captured):
-        if type(x) is Traced and (found is None or x.home.level > found.level):
-            found = x.home
-    return found
+    return innermost((*leaves, *record.captured))
 
 
 def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:

@@ -1,7 +1,8 @@
 """A function at a point, whatever it was written in: what `grad`, `jacobian`, … need of it.
 
 A `TermPoint` is a combinator at a value; a `Point` a Python function at arguments, differentiated in some of them. Both have a domain, a codomain,
-`affine()` (value and linear program, over numbers) and `gradient()` (the program of ∇f).
+`affine()` (value and linear program, over numbers), `gradient()` (the program of ∇f), `source()` (the program of f') and `home`: the innermost trace
+among the leaves, None where all are numbers. With a home, `value()` and `gradient_value()` write into it.
 """
 
 from __future__ import annotations
@@ -24,36 +25,40 @@ from ..spaces import R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
 from ..terms.open import fit
 from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, numbers_of, result_space, written
-from .traced import Trace, Traced
+from .symbolic import any_traced, fixed, opened, present, traced_space
+from .symbolic import written as written_at
+from .traced import FLOAT, Trace, innermost
 from .trees import LEAF, NOTHING, Node, Tree, tree_space, unflatten
 
 
 class TermPoint:
     """A combinator at a value."""
 
-    home = None
-
     def __init__(self, f: Arrow, args: tuple[Any, ...], space: Space | None) -> None:
+        value = args[0] if len(args) == 1 else tuple(args)
+        traced = any_traced(value)
         if space is None:
-            space = f.domain if isinstance(f, Term) else space_of(args[0] if len(args) == 1 else tuple(args))
+            space = f.domain if isinstance(f, Term) else traced_space(value) if traced else space_of(value)
         self.term = fit(f, space)
         self.domain: Space = self.term.domain
         self.codomain: Space = self.term.codomain
-        self.leaves = self.domain.open(as_element(args, self.domain))
+        element = as_element(args, self.domain)
+        self.leaves = [x if _floats(x) else x * 1.0 for x in opened(self.domain, element)] if traced else self.domain.open(element)
+        self.home = innermost(self.leaves) if traced else None
         self.moving = None
         self.name = str(self.term)
 
     @property
     def gradient_dtype(self) -> Any:
         """float32 where all of the point is."""
-        single = [isinstance(x, (np.ndarray, np.generic)) and cast(Any, x).dtype == np.float32 for x in self.leaves]
+        single = [getattr(x, "dtype", None) == np.float32 for x in self.leaves]
         return np.dtype(np.float32 if single and all(single) else float)
 
     @property
     def dtype(self) -> Any:
         """float32 where all of the point and of the constants is."""
         if self.gradient_dtype.itemsize == 8:
-            return self.gradient_dtype
+            return FLOAT
         held = [op.value for op in lower(self.term).ops if type(op) is Constant]
         return np.result_type(np.float32, *[x.dtype for x in held if isinstance(x, np.ndarray)])
 
@@ -67,7 +72,17 @@ class TermPoint:
 
     def wrap(self, values: list[Any]) -> Any:
         """The value f(x)."""
+        if self.home is not None:
+            return present(self.codomain, values)
         return self.codomain.wrap(values, [id(x) for x in self.leaves])
+
+    def value(self) -> list[Any]:
+        """f(x), in the trace."""
+        return written_at(self.program(), self.leaves, [], self.dtype)
+
+    def gradient_value(self) -> Any:
+        """∇f(x), in the trace."""
+        return present(self.domain, written_at(self.gradient(), self.leaves, [], self.gradient_dtype))
 
     def gradient(self) -> Program:
         """∇f as a program."""
@@ -79,7 +94,11 @@ class TermPoint:
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program at this point."""
-        return Source(derive_program(program).derivative, tuple(self.leaves))
+        return Source(derive_program(program).derivative, tuple(self.leaves) if self.home is None else fixed(self.leaves))
+
+
+def _floats(x: Any) -> bool:
+    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
 def gradient_program(program: Program, domain: Space, codomain: Space, name: str, moving: Sequence[bool] | None = None) -> Program:
@@ -175,15 +194,12 @@ class Point:
 
     def source(self) -> Source:
         """f' as a program of the point and a vector."""
-        return Source(self.derivative().derivative, tuple(numbers_of(self.leaves)), self.names())
+        return self._at(self.derivative().derivative, self.leaves if self.home is not None else numbers_of(self.leaves))
 
-    def names(self) -> tuple[tuple[str, Any], ...]:
-        """Arrays with names, for print: the arguments, and what the function closes over."""
-        found = closed_over(self.function)
-        for label, owned in zip(argument_names(self.function, len(self.given.owners)), self.given.owners, strict=False):
-            for i, k in enumerate(owned):
-                found.append((label if len(owned) == 1 else f"{label}_{i}", self.leaves[k]))
-        return tuple(found)
+    def _at(self, program: Program, leaves: Sequence[Any]) -> Source:
+        """A program at this point, and its arrays with names, for print: the arguments, and what the function closes over."""
+        point = tuple(leaves) if self.home is None else fixed((*leaves, *self.record.captured))
+        return Source(program, point, named_arrays(self.function, self.given.owners, self.leaves if self.home is None else point))
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program of the same arguments, at this point."""
@@ -191,12 +207,12 @@ class Point:
         known = self.record.derived
         if key not in known:
             known[key] = (derive_program(program, self.moving).derivative, program)
-        return Source(known[key][0], tuple(self.leaves), self.names())
+        return self._at(known[key][0], self.leaves)
 
-    def write(self, program: Program, avals: Sequence[Aval], more: Sequence[Any] = ()) -> list[Any]:
-        """A program of all array leaves (and more) written into the trace this point belongs to."""
+    def gradient_value(self) -> Any:
+        """∇f(x), in the trace."""
         assert self.home is not None
-        return written(program, self.record, self.leaves, self.home, avals, more)
+        return self.presented(written(self.gradient(), self.record, self.leaves, self.home, self.avals))
 
     def value(self) -> list[Any]:
         """The outputs, auxiliary ones included."""
@@ -231,6 +247,14 @@ class Point:
         return found[0] if self.single else tuple(found)
 
 
+def named_arrays(f: Any, owners: Sequence[Sequence[int]], leaves: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
+    """The arrays a function closes over and those of its arguments, with their names."""
+    found = closed_over(f)
+    for label, owned in zip(argument_names(f, len(owners)), owners, strict=False):
+        found += [(label if len(owned) == 1 else f"{label}_{i}", leaves[k]) for i, k in enumerate(owned)]
+    return tuple(found)
+
+
 def closed_over(f: Any) -> list[tuple[str, Any]]:
     """The arrays a function can see by name: of its closure, and of the globals its code names."""
     code = getattr(f, "__code__", None)
@@ -238,7 +262,7 @@ def closed_over(f: Any) -> list[tuple[str, Any]]:
         return []
     cells = dict(zip(code.co_freevars, [c.cell_contents for c in f.__closure__ or () if _filled(c)], strict=False))
     seen = {name: f.__globals__[name] for name in code.co_names if name in f.__globals__} | cells
-    return [(name, x) for name, x in seen.items() if isinstance(x, np.ndarray)]
+    return [(name, x) for name, x in seen.items() if type(x) is np.ndarray]
 
 
 def _filled(cell: Any) -> bool:
@@ -333,7 +357,5 @@ def point(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, s
     if isinstance(f, Arrow):
         if kwargs or has_aux:
             raise SpaceError("a combinator takes vectors only: no keyword arguments, no has_aux")
-        if not any([isinstance(a, Traced) for a in args]):
-            return TermPoint(f, args, space)
-        return Point(Function(f, name=str(f)), args, kwargs, argnums, space, has_aux, what)
+        return TermPoint(f, args, space)
     return Point(as_function(f), args, kwargs, argnums, space, has_aux, what)

@@ -9,7 +9,7 @@ from ..opaque import Ruled
 from ..ops import product
 from ..programs.program import Program
 from ..stackless import quiet
-from .traced import Shape, Trace, Traced, slot_of, tidy, trace_of
+from .traced import Shape, Trace, Traced, refuse, slot_of, tidy, trace_of
 
 
 @quiet
@@ -29,6 +29,11 @@ def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
         ys = [Traced(trace, trace.input(s)) for s in (found if several else [found])]
         dxs = [Traced(trace, trace.input(shapes[i])) if i in live else None for i in range(len(shapes))]
         result = op.smooth.differential(dxs, tuple(ys) if several else ys[0], *xs, **dict(op.parameters))
+    if trace.captured:
+        raise refuse(
+            f"the derivative of {op.smooth.name} uses a traced array of {trace.captured[0].home.name}: such a rule is kept for later and sees its "
+            "arguments only; pass the array as an argument"
+        )
     results = list(result) if several else [result]
     given = list(trace.inputs)
     flags = trace.dependent([d.slot for d in dxs if d is not None])

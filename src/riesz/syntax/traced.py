@@ -409,6 +409,17 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found
 
 
+def innermost(leaves: Sequence[Any]) -> Trace | None:
+    """The innermost trace among leaves; None where none is traced."""
+    found: Trace | None = None
+    for x in leaves:
+        if type(x) is Traced and (found is None or x.home.level > found.level):
+            found = x.home
+    if found is not None and not found.open:
+        raise leaked(found)
+    return found
+
+
 def trace_of(*xs: Any) -> Trace:
     """The innermost trace among the arguments."""
     found: Trace | None = None
@@ -520,8 +531,9 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
 def _outer(trace: Trace, x: Traced) -> int:
     if not x.home.open:
         raise leaked(x.home)
-    if x.home.level > trace.level:
-        raise refuse(f"a traced array of an inner function, {x.home.name}, is used outside it; return it instead")
+    if not trace.inside(x.home):
+        where = "an inner function" if x.home.level > trace.level else "another function that is being traced"
+        raise refuse(f"a traced array of {where}, {x.home.name}, is used outside it; return it instead")
     return trace.capture(x)
 
 

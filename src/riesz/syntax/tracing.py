@@ -15,7 +15,7 @@ from ..programs.program import Program
 if TYPE_CHECKING:
     from .traced import Traced
 
-_level: ContextVar[int] = ContextVar("level", default=0)
+_current: ContextVar[Trace | None] = ContextVar("current", default=None)
 
 
 class Trace(Program):
@@ -24,19 +24,28 @@ class Trace(Program):
     def __init__(self, name: str = "f") -> None:
         super().__init__()
         self.name = name
-        self.level = _level.get() + 1
+        self.outer = _current.get()  # the trace this one is written inside of
+        self.level = current_level() + 1
         self.open = True
-        self.captured: list[Traced] = []
-        self._places: dict[tuple[int, int], int] = {}  # captured arrays, by the level of their trace and their slot there
+        self.captured: list[Traced] = []  # as they were when they were captured: theirs is the trace, and the slot, of that moment
+        self.handles: dict[Any, Traced] = {}  # arrays that points of linear maps hold, by slot and type
+        self._places: dict[tuple[Trace, int], int] = {}  # captured arrays, by their trace and their slot there
         self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
 
     def capture(self, x: Traced) -> int:
         """The input slot of an array of an outer trace."""
-        key = (x.home.level, x.slot)
+        key = (x.home, x.slot)
         if key not in self._places:
             self._places[key] = self.input(x.shape)
-            self.captured.append(x)
+            self.captured.append(x.copy())
         return self._places[key]
+
+    def inside(self, other: Trace) -> bool:
+        """Whether this trace is written inside another one."""
+        outer = self.outer
+        while outer is not None and outer.level > other.level:
+            outer = outer.outer
+        return outer is other
 
     @property
     def captured_slots(self) -> list[int]:
@@ -51,17 +60,18 @@ class Trace(Program):
         return self._copies[key][1]
 
     def __enter__(self) -> Trace:
-        self._token = _level.set(self.level)
+        self._token = _current.set(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
-        _level.reset(self._token)
+        _current.reset(self._token)
         self.open = False
 
 
 def current_level() -> int:
     """How many traces are being written, one inside the other."""
-    return _level.get()
+    trace = _current.get()
+    return 0 if trace is None else trace.level
 
 
 def user_line() -> str:
@@ -85,5 +95,6 @@ def refuse(message: str) -> TraceError:
 def leaked(trace: Trace) -> TraceError:
     """The error of an array that outlived its trace."""
     return refuse(
-        f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function; return it instead"
+        f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the function, by itself, "
+        "in a linear map or in a rule of rz.custom_derivative; return it instead, or pass it as an argument"
     )
