@@ -15,7 +15,8 @@ from ..programs.program import Program
 if TYPE_CHECKING:
     from .traced import Traced
 
-_current: ContextVar[Trace | None] = ContextVar("current", default=None)
+_inmost: ContextVar[Trace | None] = ContextVar("inmost", default=None)
+"""The innermost trace that is being written."""
 
 
 class Trace(Program):
@@ -24,8 +25,8 @@ class Trace(Program):
     def __init__(self, name: str = "f") -> None:
         super().__init__()
         self.name = name
-        self.outer = _current.get()  # the trace this one is written inside of
-        self.level = current_level() + 1
+        self.outer = _inmost.get()
+        self.level = self.outer.level + 1 if self.outer is not None else 1
         self.open = True
         self.captured: list[Traced] = []  # as they were when they were captured: theirs is the trace, and the slot, of that moment
         self.handles: dict[Any, Traced] = {}  # arrays that points of linear maps hold, by slot and type
@@ -60,17 +61,17 @@ class Trace(Program):
         return self._copies[key][1]
 
     def __enter__(self) -> Trace:
-        self._token = _current.set(self)
+        self._token = _inmost.set(self)
         return self
 
     def __exit__(self, *problem: object) -> None:
-        _current.reset(self._token)
+        _inmost.reset(self._token)
         self.open = False
 
 
 def current_level() -> int:
     """How many traces are being written, one inside the other."""
-    trace = _current.get()
+    trace = _inmost.get()
     return 0 if trace is None else trace.level
 
 
