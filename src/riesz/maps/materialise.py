@@ -80,7 +80,7 @@ def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     net, csr = v.net, cast(Any, scipy_sparse).csr_array
-    if net.kept or 8 * v.positions() > shape[0] * shape[1]:
+    if net.kept or (8 * v.positions() > shape[0] * shape[1] and not net.listed):
         return None
     found: dict[int, Any] = {}
     for slot, column in zip(net.inputs, columns, strict=True):

@@ -19,6 +19,7 @@ from ..stackless import quiet
 from .coefficients import Coefficients, Room
 from .edges import edges
 from .entries import Apart, Cost, Entry, composed, costs, evaluated, identity, total
+from .indexing import Table
 from .merging import Groups, Sum, merged
 
 LONG = 8
@@ -85,6 +86,11 @@ class Network:
     def entries(self) -> list[Entry]:
         """All entries."""
         return [e for row in self.blocks.values() for es in row.values() for e in es]
+
+    @property
+    def listed(self) -> bool:
+        """Whether index arrays say where some entries are: their positions are few once those that meet are added."""
+        return any([type(m) is Table for e in self.entries for m in (*e.out, *e.inn)])
 
     def constant(self, entries: Sequence[Entry]) -> bool:
         """Whether the numbers of some entries are the same at every point."""

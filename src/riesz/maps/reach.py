@@ -39,7 +39,7 @@ def reached(net: Network) -> Any:
 def few(net: Network) -> int | None:
     """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly sparse."""
     every = math.prod([sum([_count(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
-    if net.kept or 8 * costs(net.c, net.entries).positions > every:
+    if net.kept or (8 * costs(net.c, net.entries).positions > every and not net.listed):
         return None
     with net.c.lock:
         if "paths" not in net.made:

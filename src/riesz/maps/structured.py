@@ -188,13 +188,15 @@ class Structured:
         array([[1., 0.],
                [0., 1.]])
         """
-        from .materialise import full, places
+        from .materialise import full, places, product
 
         v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        if v is None and self.positions is not None:
-            return self.to_sparse().toarray()
+        if self.thin.net.listed:
+            found = product(self.thin, places(self.domain.leaves), self.shape)
+            if found is not None:
+                return found.toarray()
         if self.shape[0] < self.shape[1]:
             return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
