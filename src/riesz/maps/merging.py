@@ -88,7 +88,10 @@ class Sum:
                 found = _added(c, both) if len(both) > 1 else [both[0].entry]
                 found = [(e, _regrouped(c, e)) for e in found if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
                 changed[key] = [e for e, again in found if again is e]
-                moved += [again for e, again in found if again is not e]
+                for again in [again for e, again in found if again is not e]:
+                    moved.append(again)
+                    (other,) = self._framed(c, [again])
+                    changed.setdefault(other, list(self._groups.get(other, ())))  # it takes the place of what it was
             entries = moved
         return changed
 
