@@ -136,12 +136,12 @@ def poses():
 def grid_positions():
     """Two index arrays for the two axes of a grid."""
     rng = np.random.default_rng(3)
-    (I, J), (K, M) = rng.integers(0, 5, (2, 12, 3)), rng.integers(0, 5, (2, 9))
+    (A, B), (K, M) = rng.integers(0, 5, (2, 12, 3)), rng.integers(0, 5, (2, 9))
     G = numbers(12, 3, 2)
 
     def f(u):
         U = u.reshape(5, 5)
-        W = scattered(5 * I + J, element(U[I, J], G), 25).reshape(5, 5)
+        W = scattered(5 * A + B, element(U[A, B], G), 25).reshape(5, 5)
         return np.concatenate([W.ravel(), np.sin(W[K, M]) + U[M, K] ** 2])
 
     return f, 25

@@ -63,7 +63,7 @@ Groups = dict[Any, list[Entry]]  # by frame
 
 
 class Sum:
-    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost together is counted on the way."""
+    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost is counted on the way."""
 
     def __init__(self, c: Coefficients, entries: Sequence[Entry] = ()) -> None:
         self._start: Sequence[Entry] = entries  # not yet looked at: they have been added already
