@@ -340,6 +340,29 @@ def test_products_of_large_element_programs_add_before_they_multiply():
     assert "SuperLU" in L.gram().solver().name or "sparse" in L.gram().solver().name.lower()
 
 
+def running(m, tri):
+    """Running sums along the corners: a step without entries."""
+    G = numbers(*tri.shape, 2)
+    return lambda u: scattered(tri, np.cumsum(element(u[tri], G), axis=1), m), m
+
+
+def rounds(m, tri):
+    """A loop inside each element."""
+    G = numbers(*tri.shape, 2)
+    return lambda u: scattered(tri, rz.fori_loop(0, 3, lambda i, y: y - 0.1 * np.sin(y) * element(u[tri], G), u[tri]), m), m
+
+
+@pytest.mark.parametrize("make", [running, rounds], ids=["running sums", "loops"])
+def test_steps_without_entries_take_no_dense_matrix(make):
+    f, n = make(*mesh(50))
+    x = 0.1 * np.random.default_rng(7).normal(size=n)
+    L = rz.jacobian(f)(x)
+    matrix, bytes_ = peak(L.to_sparse)
+    assert matrix.nnz <= 7 * n and bytes_ < 8 * n * n
+    V = np.random.default_rng(8).normal(size=(n, 3))
+    np.testing.assert_allclose(matrix @ V, L.matmat(V), atol=1e-9 * np.abs(matrix.data).max())
+
+
 def test_a_second_point_needs_no_new_pattern(monkeypatch):
     f, n = residual(mesh(40))
     x = np.random.default_rng(7).normal(size=n)

@@ -211,14 +211,18 @@ class Structured:
                [0., 3., 2.]])
         """
         from .materialise import places, product, sparse
-        from .reach import filled, reached
+        from .reach import apart, filled, reached, together
 
         v = self.flat
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
+            pattern = reached(self.thin.net)
             found = product(self.thin, places(self.domain.leaves), self.shape)
-            found = filled(reached(self.thin.net), self.to_dense() if found is None else found)
+            if found is None and (groups := apart(self.thin.net)) is not None:
+                found = together(pattern, groups, self.matmat, self.dtype)
+            else:
+                found = filled(pattern, self.to_dense() if found is None else found)
         return found if format == "csr" else found.asformat(format)
 
     def sparsity(self) -> Sparsity:
