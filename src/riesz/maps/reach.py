@@ -62,8 +62,7 @@ def filled(pattern: Any, matrix: Any) -> Any:
     if not isinstance(matrix, np.ndarray) and matrix.nnz == pattern.nnz:
         matrix.sort_indices()
         return _sparse().csr_array((matrix.data, pattern.indices, pattern.indptr), shape=pattern.shape)
-    counts: Any = np.diff(pattern.indptr)
-    rows: Any = np.repeat(np.arange(pattern.shape[0], dtype=np.intp), counts)
+    rows = _rows(pattern)
     if isinstance(matrix, np.ndarray):
         data = cast(Any, matrix)[rows, pattern.indices]
     else:
@@ -90,8 +89,7 @@ def _apart(pattern: Any) -> Any:
     height, width = pattern.shape
     found = np.full(width, -1)
     high = np.random.default_rng(0).permutation(width)
-    rows: Any = np.repeat(np.arange(height), np.diff(pattern.indptr))
-    columns: Any = pattern.indices
+    rows, columns = _rows(pattern), pattern.indices
     group = 0
     while len(columns):
         down, across = rows, columns
@@ -117,8 +115,7 @@ def together(pattern: Any, groups: Any, matmat: Any, dtype: Any) -> Any:
     """A matrix as CSR with a known pattern, from the map applied to sums of columns that share no row."""
     given = np.zeros((pattern.shape[1], int(groups.max()) + 1), dtype)
     given[np.arange(len(groups)), groups] = 1.0
-    rows: Any = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    return _sparse().csr_array((matmat(given)[rows, groups[pattern.indices]], pattern.indices, pattern.indptr), shape=pattern.shape)
+    return _sparse().csr_array((matmat(given)[_rows(pattern), groups[pattern.indices]], pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
 def reach(net: Network, given: Sequence[Any]) -> list[Any]:
@@ -220,6 +217,12 @@ def _sparse() -> Any:
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     return cast(Any, scipy_sparse)
+
+
+def _rows(matrix: Any) -> Any:
+    """The row of each stored number."""
+    counts: Any = np.diff(matrix.indptr)
+    return np.repeat(np.arange(matrix.shape[0], dtype=np.intp), counts)
 
 
 def _count(shape: Any) -> int:
