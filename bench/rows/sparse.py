@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians beyond the aims: a tridiagonal Newton step, and the Hessian of an energy on the edges of a graph."""
+"""Sparse Jacobians and Hessians beyond the aims: a tridiagonal Newton step, the Hessian of an energy on the edges of a graph, a tangent matrix."""
 
 from __future__ import annotations
 
@@ -65,11 +65,57 @@ def graph(edges) -> Contestants:
     return {"riesz": lambda: hessian(u).to_sparse(), "hand": by_hand}
 
 
+def triangles(n):
+    """The nodes of the triangles of an n × n grid, and their shape gradients."""
+    i = np.arange(n * n).reshape(n, n)
+    a, b, c, d = [corner.ravel() for corner in (i[:-1, :-1], i[1:, :-1], i[:-1, 1:], i[1:, 1:])]
+    tri = np.concatenate([np.stack([a, b, c], 1), np.stack([d, c, b], 1)])
+    return tri, np.random.default_rng(0).normal(size=(*tri.shape, 2))
+
+
+def tangent(elements) -> Contestants:
+    """Nonlinear diffusion on triangles, some nodes held fixed: gather, element, scatter."""
+    n = round((elements / 2) ** 0.5) + 1
+    (tri, G), m = triangles(n), n * n
+    free = np.arange(n, m)
+    uf = np.random.default_rng(1).normal(size=len(free))
+
+    def residual(uf):
+        ue = np.bincount(free, uf, m)[tri]
+        k = 1.0 + ue.mean(1) ** 2
+        r = k[:, None] * np.einsum("ej,eaj->ea", np.einsum("ea,eaj->ej", ue, G), G)
+        return np.bincount(tri.ravel(), r.ravel(), m)[free]
+
+    jacobian = rz.jacobian(residual)
+    rows, columns = [np.broadcast_to(side, (len(tri), 3, 3)).ravel() for side in (tri[:, :, None], tri[:, None, :])]
+
+    def assembled(blocks):
+        whole = scipy.sparse.coo_array((np.asarray(blocks).ravel(), (rows, columns)), shape=(m, m)).tocsr()
+        return whole[n:, n:]
+
+    def by_hand():
+        ue = np.concatenate([np.zeros(n), uf])[tri]
+        mean = ue.mean(1)
+        K = G @ G.transpose(0, 2, 1)
+        return assembled((1.0 + mean**2)[:, None, None] * K + (2.0 / 3.0 * mean[:, None] * np.einsum("eab,eb->ea", K, ue))[:, :, None])
+
+    found: Contestants = {"riesz": lambda: jacobian(uf).to_sparse(), "hand": by_hand}
+    if j := jax():
+
+        def element(ue, G):
+            return (1.0 + ue.mean() ** 2) * (G @ (ue @ G))
+
+        blocks, Gj = j.jit(j.vmap(j.jacfwd(element))), j.numpy.asarray(G)
+        found["JAX by elements"] = lambda: assembled(blocks(j.numpy.asarray(np.concatenate([np.zeros(n), uf])[tri]), Gj))
+    return found
+
+
 def probed(name, H):
     return H @ np.random.default_rng(1).normal(size=H.shape[1])
 
 
 ROWS = [
     Row("tridiagonal Newton step, n = {n:,}", newton_step, {"riesz": 0.0}, {"n": 10**5}, {"n": 10**4}, rival="asdex"),
+    Row("tangent matrix of {elements:,} triangles", tangent, {"riesz": 0.0}, {"elements": 10**6}, {"elements": 10**5}, compared=probed),
     Row("graph energy, {edges:,} edges: sparse Hessian", graph, {"riesz": 0.0}, {"edges": 10**6}, {"edges": 10**5}, compared=probed),
 ]

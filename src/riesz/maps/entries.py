@@ -26,9 +26,9 @@ class Apart(Exception):
 
 
 class Cost(NamedTuple):
-    """What entries cost: how many they are, operations to apply and numbers to compute, positions reached, those that index arrays list on both sides."""
+    """What entries cost: how many they are, operations and numbers, positions reached, those among them that index arrays list on both sides."""
 
-    count: int
+    entries: int
     weight: int
     positions: int
     listed: int

@@ -80,7 +80,7 @@ def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     net, csr = v.net, cast(Any, scipy_sparse).csr_array
-    if net.kept or 8 * v.positions() > shape[0] * shape[1]:
+    if net.kept or (8 * v.positions() > shape[0] * shape[1] and not net.listed):
         return None
     found: dict[int, Any] = {}
     for slot, column in zip(net.inputs, columns, strict=True):
@@ -89,7 +89,11 @@ def product(v: Values, columns: list[Place], shape: tuple[int, int]) -> Any:
         total = csr((math.prod(net.shapes[to]), shape[1]), dtype=v.dtype)
         for a, es in net.blocks[to].items():
             p = between(net, to, a)
-            total = total + csr((numbers(v, p, es), p.indices, p.indptr), shape=(total.shape[0], found[a].shape[0])) @ found[a]
+            step = csr((numbers(v, p, es), p.indices, p.indptr), shape=(total.shape[0], found[a].shape[0]))
+            if any([f.strong for e in es for f in e.factors]):  # a strong zero is a place without a number
+                step = step.copy()
+                step.eliminate_zeros()
+            total = total + step @ found[a]
         found[to] = total
     return cast(Any, scipy_sparse).vstack([found[o] for o in net.outputs], format="csr")
 

@@ -63,7 +63,7 @@ Groups = dict[Any, list[Entry]]  # by frame
 
 
 class Sum:
-    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost together is counted on the way."""
+    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost is counted on the way."""
 
     def __init__(self, c: Coefficients, entries: Sequence[Entry] = ()) -> None:
         self._start: Sequence[Entry] = entries  # not yet looked at: they have been added already
@@ -88,7 +88,10 @@ class Sum:
                 found = _added(c, both) if len(both) > 1 else [both[0].entry]
                 found = [(e, _regrouped(c, e)) for e in found if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
                 changed[key] = [e for e, again in found if again is e]
-                moved += [again for e, again in found if again is not e]
+                for again in [again for e, again in found if again is not e]:
+                    moved.append(again)
+                    (other,) = self._framed(c, [again])
+                    changed.setdefault(other, list(self._groups.get(other, ())))  # it takes the place of what it was
             entries = moved
         return changed
 

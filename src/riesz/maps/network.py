@@ -19,6 +19,7 @@ from ..stackless import quiet
 from .coefficients import Coefficients, Room
 from .edges import edges
 from .entries import Apart, Cost, Entry, composed, costs, evaluated, identity, total
+from .indexing import Table
 from .merging import Groups, Sum, merged
 
 LONG = 8
@@ -85,6 +86,11 @@ class Network:
     def entries(self) -> list[Entry]:
         """All entries."""
         return [e for row in self.blocks.values() for es in row.values() for e in es]
+
+    @property
+    def listed(self) -> bool:
+        """Whether index arrays say where some entries are: their positions are few once those that meet are added."""
+        return any([type(m) is Table for e in self.entries for m in (*e.out, *e.inn)])
 
     def constant(self, entries: Sequence[Entry]) -> bool:
         """Whether the numbers of some entries are the same at every point."""
@@ -219,7 +225,7 @@ class _Elimination:
         c, blocks, force = self.net.c, self.blocks, self.force
         before, after = blocks[s], self.users.get(s, set())
         coming, going = total([es.cost for es in before.values()]), total([blocks[to][s].cost for to in after])
-        if coming.count * going.count > max(MANY if not force else 16 * MANY, 2 * (coming.count + going.count)):
+        if coming.entries * going.entries > max(MANY if not force else 16 * MANY, 2 * (coming.entries + going.entries)):
             return False
         old = coming.plus(going)
         have = sum([blocks[to][a].cost.weight for to in after for a in before if a in blocks[to]])
@@ -241,12 +247,12 @@ class _Elimination:
         new = total(changes)
         if force and (new.listed - old.listed > self.left or any([self._overfull(m, more) for m, more in zip(made, changes, strict=True)])):
             return False
-        if not force and (new.weight > old.weight + 256 or new.count > old.count + MORE):
+        if not force and (new.weight > old.weight + 256 or new.entries > old.entries + MORE):
             return False
         self.left -= new.listed - old.listed
         for to, a, there, changed in made:
             there.take(c, changed)
-            if there.cost.count:
+            if there.cost.entries:
                 blocks[to][a] = there
                 self.users.setdefault(a, set()).add(to)
             else:
@@ -258,7 +264,7 @@ class _Elimination:
         """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix says it better."""
         to, a, there, _ = made
         cost, shapes = there.cost.plus(more), self.net.shapes
-        return cost.count > FEW or cost.positions > 1024 + 4 * math.prod(shapes[to]) * math.prod(shapes[a])
+        return cost.entries > FEW or cost.positions > 1024 + 4 * math.prod(shapes[to]) * math.prod(shapes[a])
 
 
 def multiplied(net: Network) -> Network | None:
@@ -286,4 +292,3 @@ def _thinned(net: Network) -> Network:
         net.c.patience = patience
         net.made["thinned"] = other
     return net.made["thinned"]
-

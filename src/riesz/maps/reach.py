@@ -22,6 +22,8 @@ from .network import Kept, Network, derived
 from .patterns import between
 
 Shape = tuple[int, ...]
+SHORT = 256
+"""Up to so many columns a matrix is computed column by column."""
 
 
 def reached(net: Network) -> Any:
@@ -39,7 +41,7 @@ def reached(net: Network) -> Any:
 def few(net: Network) -> int | None:
     """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly sparse."""
     every = math.prod([sum([_count(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
-    if net.kept or 8 * costs(net.c, net.entries).positions > every:
+    if net.kept or (8 * costs(net.c, net.entries).positions > every and not net.listed):
         return None
     with net.c.lock:
         if "paths" not in net.made:
@@ -60,8 +62,7 @@ def filled(pattern: Any, matrix: Any) -> Any:
     if not isinstance(matrix, np.ndarray) and matrix.nnz == pattern.nnz:
         matrix.sort_indices()
         return _sparse().csr_array((matrix.data, pattern.indices, pattern.indptr), shape=pattern.shape)
-    counts: Any = np.diff(pattern.indptr)
-    rows: Any = np.repeat(np.arange(pattern.shape[0], dtype=np.intp), counts)
+    rows = _rows(pattern)
     if isinstance(matrix, np.ndarray):
         data = cast(Any, matrix)[rows, pattern.indices]
     else:
@@ -70,6 +71,51 @@ def filled(pattern: Any, matrix: Any) -> Any:
         data = np.zeros(len(rows), matrix.dtype)
         data[np.searchsorted(rows * width + pattern.indices, found.row.astype(np.intp) * width + found.col)] = found.data
     return _sparse().csr_array((data, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def apart(net: Network) -> Any:
+    """A number for each column of the matrix, such that columns of one number share no row: they go through the map together. None where that
+    would hardly be fewer numbers than columns. Once for all points."""
+    with net.c.lock:
+        if "apart" not in net.made:
+            pattern = reached(net)
+            most = int(np.diff(pattern.indptr).max(initial=0))
+            net.made["apart"] = _apart(pattern) if pattern.shape[1] >= SHORT and 8 * most <= pattern.shape[1] else None
+    return net.made["apart"]
+
+
+def _apart(pattern: Any) -> Any:
+    """Group after group, each as large as it can be: of columns that meet, the one with the highest of some random numbers is taken first."""
+    height, width = pattern.shape
+    found = np.full(width, -1)
+    high = np.random.default_rng(0).permutation(width)
+    rows, columns = _rows(pattern), pattern.indices
+    group = 0
+    while len(columns):
+        down, across = rows, columns
+        while len(across):
+            best = np.full(height, -1)
+            np.maximum.at(best, down, high[across])
+            beaten = np.zeros(width, bool)
+            beaten[across[best[down] > high[across]]] = True
+            won = across[~beaten[across]]
+            found[won] = group
+            met = np.zeros(height, bool)
+            met[down[~beaten[across]]] = True
+            out = np.zeros(width, bool)
+            out[won] = True
+            out[across[met[down]]] = True
+            down, across = down[~out[across]], across[~out[across]]
+        left = found[columns] < 0
+        rows, columns, group = rows[left], columns[left], group + 1
+    return np.maximum(found, 0)
+
+
+def together(pattern: Any, groups: Any, matmat: Any, dtype: Any) -> Any:
+    """A matrix as CSR with a known pattern, from the map applied to sums of columns that share no row."""
+    given = np.zeros((pattern.shape[1], int(groups.max()) + 1), dtype)
+    given[np.arange(len(groups)), groups] = 1.0
+    return _sparse().csr_array((matmat(given)[_rows(pattern), groups[pattern.indices]], pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
 def reach(net: Network, given: Sequence[Any]) -> list[Any]:
@@ -171,6 +217,12 @@ def _sparse() -> Any:
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     return cast(Any, scipy_sparse)
+
+
+def _rows(matrix: Any) -> Any:
+    """The row of each stored number."""
+    counts: Any = np.diff(matrix.indptr)
+    return np.repeat(np.arange(matrix.shape[0], dtype=np.intp), counts)
 
 
 def _count(shape: Any) -> int:

@@ -193,13 +193,15 @@ class Structured:
         array([[1., 0.],
                [0., 1.]])
         """
-        from .materialise import full, places
+        from .materialise import full, places, product
 
         v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        if v is None and self.positions is not None:
-            return self.to_sparse().toarray()
+        if self.thin.net.listed:
+            found = product(self.thin, places(self.domain.leaves), self.shape)
+            if found is not None:
+                return found.toarray()
         if self.shape[0] < self.shape[1]:
             return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
         return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
@@ -214,14 +216,18 @@ class Structured:
                [0., 3., 2.]])
         """
         from .materialise import places, product, sparse
-        from .reach import filled, reached
+        from .reach import apart, filled, reached, together
 
         v = self.flat
         if v is not None:
             found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
         else:
+            pattern = reached(self.thin.net)
             found = product(self.thin, places(self.domain.leaves), self.shape)
-            found = filled(reached(self.thin.net), self.to_dense() if found is None else found)
+            if found is None and (groups := apart(self.thin.net)) is not None:
+                found = together(pattern, groups, self.matmat, self.dtype)
+            else:
+                found = filled(pattern, self.to_dense() if found is None else found)
         return found if format == "csr" else found.asformat(format)
 
     def sparsity(self) -> Sparsity:
