@@ -19,7 +19,7 @@ from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS
-from .traced import FUNCTIONS, Traced, convert, holds_traced, is_complex, refuse, tidy
+from .traced import FUNCTIONS, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy
 from .watching import homes
 
 _lock = RLock()
@@ -44,7 +44,7 @@ def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rule for real or for complex arguments."""
 
     def own(*args: Any, **named: Any) -> Any:
-        return (COMPLEX if is_complex(args) else FUNCTIONS)[original](*args, **named)
+        return COMPLEX[original](*args, **named) if is_complex(args) else call_function(original, args, named)
 
     return own
 
