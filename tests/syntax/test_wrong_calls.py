@@ -71,7 +71,9 @@ def complaint(text: str, xs: list[Any], numpys: Any, ours: Any) -> str:
         return "" if known and not stray else call
     if isinstance(numpys, Exception) or "empty" in text or "gradient" in text:  # numbers that nobody wrote; divisions by a distance of 0
         return ""
-    same = len(numpys) == len(ours) and all([np.shape(a) == np.shape(b) and np.allclose(a, b, 1e-6, 1e-6, True) for a, b in zip(numpys, ours)])
+    same = len(numpys) == len(ours) and all(
+        [np.shape(a) == np.shape(b) and np.allclose(a, b, 1e-6, 1e-6, True) for a, b in zip(numpys, ours, strict=False)]
+    )
     return "" if same else call
 
 
