@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -124,8 +124,8 @@ def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
     """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to differentiate in."""
     kind = cast(Any, type(v))
     held: dict[str, Any] = {**getattr(v, "__dict__", {})}
-    if hasattr(v, "default_factory"):
-        held["default_factory"] = v.default_factory
+    if isinstance(v, defaultdict):
+        held["default_factory"] = cast(Any, v).default_factory
     found: list[tuple[str, Any, Any]] = []
     for name, value in held.items():
         if name in fields or isinstance(getattr(kind, name, None), cached_property):  # computed again from the components

@@ -81,7 +81,23 @@ def names_of(function: Function, given: Given) -> list[str]:
     return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
 
 
-_CALLED = {"MISSING", "OTHER", "RAISED", "checked", "checking", "dense", "empty", "float", "found", "len", "ndarray", "number", "own", "tiles"}
+_CALLED = {
+    "MISSING",
+    "OTHER",
+    "RAISED",
+    "checked",
+    "checking",
+    "dense",
+    "empty",
+    "float",
+    "found",
+    "len",
+    "ndarray",
+    "number",
+    "own",
+    "tiles",
+    "tuple",
+}
 _TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
 
 

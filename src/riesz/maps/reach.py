@@ -230,6 +230,8 @@ def _count(shape: Any) -> int:
 
 
 def _at(down: Any, across: Any, shape: tuple[int, int]) -> Any:
+    if 0 in shape:  # an axis of no length that all entries are the same along has no label
+        down = across = np.zeros(0, np.intp)
     found = _sparse().csr_array((np.ones(len(down), bool), (down, across)), shape=shape)
     found.sum_duplicates()
     return found

@@ -281,7 +281,8 @@ class Rows:
         spread = [_spread(x, ls, every, full).reshape(-1) for x, ls in zip(xs, op.labels, strict=True)]
         graph, strong = self.graph, op.strong
         terms = _each(lambda nodes: graph.selected_product(nodes, strong) if strong else graph.product(nodes), spread, (math.prod(full),))
-        terms = terms.reshape(math.prod([sizes[label] for label in kept]), -1) if terms.size else np.zeros((math.prod(shape), 0), np.intp)
+        rows = math.prod([sizes[label] for label in kept])
+        terms = terms.reshape(rows, -1) if terms.size else np.zeros((rows, 0), np.intp)
         ones = (1.0,) * terms.shape[1]
         sums = _nodes([self.graph.combination(ones, nodes) for nodes in terms.tolist()], tuple([sizes[label] for label in kept]))
         if len(kept) == len(op.out):

@@ -18,8 +18,8 @@ import numpy as np
 from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
-from .mistakes import OTHERS
-from .traced import FUNCTIONS, Traced, convert, holds_traced, is_complex, refuse, tidy
+from .mistakes import OTHERS, outside
+from .traced import FUNCTIONS, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy
 from .watching import homes
 
 _lock = RLock()
@@ -34,7 +34,9 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
     def version(*args: Any, **named: Any) -> Any:
         if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
             home = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
-            return (original if home.split(".")[0] in OTHERS or home.startswith("numpy.ma") else own)(*args, **named)  # they know numbers only
+            if home.split(".")[0] in OTHERS or home.startswith("numpy.ma"):
+                raise refuse(outside(home.split(".")[0] if home.split(".")[0] in OTHERS else "numpy.ma", "it needs numbers, which are not known yet"))
+            return own(*args, **named)
         return original(*args, **named)
 
     return version
@@ -44,7 +46,7 @@ def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rule for real or for complex arguments."""
 
     def own(*args: Any, **named: Any) -> Any:
-        return (COMPLEX if is_complex(args) else FUNCTIONS)[original](*args, **named)
+        return COMPLEX[original](*args, **named) if is_complex(args) else call_function(original, args, named)
 
     return own
 

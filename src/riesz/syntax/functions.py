@@ -92,7 +92,7 @@ def _array_leaf(x: Any) -> Aval | None:
         return Aval(x.shape, x.dtype, x.weak)
     if kind is np.float64 or kind is np.float32:
         return Aval((), x.dtype, False)
-    if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(kind, "shape") and not isinstance(x, (np.generic, type))):
+    if isinstance(x, np.ndarray) or (hasattr(kind, "__array__") and hasattr(x, "shape") and not isinstance(x, (np.generic, type))):
         if (problem := own_arithmetic(x)) is not None:
             raise VectorError(f"an argument is {problem}")
         if hasattr(kind, "columns"):
@@ -317,15 +317,13 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
         with answering(function) as version:
             try:
                 result = version(*args, **kwargs)
-            except (RecursionError, TypeError, AttributeError) as problem:
+            except Exception as problem:
+                if isinstance(problem, ValueError) and isinstance(problem.__cause__, TraceError):
+                    raise problem.__cause__ from None  # out[0] = x: NumPy hides why x is no number behind an error of its own
                 said = foreign(problem, name)
                 if said is None:
                     raise
                 raise said from problem
-            except ValueError as problem:  # out[0] = x: NumPy hides why x is no number behind an error of its own
-                if isinstance(problem.__cause__, TraceError):
-                    raise problem.__cause__ from None
-                raise
         leaves, tree = flatten(_presented(result))
         results: list[Any] = []
         outs: list[int] = []

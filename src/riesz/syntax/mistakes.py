@@ -39,7 +39,8 @@ def explained(problem: Exception, function: Callable[..., Any], args: Any, named
 
 def foreign(problem: Exception, name: str) -> Exception | None:
     """What to say where another library stumbled over a traced array: it knows numbers only."""
-    if isinstance(problem, RieszError) or not ("Traced" in str(problem) or isinstance(problem, RecursionError)):
+    theirs = type(problem).__module__.split(".")[0] in OTHERS
+    if isinstance(problem, RieszError) or not (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
         return None
     rooms: list[str] = []
     step = problem.__traceback__
@@ -50,8 +51,13 @@ def foreign(problem: Exception, name: str) -> Exception | None:
     if room is None:
         return None
     said = "it never ends" if isinstance(problem, RecursionError) else str(problem).splitlines()[0]
-    return TraceError(
-        f"{room} cannot compute with a traced array ({said}), in {name}; take the numbers out of {room}'s object first, as s.to_numpy() does, "
+    return TraceError(f"{outside(room, said)} (in {name})")
+
+
+def outside(room: str, said: str) -> str:
+    """The sentence for a library that knows numbers only."""
+    return (
+        f"{room} cannot compute with a traced array ({said}); take the numbers out of its object first, as s.to_numpy() does, "
         "and use NumPy's functions and operators on them"
     )
 
@@ -95,4 +101,4 @@ def _numbers(shape: tuple[int, ...], dtype: Any) -> Any:
     found = np.linspace(0.25, 0.75, size).reshape(shape)
     if len(shape) > 1 and shape[-1] == shape[-2]:
         found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
-    return found.astype(dtype) if shape else dtype.type(0.5)
+    return found.astype(dtype)

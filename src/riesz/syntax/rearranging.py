@@ -393,6 +393,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 @answers(np.resize, what="relational reduction", rule=SAME)
 def resize(a: Traced, new_shape: Any) -> Any:
     """Repeated or cut to a shape."""
+    if not a.size:
+        return lifted(np.zeros(new_shape, a.dtype), a.home)
     return everywhere(a, np.resize(np.arange(a.size).reshape(a.shape), new_shape))
 
 

@@ -348,6 +348,8 @@ def in_place(ufunc: Any, x: Traced, other: Any) -> Any:
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result
+    if type(result) is not Traced:
+        raise TypeError(f"cannot cast the result of {ufunc.__name__} from complex numbers to {x.dtype} in place; write x = x + … instead")
     if result.shape != x.shape:
         raise ValueError(f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {result.shape}")
     if result.dtype.kind == "f" and x.dtype.kind != "f":
