@@ -286,4 +286,3 @@ def _thinned(net: Network) -> Network:
         net.c.patience = patience
         net.made["thinned"] = other
     return net.made["thinned"]
-

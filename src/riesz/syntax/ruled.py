@@ -29,6 +29,7 @@ def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
         ys = [Traced(trace, trace.input(s)) for s in (found if several else [found])]
         dxs = [Traced(trace, trace.input(shapes[i])) if i in live else None for i in range(len(shapes))]
         result = op.smooth.differential(dxs, tuple(ys) if several else ys[0], *xs, **dict(op.parameters))
+        trace.no_refusals()
     results = list(result) if several else [result]
     given = list(trace.inputs)
     flags = trace.dependent([d.slot for d in dxs if d is not None])
