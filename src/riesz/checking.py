@@ -18,6 +18,7 @@ from . import api
 from .errors import TraceError, VectorError
 from .maps.linear_map import LinearMap, as_element
 from .spaces import Space, container
+from .syntax.comparing import uncompared
 from .syntax.functions import Function
 from .syntax.trees import flatten, unflatten
 from .taylor import Called, Leaves, Slope, largest_eps, slopes
@@ -108,7 +109,7 @@ def check(
     if isinstance(f, str):
         f = api.function(f)
     chosen = None if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), uncompared():  # the report says what differs
         subject = _TermSubject(f, args) if isinstance(f, Arrow) else _FunctionSubject(f, args, chosen)
         checker = _Checker(subject, draws, tolerance, np.random.default_rng(seed))
         checker.first()
@@ -131,6 +132,7 @@ class _Subject:
     results: list[str]  # what the arrays of the result are called
     derivative: LinearMap
     direct: bool = False  # whether f runs as it is, so that its value and that of the derivation can be compared
+    other: str = ""  # how the two differ in form
 
     def value(self, leaves: Leaves) -> Leaves:
         """f there."""
@@ -183,9 +185,12 @@ class _FunctionSubject(_Subject):
         self.types.extend([np.asarray(x).dtype for x in flatten(traced)[0]])
         self.raw = f.function if isinstance(f, Function) else f
         try:  # NumPy itself, not what riesz made of it
-            self.direct = [x.shape for x in self._numbers(self.raw(*args))] == [x.shape for x in self._value]
+            shapes = [x.shape for x in self._numbers(self.raw(*_copied(args)))]
         except Exception:
             self.direct = False
+        else:
+            self.direct = shapes == [x.shape for x in self._value]
+            self.other = "" if self.direct else f"f(x) has arrays of shapes {shapes}, but {[x.shape for x in self._value]} where it is derived"
 
     def _numbers(self, result: Any) -> Leaves:
         shown = result.to_dense() if isinstance(result, LinearMap) else result
@@ -203,7 +208,7 @@ class _FunctionSubject(_Subject):
 
     def value(self, leaves: Leaves) -> Leaves:
         args = self._replaced(leaves)
-        return self._numbers(self.raw(*args) if self.direct else api.evaluate(self.f, *args))
+        return self._numbers(self.raw(*_copied(args)) if self.direct else api.evaluate(self.f, *args))
 
     def derived_value(self) -> Leaves:
         return self._value
@@ -265,6 +270,12 @@ class _TermSubject(_Subject):
 def opened(space: Space, value: Any) -> Leaves:
     """An element of a space as arrays."""
     return [np.asarray(dense(x), float) for x in space.open(value)]
+
+
+def _copied(args: Sequence[Any]) -> list[Any]:
+    """Arguments of the function's own: it may write to them."""
+    leaves, tree = flatten(list(args))
+    return unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in leaves])
 
 
 def _is_float(x: Any) -> bool:
@@ -352,6 +363,8 @@ class _Checker:
         """Value, derivative, adjoint."""
         subject = self.subject
         y = subject.derived_value()
+        if subject.other:
+            self.rows.append(Row("value", "", "other shapes", "the same", False, subject.other))
         if subject.direct:  # whether the derivation computes f
             plain = subject.value(subject.leaves)
             said = "{}: f(x) is {}, but {} where it is derived"

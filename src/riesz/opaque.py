@@ -63,8 +63,13 @@ class Declared(Op):
         if solve is None:
             raise TypeError(f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections")
         flat = [dense(x) for x in xs]
-        given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
         lead = self.lead(tuple([np.shape(x) for x in flat]))
+        if lead and not self.form.batched:  # one after the other
+            shapes = self.result(tuple([np.shape(x) for x in flat]))
+            rows = [self.run(*[number(x[at]) if not np.ndim(x[at]) else x[at] for x in flat]) for at in np.ndindex(*lead)]
+            columns = zip(*rows, strict=True) if rows else [np.zeros(s) for s in shapes]
+            return tuple([np.reshape(cast(Any, c), s) for c, s in zip(columns, shapes, strict=True)])
+        given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
         target = self.form.legs[self.target]
         space = target if not lead else _lifted(target, lead)
         found: list[Any] = space.open(solve(*given))

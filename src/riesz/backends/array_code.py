@@ -5,6 +5,7 @@ A float64 number is a Python float here as in the interpreter, and so is a numbe
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -488,7 +489,8 @@ def _literal(k: float) -> str:
 
 def _word(title: str) -> str:
     """A title as an identifier."""
-    return "".join([c for c in title if (c.isalnum() or c == "_") and c.isascii()]).lstrip("0123456789") or "op"
+    word = "".join([c for c in title if (c.isalnum() or c == "_") and c.isascii()]).lstrip("0123456789") or "op"
+    return f"{word}_" if keyword.iskeyword(word) else word
 
 
 def _placed(text: str, labels: tuple[int, ...], out: tuple[int, ...]) -> str:

@@ -255,8 +255,8 @@ def _qr(a: Any, *, full: bool) -> Any:
     return q, r
 
 
-def _eigh(a: Any, *, scipy: bool) -> Any:
-    w, v = jnp.linalg.eigh(a, symmetrize_input=False)
+def _eigh(a: Any, *, lower: bool, **named: Any) -> Any:
+    w, v = jnp.linalg.eigh(a, UPLO="L" if lower else "U", symmetrize_input=False)
     return w, v
 
 

@@ -35,7 +35,7 @@ def called_back(op: Any, shapes: Any, elementwise: bool) -> Callable[..., Any]:
         def host(*words: Any) -> Any:
             with np.errstate(all="ignore"):
                 y = op.run(*[_numbers(w, t) for w, t in zip(words, types, strict=True)])
-            found = [np.ascontiguousarray(np.asarray(v, kind)) for v in (y if several else (y,))]
+            found = [np.array(v, kind, order="C") for v in (y if several else (y,))]
             return tuple([v[..., None].view(np.uint32) if wide else v for v in found])
 
         like = [jax.ShapeDtypeStruct((*s, 2) if wide else s, np.uint32 if wide else kind) for s in (shapes if several else [shapes])]

@@ -22,6 +22,7 @@ from ..maps.sources import Source, adjoint, turned
 from ..programs.program import Program
 from ..spaces import Space
 from ..syntax.functions import KEPT, Function, Given
+from ..syntax.tracing import forgive, refused
 from .jax_citizen import Citizen, allowed
 
 
@@ -44,9 +45,11 @@ def mapped_in(known: OrderedDict[Any, Any], function: Function, given: Given) ->
 
 def _source(template: LinearMap, name: str, count: int) -> Source:
     """The program of a point and a vector that a map is an instance of."""
+    refusals = refused()
     try:
         source = template._source() if template._source is not None else None
     except TraceError:
+        forgive(refusals)
         source = None
     if source is None or len(source.point) != count:
         raise SpaceError(f"{name} has no program for all points (a derivative in it is code of its own); give NumPy arrays to rz.jacobian itself")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SpaceError
 from ..opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
 from ..ops import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
 from ..programs.blocks import Call, Loop
@@ -81,13 +80,11 @@ class Mapped:
                 return Lane(self._taken(op, args), True)
             case Get():
                 return Lane(base.step(op, values), True)
-            case Declared():
-                return self._declared(op, args)
             case Strongly(op=Ruled() as inner) if not inner.smooth.batched:
                 return Lane(base.step(Strongly(one_by_one(inner, self.n), op.k), [self.spread(a) for a in args]), True)
             case Ruled(smooth=smooth) if not smooth.batched:
                 return Lane(base.step(one_by_one(op, self.n), [self.spread(a) for a in args]), True)
-            case Discrete() | Ruled():
+            case Declared() | Discrete() | Ruled():
                 return Lane(base.step(op, [self.spread(a) for a in args]), True)
             case Call():
                 return self._call(op, args)
@@ -115,23 +112,6 @@ class Mapped:
         if isinstance(op, Take):
             return self.base.step(Take(op.batch + together, op.axis + 1), held)
         return self.base.step(Put(op.batch + together, op.axis + 1, op.rank, op.size), held)
-
-    def _declared(self, op: Declared, args: Sequence[Lane]) -> Lane:
-        if op.form.batched:
-            return Lane(self.base.step(op, [self.spread(a) for a in args]), True)
-        if not isinstance(self.base, Program):
-            return Lane(self._one_by_one(op, args), True)
-        raise SpaceError(
-            f"{op.form.name} is mapped over an index set, but was declared for single vectors; "
-            "if its functions accept leading axes, declare it with batched=True"
-        )
-
-    def _one_by_one(self, op: Declared, args: Sequence[Lane]) -> Any:
-        if self.n == 0:
-            shapes = op.result(tuple([self.shape(a) for a in args]))
-            return tuple([np.zeros((0, *s)) for s in shapes])
-        columns = [op.run(*[_column(a.value, j) if a.moving else a.value for a in args]) for j in range(self.n)]
-        return tuple([np.stack([np.asarray(dense(v)) for v in part]) for part in zip(*columns, strict=True)])
 
     def _call(self, op: Call, args: Sequence[Lane]) -> Lane:
         """A branch chosen alike everywhere is a call of mapped programs; chosen index by index, both are computed and selected from."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import SpaceError
 from ..layout import INVERSE, METRIC, Weight
 from ..opaque import Declared, Get
 from ..ops import Combination, contraction
@@ -31,7 +30,7 @@ def _section(t: Section, x: Tree, lead: Shape, D: Any) -> Tree:
         legs = [leg for i, leg in enumerate(form.legs) if i != t.bilinear.target]
         held = [spread(v, leaf.shape, lead, D) for v, leaf in zip(fixed, legs[t.side].leaves, strict=True)]
         both = (leaves_of(x), held) if t.side else (held, leaves_of(x))
-        return _declared(Declared(form, t.bilinear.target), [*both[0], *both[1]], lead, D)
+        return _declared(Declared(form, t.bilinear.target), [*both[0], *both[1]], D)
     if t.side:
         return products(t.bilinear, leaves_of(x), lead, fixed, (), D)
     return products(t.bilinear, fixed, (), leaves_of(x), lead, D)
@@ -40,7 +39,7 @@ def _section(t: Section, x: Tree, lead: Shape, D: Any) -> Tree:
 def products(t: Bilinear, us: list[Any], lead_u: Shape, vs: list[Any], lead_v: Shape, D: Any) -> Tree:
     """A bilinear function on leaves, by its table; either side may lack the leading axes."""
     if isinstance(t, DeclaredBilinear):
-        return _declared(Declared(t.form, t.target), [*us, *vs], lead_u, D)
+        return _declared(Declared(t.form, t.target), [*us, *vs], D)
     lead = lead_u or lead_v
     head = tuple(range(-len(lead), 0))
     made: list[list[Any]] = [[] for _ in t.codomain.leaves]
@@ -125,15 +124,10 @@ def _applied(t: Applied, x: Tree, lead: Shape, D: Any) -> Tree:
 
 
 def _declared_linear(t: DeclaredLinear, x: Tree, lead: Shape, D: Any) -> Tree:
-    return _declared(Declared(t.form, t.target), leaves_of(x), lead, D)
+    return _declared(Declared(t.form, t.target), leaves_of(x), D)
 
 
-def _declared(op: Declared, leaves: list[Any], lead: Shape, D: Any) -> Tree:
-    if lead and not op.form.batched:
-        raise SpaceError(
-            f"{op.form.name} is mapped over an index set, but was declared for single vectors; "
-            "if its functions accept leading axes, declare it with batched=True"
-        )
+def _declared(op: Declared, leaves: list[Any], D: Any) -> Tree:
     result = D.step(op, leaves)
     target = op.form.legs[op.target]
     return target.tree([D.step(Get(i), (result,)) for i in range(len(target.leaves))])

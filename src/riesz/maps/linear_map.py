@@ -273,9 +273,13 @@ class LinearMap(Structured):
     @cached_property
     def source(self) -> Source:
         """The program that this map is an instance of, and the point."""
+        from ..syntax.tracing import forgive, refused
+
+        refusals = refused()
         try:
             found = Source(self.program) if self._source is None else self._source()
         except TraceError:  # a derivative that is code of its own has numbers, but no program
+            forgive(refusals)
             return Source(self.program)
         return found if found.fixed else Source(self.program)
 

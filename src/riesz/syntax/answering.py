@@ -19,7 +19,7 @@ from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
-from .traced import FUNCTIONS, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy
+from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy, typed, witness
 from .watching import homes
 
 _lock = RLock()
@@ -53,8 +53,9 @@ def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
     x = tidy(a)
+    x = x if hasattr(x, "ndim") else np.asarray(x)
     x = x if dtype is None else convert(x, np.dtype(dtype))
-    return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else x
+    return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else typed(x, None)
 
 
 def _asanyarray(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,31 +74,91 @@ def _asanyarray(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Joining:
-    """np.r_ and np.c_ on traced arrays; on anything else the originals."""
+    """np.r_ and np.c_ on traced arrays, by NumPy's rules; on anything else the originals."""
 
-    def __init__(self, original: Any, columns: bool) -> None:
+    def __init__(self, original: Any) -> None:
         self.original = original
-        self.columns = columns
 
     def __getitem__(self, key: Any) -> Any:
-        if not holds_traced(key):
+        items = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+        if not any([holds_traced([k.start, k.stop, k.step] if isinstance(k, slice) else k) for k in items]):
             return self.original[key]
-        parts = [
-            p if holds_traced(p) else self.original[p] if isinstance(p, slice) else np.asarray(p) for p in (key if isinstance(key, tuple) else (key,))
-        ]
-        if any([isinstance(p, np.ndarray) and cast(Any, p).dtype.kind in "US" for p in parts]):
-            raise refuse("np.r_ and np.c_ with a directive in a text are not known for traced arrays; write np.concatenate or np.stack")
-        return FUNCTIONS[np.column_stack if self.columns else np.hstack](parts)
+        axis, ndmin, turned = self.original.axis, self.original.ndmin, self.original.trans1d
+        if isinstance(items[0], str):
+            axis, ndmin, turned = _directive(items.pop(0), axis, ndmin, turned)
+        parts = [_joined(k, ndmin, turned) for k in items]
+        dtype = np.result_type(*[witness(p) for p in parts])
+        return np.concatenate([_array(p, None if is_complex(p) else dtype, ndmin=ndmin) for p in parts], axis=axis)
+
+
+def _directive(text: str, axis: int, ndmin: int, turned: int) -> tuple[int, int, int]:
+    """The axis to join along, the least number of axes, and where the axes of an array with fewer go, from "-1" or "0,2" or "0,2,-1"."""
+    if text in ("r", "c"):
+        raise refuse(f"np.r_[{text!r}, …] gives a matrix, which riesz does not know for traced arrays; write np.concatenate or np.stack")
+    numbers = [int(n) for n in text.split(",")]
+    return (*numbers, *(axis, ndmin, turned)[len(numbers) :])[:3]  # pyright: ignore[reportReturnType]
+
+
+def _joined(item: Any, ndmin: int, turned: int) -> Any:
+    """One entry of np.r_: a range from a slice, a number, or an array with at least so many axes."""
+    if isinstance(item, str):
+        raise ValueError("special directives must be the first entry.")
+    if isinstance(item, slice):
+        start, stop, step = item.start or 0, item.stop, 1 if item.step is None else item.step
+        x = np.linspace(start, stop, int(abs(step))) if isinstance(step, (complex, np.complexfloating)) else np.arange(start, stop, step)
+        return x if ndmin < 2 else np.swapaxes(_array(x, ndmin=ndmin), -1, turned) if turned != -1 else _array(x, ndmin=ndmin)
+    if type(item) in np.ScalarType or (type(item) in TRACED and not item.shape and item.weak is not None):
+        return item
+    x = tidy(item)
+    y = _array(x, ndmin=ndmin)
+    if turned == -1 or x.ndim >= ndmin:
+        return y
+    more = ndmin - x.ndim
+    at = turned if turned >= 0 else turned + more + 1
+    axes = list(range(ndmin))
+    return np.transpose(y, [*axes[:at], *axes[more:], *axes[at:more]])
+
+
+class _Listing:
+    """A function of arrays that may be given lists of traced numbers, np.mean([x, y]); equal to the original, so that tables by function find it."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        for a in args:
+            if (type(a) is list or type(a) is tuple) and holds_traced(a):
+                return self.original(*[tidy(b) if isinstance(b, (list, tuple)) and holds_traced(b) else b for b in args], **named)
+        return self.original(*args, **named)
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __reduce__(self) -> Any:
+        return self.original.__reduce__()
+
+
+_LISTING = (
+    *(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.median, np.average, np.any, np.all, np.ndim, np.shape, np.size, np.dot),
+    *(np.linalg.norm, np.linalg.det, np.linalg.inv, np.linalg.solve, np.linalg.slogdet),
+)
 
 
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
+        _versions.update({original: _Listing(original) for original in _LISTING})
         for original in (np.array, np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
         _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)
-        _joining.update({"r_": _Joining(np.r_, False), "c_": _Joining(np.c_, True)})
+        _joining.update({"r_": _Joining(np.r_), "c_": _Joining(np.c_)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
             _versions[original] = _asking(original, _rule(original))
         _versions[np.full] = _asking(np.full, full)
@@ -110,18 +171,25 @@ def _table() -> dict[Any, Any]:
     return _versions
 
 
+class _Modules:
+    """Where the modules have the functions of the table: found again when the table has grown."""
+
+    count = 0
+    rows: tuple[tuple[dict[str, Any], str, Any], ...] = ()
+    known: frozenset[int] = frozenset()
+
+
 def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
     """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
-    found: list[tuple[dict[str, Any], str, Any]] = []
-    for original in table:
-        for module in (np, *[sys.modules.get(part) for part in PARTS]):
-            if module is not None and vars(module).get(original.__name__) is original:
-                found.append((vars(module), original.__name__, original))
-    known = {id(original) for original in table}
+    loaded = [np, np.linalg, *[sys.modules[part] for part in PARTS if part in sys.modules]]
+    if _Modules.count != len(table) + len(loaded):
+        rows = [(vars(module), original.__name__, original) for module in loaded for original in table if hasattr(module, original.__name__)]
+        _Modules.rows, _Modules.known = tuple(rows), frozenset([id(original) for original in table])
+        _Modules.count = len(table) + len(loaded)
+    found = [row for row in _Modules.rows if row[0].get(row[1]) is row[2]]
+    known = _Modules.known
     for names in homes(function):
-        for name, value in names.items():
-            if id(value) in known:
-                found.append((names, name, value))
+        found.extend([(names, name, value) for name, value in names.items() if id(value) in known])
     return found
 
 

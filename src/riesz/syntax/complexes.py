@@ -7,6 +7,7 @@ x, 1j·x and exp(1j·x) have no more steps than they need.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..ops import Reduction
 from ..relations import Place
 from ..sets import Seg, unit
+from .classes import Described, Kind, asks_as_author, class_of
 from .traced import (
     FLOAT,
     TRACED,
@@ -49,7 +51,7 @@ def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]]
     return enter
 
 
-class ComplexTraced:
+class ComplexTraced(Described, metaclass=Kind):
     """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
 
     __slots__ = ("_pairs", "dtype", "im", "re", "shape")
@@ -63,6 +65,16 @@ class ComplexTraced:
         self._pairs = pairs
 
     @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        """What the value would be (Note [Class] in traced.py)."""
+        return ComplexTraced if asks_as_author(sys._getframe(1)) else class_of(self)  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def weak(self) -> bool:
+        """Whether it is a Python number."""
+        return all([x.weak if type(x) is Traced else type(x) is float for x in (self.re, self.im) if x is not None])
+
+    @property
     def real(self) -> Any:
         """The real part."""
         return self._zeros() if self.re is None else self.re
@@ -74,16 +86,6 @@ class ComplexTraced:
 
     def _zeros(self) -> Any:
         return np.zeros(self.shape, real_type(self.dtype))
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self.shape, dtype=int))
 
     @property
     def T(self) -> Any:
@@ -200,11 +202,6 @@ class ComplexTraced:
             trace = trace_of(self.re, self.im, key)
             return each(lambda x: lifted(x, trace)[key], self)
         return each(lambda x: x[key], self)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a traced number: it has no axes")
-        return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])

@@ -276,8 +276,10 @@ def _carried(x: Any) -> Any:
 
 
 def _element(x: Any) -> Any:
-    """What stands for one round's input while the body is traced."""
+    """What stands for one round's input while the body is traced: the first, where there is one."""
     dtype = x.dtype
+    if len(x):
+        return x.copy()[0] if type(x) is Traced else np.asarray(x[0]) if dtype.kind != "f" else x[0]
     return np.zeros(x.shape[1:], dtype) if np.ndim(x) > 1 or dtype.kind != "f" else dtype.type(0.0)
 
 

@@ -12,24 +12,25 @@ import numpy as np
 
 from ..errors import TraceError
 from ..opaque import Get, Ruled, Smooth
-from ..programs.program import outputs
-from ..vectors import dense
-from .functions import Aval, Given, Record, numbers_of, trace_function
+from .functions import KEPT, Aval, Given
 from .remade import Remade
 from .ruled import plus
 from .traced import Traced, holds_traced, slot_of, trace_of
-from .trees import Tree, flatten, unflatten
+from .trees import ONE_LEAF, Tree, flatten, unflatten
 
 
 class CustomDerivative(Remade):
     """A function with its derivative; see `custom_derivative`."""
 
-    def __init__(self, function: Callable[..., Any], derivative: Callable[..., Any] | None, adjoint: Callable[..., Any] | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], derivative: Callable[..., Any] | None, adjoint: Callable[..., Any] | None, result: Any = None
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
+        self.result = result
         self.name: str = getattr(function, "__name__", "f")
-        self.rule = derivative
-        self.turned = adjoint
+        self.rule: Callable[..., Any] | None = derivative
+        self.turned: Callable[..., Any] | None = adjoint
         self._ops: dict[Any, Any] = {}
 
     def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,6 +61,8 @@ class CustomDerivative(Remade):
         given = Given((args,), {}, frozenset())
         if given.key not in self._ops:
             self._ops[given.key] = self._op(given)
+            if len(self._ops) > KEPT:
+                del self._ops[next(iter(self._ops))]
         op, avals, result = self._ops[given.key]
         trace = trace_of(*leaves)
         slot = trace.step(op, [slot_of(trace, x, a.dtype) for x, a in zip(given.arrays, given.avals, strict=True)])
@@ -67,7 +70,7 @@ class CustomDerivative(Remade):
         return unflatten(result, list(found))
 
     def recipe(self) -> Any:
-        return CustomDerivative, (self.function, self.rule, self.turned)
+        return CustomDerivative, (self.function, self.rule, self.turned, self.result)
 
     def __repr__(self) -> str:
         return f"rz.custom_derivative({self.name})"
@@ -78,27 +81,42 @@ class CustomDerivative(Remade):
         """The function at arguments of this kind as one op with several results."""
         if self.rule is None:
             raise TraceError(f"{self.name} has no derivative yet: write @{self.name}.derivative above a function that gives dx ↦ dy at its arguments")
-        try:
-            record: Record | None = trace_function(lambda args: self.function(*args), given, self.name)
-        except Exception:  # not NumPy code we can look into: run as it is
-            record = None
-        if record is not None and not record.captured:
-            program, avals, tree = record.program, record.outputs, record.tree
-
-            def array(*xs: Any) -> Any:
-                from ..calculus.domains import NUMBERS
-
-                return tuple([dense(x) for x in outputs(program, NUMBERS, numbers_of(xs))])
-        else:
-            sample = flatten(self.function(*_arguments(given, [np.ones(a.shape, a.dtype)[()] for a in given.avals])))
-            avals, tree = [Aval(np.shape(x), np.asarray(x).dtype, False) for x in sample[0]], sample[1]
-
-            def array(*xs: Any) -> Any:
-                return tuple(flatten(self.function(*_arguments(given, xs)))[0])
-
+        leaves, tree = flatten(self._example(given))
+        avals = [Aval(np.shape(x), np.asarray(x).dtype, False) for x in leaves]
         shapes = tuple([a.shape for a in avals])
+
+        def array(*xs: Any) -> Any:
+            found, form = flatten(self.function(*_numbers(given, xs)))
+            if form != tree or tuple([np.shape(x) for x in found]) != shapes:
+                here, first = _shown(found, form), _shown(avals, tree)
+                raise TraceError(f"{self.name} gives {here} here, but {first} for other arguments of the same shapes; give results of one form")
+            return tuple([np.asarray(x).astype(a.dtype, copy=False) for x, a in zip(found, avals, strict=True)])
+
         smooth = Smooth(self.name, array, lambda *given: shapes, self._differential(given, tree), batched=False, ours=False)
         return Ruled(smooth), avals, tree
+
+    # Note [Examples]: the function is code of its own, so the form of its result is learned by calling it, with numbers. The best numbers are those
+    # it will be called with: the values of its arguments at the point where the calling function is traced. Where they are not known (the trace is
+    # at a space), or are not those it will get (a branch not taken, a loop's first round), it may fail there; then others are tried.
+    def _example(self, given: Given) -> Any:
+        """A result at arguments of this kind."""
+        if self.result is not None:
+            return self.result(*_numbers(given, [np.zeros(a.shape, a.dtype) for a in given.avals])) if callable(self.result) else self.result
+        problems: list[Exception] = []
+        for number in (None, 1.0, 0.5, 0.0):
+            try:
+                found = [np.full(a.shape, number) for a in given.avals] if number is not None else [_at_point(x) for x in given.arrays]
+            except Exception:  # not known
+                continue
+            try:
+                with np.errstate(all="ignore"):
+                    return self.function(*_numbers(given, found))
+            except Exception as problem:
+                problems.append(problem)
+        raise TraceError(
+            f"{self.name} fails wherever it was tried, so the shapes of its result are not known ({type(problems[0]).__name__}: {problems[0]}); "
+            f"say what it gives: rz.custom_derivative({self.name}, result=0.0), or result=lambda x: np.zeros(len(x))"
+        ) from problems[0]
 
     def _differential(self, given: Given, tree: Tree) -> Callable[..., Any]:
         def differential(dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
@@ -117,16 +135,7 @@ class CustomDerivative(Remade):
     def _applied(self, given: Given, xs: Sequence[Any], dxs: Sequence[Any]) -> Any:
         """dy, by the user's linear map at traced arguments."""
         assert self.rule is not None
-        linear = self.rule(*_arguments(given, xs))
-        moves = _differentials(given, dxs)
-        if callable(linear):
-            return linear(*moves)
-        matrix: Any = linear
-        if len(moves) == 1 and hasattr(matrix, "shape") and np.ndim(matrix) == 2:
-            return matrix @ moves[0]
-        raise TraceError(
-            f"the derivative of {self.name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; got {linear!r}"
-        )
+        return _applied(self.rule(*_arguments(given, xs)), _differentials(given, dxs), self.name)
 
     def _opaque(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, count: int) -> list[Any]:
         """One summand dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the user's."""
@@ -136,7 +145,7 @@ class CustomDerivative(Remade):
         def forward(*values: Any) -> Any:
             *point, move = values
             moves = [move if j == k else np.zeros(np.shape(x)) for j, x in enumerate(point)]
-            return tuple(flatten(rule(*_arguments(given, point))(*_differentials(given, moves)))[0])
+            return tuple(flatten(_applied(rule(*_arguments(given, point)), _differentials(given, moves), self.name))[0])
 
         def backward(*values: Any) -> Any:
             *point, cotangent = values
@@ -160,8 +169,8 @@ class CustomDerivative(Remade):
             )
 
         shape = self._ops_shape(given, tree)
-        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown, ours=False)
-        forth = Smooth(f"{self.name}'", lambda *v: forward(*v)[0], lambda *shapes: shape, second, lambda k: Ruled(back), ours=False)
+        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown, batched=False, ours=False)
+        forth = Smooth(f"{self.name}'", lambda *v: forward(*v)[0], lambda *shapes: shape, second, lambda k: Ruled(back), batched=False, ours=False)
         back.transpose = lambda k: Ruled(forth)
         trace = trace_of(d, *xs)
         slots = [slot_of(trace, x, x.dtype) for x in (*xs, d)]
@@ -169,6 +178,35 @@ class CustomDerivative(Remade):
 
     def _ops_shape(self, given: Given, tree: Tree) -> Any:
         return self._ops[given.key][1][0].shape
+
+
+def _applied(linear: Any, moves: tuple[Any, ...], name: str) -> Any:
+    """A user's linear map of differentials."""
+    if callable(linear):
+        return linear(*moves)
+    if len(moves) == 1 and hasattr(linear, "shape") and np.ndim(linear) == 2:
+        return linear @ moves[0]
+    raise TraceError(f"the derivative of {name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; got {linear!r}")
+
+
+def _at_point(x: Any) -> Any:
+    """The number at which an argument is traced."""
+    return x.home.number(x.slot) if type(x) is Traced else np.asarray(x)
+
+
+def _numbers(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments with other numbers, each of the type it was given in, and the function's own: it may write to them."""
+    return _arguments(given, [_number(x, a) for x, a in zip(arrays, given.avals, strict=True)])
+
+
+def _number(x: Any, a: Aval) -> Any:
+    array = np.array(x, a.dtype)
+    return array if a.shape or a.weak is None else float(array) if a.weak else array[()]
+
+
+def _shown(leaves: Sequence[Any], tree: Tree) -> str:
+    shapes = [np.shape(x) if type(x) is not Aval else x.shape for x in leaves]
+    return f"an array of shape {shapes[0]}" if tree == ONE_LEAF else f"{len(leaves)} arrays of shapes {shapes}"
 
 
 def _arguments(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -186,9 +224,13 @@ def _differentials(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def custom_derivative(function: Callable[..., Any] | None = None, derivative: Any = None, adjoint: Any = None) -> Any:
+def custom_derivative(function: Callable[..., Any] | None = None, derivative: Any = None, adjoint: Any = None, result: Any = None) -> Any:
     """A function with a derivative of its own, given as a linear map: derivative(*args) is the map dx ↦ dy there, a Python function of the
     differentials (traced, so its adjoint is derived), a LinearMap, a combinator or a matrix. `adjoint`, if given, is used as it is. Also a decorator.
+
+    The function itself is always called with numbers, whatever it is called from: it may loop, branch, catch errors and call compiled code. The
+    shapes of its result are learned by calling it once; where that cannot work, `result` is an example of it, or a function of the arguments that
+    gives one.
 
     >>> import numpy as np, riesz as rz
     >>> @rz.custom_derivative
@@ -201,5 +243,5 @@ def custom_derivative(function: Callable[..., Any] | None = None, derivative: An
     True
     """
     if function is None:
-        return partial(CustomDerivative, derivative=derivative, adjoint=adjoint)
-    return CustomDerivative(function, derivative, adjoint)
+        return partial(CustomDerivative, derivative=derivative, adjoint=adjoint, result=result)
+    return CustomDerivative(function, derivative, adjoint, result)

@@ -27,6 +27,7 @@ from .traced import (
     result_dtype,
     several,
     tidy,
+    typed,
 )
 
 
@@ -41,7 +42,7 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
     """A ufunc without a derivative."""
     given = [tidy(x) for x in xs]
     if dtype is None:
-        kinds = [x.dtype if type(x) is Traced else type(x) if isinstance(x, (bool, int, float)) else x.dtype for x in given]
+        kinds = [type(x) if type(x) in (int, float) else x.dtype if hasattr(x, "dtype") else np.dtype(type(x)) for x in given]
         dtype = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
     return several(Discrete(ufunc), dtype, *[x if type(x) is Traced else _plain(x) for x in given])
 
@@ -275,11 +276,11 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if is_discrete(tidy(a)) and is_discrete(tidy(b)):
         given = [tidy(a), tidy(b)]
         dtype = np.result_type(*[x.dtype if type(x) is Traced else x for x in given])
-        return several(Discrete(np.where), dtype, _truth(c), *[_plain(x) for x in given])
+        return typed(several(Discrete(np.where), dtype, _truth(c), *[_plain(x) for x in given]), None)
     trace, slots, dtype, weak = operands(a, b) if holds_traced((a, b)) else _both(c, a, b)
     flag = _truth(c)
     both = Traced(trace, slots[0], dtype, weak), Traced(trace, slots[1], dtype, weak)
-    return several(Select(), dtype, flag, *both)
+    return typed(several(Select(), dtype, flag, *both), None)
 
 
 def _both(c: Traced, a: Any, b: Any) -> Any:
@@ -329,6 +330,8 @@ def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any)
 def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Finite numbers in place of nan and ±∞."""
     x = lifted(x)
+    if is_discrete(x):
+        return x.copy()
     high = np.finfo(x.dtype).max if posinf is None else posinf
     low = np.finfo(x.dtype).min if neginf is None else neginf
     result = where(discrete(np.isnan, x), float(nan), x)

@@ -10,6 +10,7 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, update_wrapper
+from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -24,11 +25,13 @@ from ..programs.program import Program, outputs
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
+from .comparing import comparable, compare
 from .mistakes import foreign
 from .remade import Derived, Remade
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, own_arithmetic, slot_of, tidy
+from .tracing import forgive, inmost, refused
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
-from .watching import MISSING, Dice, changed, place, watch
+from .watching import MISSING, Dice, Effects, changed, place, reached, watch
 
 PARTS = ("scipy.special", "scipy.linalg", "scipy.fft")
 KEPT = 128
@@ -36,11 +39,11 @@ KEPT = 128
 
 
 class Aval:
-    """What is known of an array leaf before its numbers are: shape, type, whether it is a Python float."""
+    """What is known of an array leaf before its numbers are: shape, type, whether it is a Python float (None: an array without axes)."""
 
     __slots__ = ("dtype", "shape", "weak")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool | None) -> None:
         self.shape = shape
         self.dtype = dtype
         self.weak = weak
@@ -48,6 +51,9 @@ class Aval:
 
 class Record:
     """One trace of a function."""
+
+    transforms: bool = False  # whether derivatives or maps of other functions were taken inside
+    seconds: float = 0.0  # how long the function ran
 
     def __init__(self, name: str, program: Program, captured: list[Traced], avals: list[Aval], results: list[Any], tree: Tree) -> None:
         self.name = name
@@ -106,7 +112,8 @@ def _array_leaf(x: Any) -> Aval | None:
             advice = "complex arrays are not supported: pass real and imaginary parts" if dtype.kind == "c" else "use float64 or float32"
             advice += "" if isinstance(x, np.ndarray) else f", as x.to_numpy(dtype=float) gives of a {kind.__name__}"
             raise VectorError(f"an argument is an array of {dtype}; {advice}")
-        return Aval(tuple(cast(Any, x).shape), FLOAT if dtype == FLOAT else dtype, False)
+        shape = tuple(cast(Any, x).shape)
+        return Aval(shape, FLOAT if dtype == FLOAT else dtype, False if shape else None)
     return None
 
 
@@ -202,6 +209,7 @@ class Function(Remade):
         self.static = frozenset((*nums, *names))
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
         self._written: set[Any] = set()
+        self._compared: set[Any] = set()  # the kinds of arguments at which it was found to compute what plain Python does
         self.era = object()  # another one after `clear`
         self._quick: Callable[[tuple[Any, ...]], Any] = other  # generated code for the kind of arguments it was last written for
 
@@ -249,14 +257,23 @@ class Function(Remade):
                     break
             else:
                 return record
-        dice, before = Dice(self.function, *given.statics), watch(self.function, *given.statics)
+        things = list(reached(self.function, *given.statics))
+        dice, before = Dice(things), watch(things)
+        effects, outer = Effects(before), inmost()
+        if outer is not None:
+            outer.transforms = True
         record = trace_function(self.function, given, self.name)
-        self._written |= changed(before)  # what the function writes to itself (a counter, a log) says nothing about its results
+        written = changed(before)
+        self._written |= written  # what the function writes to itself (a counter, a log) says nothing about its results
+        steady = not written and not effects.found
+        if outer is None and steady and not dice.rolled and given.key not in self._compared and comparable(self.function, things, given, record):
+            compare(self.function, given, record)
+            self._compared.add(given.key)
         if not record.captured and not dice.rolled:
-            self._records[given.key] = record, watch(self.function, *given.statics)
+            self._records[given.key] = record, before if steady else watch(reached(self.function, *given.statics))
             self._records.move_to_end(given.key)
             if len(self._records) > KEPT:
-                self._records.popitem(last=False)
+                self._compared.discard(self._records.popitem(last=False)[0])
         return record
 
     def keeps(self, given: Given) -> bool:
@@ -275,6 +292,7 @@ class Function(Remade):
     def clear(self) -> None:
         """Forget all traces: needed where an array the function closes over was written to."""
         self._records.clear()
+        self._compared.clear()
         self.era = object()
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
@@ -297,12 +315,13 @@ def trace_function(function: Callable[..., Any], given: Given, name: str, whole_
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced arrays: it runs once more.
     """
-    before = [part in sys.modules for part in PARTS]
+    before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(function, given, name, whole_numbers)
     except Exception:
         if [part in sys.modules for part in PARTS] == before:
             raise
+        forgive(refusals)
     return _traced(function, given, name, whole_numbers)
 
 
@@ -311,10 +330,11 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
     from .answering import answering
 
     with Trace(name) as trace:
-        slots = [trace.input(a.shape) for a in given.avals]
+        slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         args, kwargs = given.rebuilt(traced)
         with answering(function) as version:
+            start = perf_counter()
             try:
                 result = version(*args, **kwargs)
             except Exception as problem:
@@ -324,7 +344,8 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
                 if said is None:
                     raise
                 raise said from problem
-        leaves, tree = flatten(_presented(result))
+            seconds = perf_counter() - start
+        leaves, tree = flatten(presented(result))
         results: list[Any] = []
         outs: list[int] = []
         for x in leaves:
@@ -336,17 +357,20 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
                 outs.append(found.slot)
             else:
                 results.append(found)
+        trace.no_refusals()
     program = trace.prune([*slots, *trace.captured_slots], outs)
-    return Record(name, program, list(trace.captured), given.avals, results, tree)
+    record = Record(name, program, list(trace.captured), given.avals, results, tree)
+    record.transforms, record.seconds = trace.transforms, seconds
+    return record
 
 
-def _presented(result: Any) -> Any:
+def presented(result: Any) -> Any:
     """Linear maps in a result stand for their matrices."""
     return result.to_dense() if hasattr(result, "to_dense") and hasattr(result, "codomain") else result
 
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
-    x = _presented(x)
+    x = presented(x)
     if type(x) in TRACED and type(x) is not Traced:
         raise TraceError(f"{trace.name} returns complex numbers, but results are real; return real and imaginary part, z.real and z.imag")
     if type(x) is Traced or holds_traced(x):

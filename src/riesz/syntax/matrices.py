@@ -259,41 +259,46 @@ def turned(x: Any, gap: Any) -> Any:
     return within(off, ratio)
 
 
-def _eigh_array(a: Any, *, scipy: bool) -> Any:
-    """SciPy's eigenvectors may have other signs than NumPy's."""
-    if not scipy or not a.size:
-        w, v = np.linalg.eigh(a)
+def _eigh_array(a: Any, *, lower: bool, driver: str, subset: Any) -> Any:
+    """As NumPy does it, or a driver of SciPy: eigenvectors may have other signs, and by the triangle read too."""
+    if driver == "numpy" or not a.size:
+        w, v = np.linalg.eigh(a, "L" if lower else "U")
         return w, v
-    return _pairs(a)
+    return _pairs(a, lower=lower, driver=driver, subset=subset)
 
 
-def _pairs(*matrices: Any) -> Any:
-    """Eigenvalues and eigenvectors by SciPy, of a matrix or a pair."""
+def _pairs(*matrices: Any, lower: bool, driver: str, subset: Any) -> Any:
+    """Eigenvalues and eigenvectors by SciPy, of a matrix or a pair; those in `subset` have the signs they have when only those are asked for."""
     import scipy.linalg
 
+    named = {"lower": lower, "driver": driver or None, "check_finite": False}
     w, v = np.empty(matrices[0].shape[:-1], matrices[0].dtype), np.empty_like(matrices[0])
     for at in np.ndindex(*w.shape[:-1]):
         if w.shape[-1]:
-            w[at], v[at] = scipy.linalg.eigh(*[x[at] for x in matrices], check_finite=False)
+            w[at], v[at] = scipy.linalg.eigh(*[x[at] for x in matrices], **named)
+            if subset is not None:
+                _, few = scipy.linalg.eigh(*[x[at] for x in matrices], subset_by_index=subset, **named)
+                few_here = v[at][:, subset[0] : subset[1] + 1]
+                few_here *= np.where(np.sum(few * few_here, axis=0) < 0, -1.0, 1.0)
     return w, v
 
 
-def _eigh_differential(d: Any, y: Any, a: Any, *, scipy: bool) -> Any:
+def _eigh_differential(d: Any, y: Any, a: Any, **named: Any) -> Any:
     """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
     w, v = y
     m = v.mT @ d[0] @ v
     return within(True, np.diagonal(m, 0, -2, -1)), v @ turned(m, w[..., None, :] - w[..., :, None])
 
 
-EIGH = Smooth("eigh", _eigh_array, lambda a, *, scipy: (a[:-1], a), _eigh_differential)
+EIGH = Smooth("eigh", _eigh_array, lambda a, **named: (a[:-1], a), _eigh_differential)
 
 
-def eigh(a: Any, lower: bool = True, scipy: bool = False) -> tuple[Traced, ...]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it."""
-    return taken_apart(Ruled(EIGH, (("scipy", scipy),)), mirrored(a, lower))
+def eigh(a: Any, lower: bool = True, driver: str = "numpy", subset: Any = None) -> tuple[Traced, ...]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it; `driver` is "numpy", or one of SciPy's ("" is its own choice)."""
+    return taken_apart(Ruled(EIGH, (("lower", lower), ("driver", driver), ("subset", subset))), mirrored(a, lower))
 
 
-def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any) -> Any:
+def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any, **named: Any) -> Any:
     """With M = Vᵀ·dA·V, N = Vᵀ·dB·V and K = M − N·diag(w): dw = diag K, dV = V·(K / (wⱼ − wᵢ) − ½ diag N)."""
     w, v = y
     m, n = [None if x is None else v.mT @ x @ v for x in d]
@@ -303,12 +308,12 @@ def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any) -> Any:
     return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
 
 
-EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b: (a[:-1], a), _eigh_pair_differential)
+EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b, **named: (a[:-1], a), _eigh_pair_differential)
 
 
-def eigh_pair(a: Any, b: Any, lower: bool = True) -> tuple[Traced, ...]:
+def eigh_pair(a: Any, b: Any, lower: bool = True, driver: str = "", subset: Any = None) -> tuple[Traced, ...]:
     """Eigenvalues and eigenvectors of A·v = w·B·v, with vᵀ·B·v = 1."""
-    return taken_apart(Ruled(EIGH_PAIR), mirrored(a, lower), mirrored(b, lower))
+    return taken_apart(Ruled(EIGH_PAIR, (("lower", lower), ("driver", driver), ("subset", subset))), mirrored(a, lower), mirrored(b, lower))
 
 
 # -- singular values --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ class Operators:
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
+        raise NotImplementedError
+
+    def operate_alone(self, ufunc: Any) -> Any:
+        """The ufunc of an operator with one operand."""
         raise NotImplementedError
 
     def change(self, ufunc: Any, other: Any) -> Any:
@@ -118,16 +122,16 @@ class Operators:
         return self.change(np.bitwise_xor, other)
 
     def __neg__(self) -> Any:
-        return np.negative(cast(Any, self))
+        return self.operate_alone(np.negative)
 
     def __pos__(self) -> Any:
-        return self
+        return self.operate_alone(np.positive)
 
     def __abs__(self) -> Any:
-        return np.absolute(cast(Any, self))
+        return self.operate_alone(np.absolute)
 
     def __invert__(self) -> Any:
-        return np.invert(cast(Any, self))
+        return self.operate_alone(np.invert)
 
     def __and__(self, other: Any) -> Any:
         return self.operate(np.bitwise_and, self, other)
@@ -139,6 +143,18 @@ class Operators:
         return self.operate(np.bitwise_xor, self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __lshift__(self, other: Any) -> Any:
+        return self.operate(np.left_shift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self.operate(np.left_shift, other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self.operate(np.right_shift, self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self.operate(np.right_shift, other, self)
 
     def __lt__(self, other: Any) -> Any:
         return self.operate(np.less, self, other)

@@ -12,7 +12,7 @@ import numpy as np
 from ..ops import Reduction, Reshape, broadcast, contraction
 from ..relations import Gather, Range, freeze
 from ..sets import Seg, box_set
-from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of, viewed
+from .traced import FUNCTIONS, Traced, answers, convert, holds_traced, lifted, refuse, result_dtype, slot_of, step, tidy, trace_of, typed, viewed
 
 SAME = "the same of dx"
 
@@ -520,7 +520,7 @@ for _f in (np.tril, np.triu):
 @answers(np.copy, np.asarray, np.array, np.asanyarray, np.ascontiguousarray, what="identity", rule="dx")
 def copy(a: Any, *args: Any, **named: Any) -> Any:
     """The same numbers, on their own."""
-    return lifted(a).copy()
+    return typed(lifted(a).copy(), None)
 
 
 @answers(np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.result_type, what="static", rule="no derivative")

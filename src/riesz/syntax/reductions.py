@@ -18,6 +18,8 @@ from .ruled import chosen
 from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, result_dtype, several, step, tidy
 
 _NONE = np._NoValue  # pyright: ignore
+SUM, PROD, MAX, MIN = np.sum, np.prod, np.max, np.min
+"""NumPy's own: while a function is traced, these names stand for versions that answer for lists (answering.py)."""
 FEW, MANY = 16, 1 << 12
 """Up to how many columns of an array of how many numbers are compared as columns."""
 
@@ -53,7 +55,7 @@ def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     if x.dtype.kind != "f" and dtype is None:
         gone = axes_of(axis, x.ndim)
         parameters = (("axis", tuple([i - x.ndim for i in gone])), ("keepdims", bool(_given(keepdims))))
-        return several(Discrete(np.sum, parameters, _reduced_shape), INT, x)
+        return several(Discrete(SUM, parameters, _reduced_shape), INT, x)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
     result = total(x, axis, bool(_given(keepdims)))
     return result if _given(initial) is None else result + initial
@@ -191,7 +193,7 @@ def _extremum(largest: bool) -> Any:
         x = _masked(lifted(a), _given(where), -np.inf if largest else np.inf)
         gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
         if x.dtype.kind != "f":
-            found = Discrete(np.max if largest else np.min, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape)
+            found = Discrete(MAX if largest else MIN, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape)
             result: Any = several(found, x.dtype, x)
         elif not gone:
             result = x
@@ -262,7 +264,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     if is_discrete(a) and dtype is None and _given(where) is None and _given(initial) is None:
         whole = lifted(a)
         gone = tuple([i - whole.ndim for i in axes_of(axis, whole.ndim)])
-        return several(Discrete(np.prod, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), INT, whole)
+        return several(Discrete(PROD, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), INT, whole)
     x = _masked(_float(a), _given(where), 1.0)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
     gone = axes_of(axis, x.ndim)

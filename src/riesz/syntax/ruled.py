@@ -29,6 +29,7 @@ def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
         ys = [Traced(trace, trace.input(s)) for s in (found if several else [found])]
         dxs = [Traced(trace, trace.input(shapes[i])) if i in live else None for i in range(len(shapes))]
         result = op.smooth.differential(dxs, tuple(ys) if several else ys[0], *xs, **dict(op.parameters))
+        trace.no_refusals()
     if trace.captured:
         raise refuse(
             f"the derivative of {op.smooth.name} uses a traced array of {trace.captured[0].home.name}: such a rule is kept for later and sees its "

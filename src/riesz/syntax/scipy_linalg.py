@@ -134,6 +134,8 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: Any = False, check_finite: 
     """P, L and U with P·L·U = A."""
     if p_indices:
         raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise refuse(f"scipy.linalg.lu is known to riesz for square matrices; got an array of shape {a.shape}")
     packed, pivots = _pivoted(a)
     p, (lower, upper) = m.exchange(pivots, packed).mT, m.unpacked(packed)
     return (p @ lower, upper) if permute_l else (p, lower, upper)
@@ -215,19 +217,20 @@ def eigh(
     subset_by_index: Any = None,
     subset_by_value: Any = None,
     type: int = 1,
+    driver: str | None = None,
     **named: Any,
 ) -> Any:
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a pair A·v = w·B·v."""
     if subset_by_value is not None or type != 1:
         raise refuse("scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is")
+    subset = None if subset_by_index is None else tuple([int(k) for k in subset_by_index])
     if b is None:
-        w, v = m.eigh(stacked_matrices(a), lower, True)
+        w, v = m.eigh(stacked_matrices(a), lower, driver or "", subset)
     else:
         x, y = _common(a, b)
-        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower)
-    if subset_by_index is not None:
-        first, last = subset_by_index
-        w, v = w[..., first : last + 1], v[..., :, first : last + 1]
+        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower, driver or "", subset)
+    if subset is not None:
+        w, v = w[..., subset[0] : subset[1] + 1], v[..., :, subset[0] : subset[1] + 1]
     return w if eigvals_only else (w, v)
 
 

@@ -7,7 +7,8 @@ the rules in the other files of this room say which steps that is. Promotion of 
 from __future__ import annotations
 
 import operator as operator_module
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,8 +17,13 @@ from ..errors import TraceError
 from ..layout import own_arithmetic as own_arithmetic
 from ..opaque import Discrete
 from ..ops import Cast
+from .classes import Described, Kind, asks_as_author, class_of
 from .mistakes import raise_explained
 from .operators import Operators
+from .registry import FUNCTIONS as FUNCTIONS
+from .registry import NOTES as NOTES
+from .registry import UFUNCS as UFUNCS
+from .registry import answers as answers
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
 from .tracing import leaked, refuse
@@ -27,23 +33,25 @@ FLOAT = np.dtype(float)
 INT = np.dtype(np.intp)
 BOOL = np.dtype(bool)
 
-UFUNCS: dict[Any, Callable[..., Any]] = {}
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
-
-class Traced(Operators):
+class Traced(Described, Operators, metaclass=Kind):
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
     __slots__ = ("_shape", "dtype", "home", "shared", "slot", "weak")
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool = False) -> None:
+    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool | None = False) -> None:
         self.home = trace
         self.slot = slot
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
-        self.weak = weak  # a Python float: it takes the type of what it meets
+        self.weak = weak  # a Python float: it takes the type of what it meets; None: an array without axes, not a number
         self.shared = False  # in NumPy, a view of another array, or looked into by one: must not change in place
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        """What the value would be, for isinstance in the users' code (Note [Class])."""
+        return Traced if asks_as_author(sys._getframe(1)) else class_of(self)  # pyright: ignore[reportPrivateUsage]
 
     @property
     def shape(self) -> Shape:
@@ -53,34 +61,6 @@ class Traced(Operators):
     @shape.setter
     def shape(self, shape: Any) -> None:
         raise refuse(f"x.shape = … changes an array in place; write x = x.reshape({shape})")
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self._shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        n = 1
-        for k in self.shape:
-            n *= k
-        return n
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one number."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all numbers."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def device(self) -> str:
-        """Where the numbers will be."""
-        return "cpu"
 
     @property
     def T(self) -> Traced:
@@ -117,7 +97,7 @@ class Traced(Operators):
             from .elementwise import ufunc_method
 
             return ufunc_method(ufunc, method, args, named)
-        return call_ufunc(ufunc, args, named)
+        return typed(call_ufunc(ufunc, args, named), False)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         if is_complex(args) or (named and is_complex(tuple(named.values()))):
@@ -157,7 +137,12 @@ class Traced(Operators):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
-        return UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
+        result = UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
+        return typed(result, True) if self.weak and _of_python(left) and _of_python(right) else result
+
+    def operate_alone(self, ufunc: Any) -> Any:
+        """The ufunc of an operator with one operand."""
+        return typed(call_ufunc(ufunc, (self,), {}), bool(self.weak))
 
     def change(self, ufunc: Any, other: Any) -> Any:
         """An in-place operator's ufunc."""
@@ -172,11 +157,6 @@ class Traced(Operators):
             return index(self, key)
         except Exception as problem:
             raise_explained(problem, operator_module.getitem, (self, key), name="x[…]")
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a traced number: it has no axes")
-        return self.shape[0]
 
     def __iter__(self) -> Iterator[Traced]:
         return iter([self[i] for i in range(len(self))])
@@ -204,7 +184,7 @@ class Traced(Operators):
         )
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self._call(np.round, digits or 0)
+        return typed(self._call(np.round, digits or 0), bool(self.weak))
 
     def __float__(self) -> float:
         raise self._no_number("float")
@@ -325,13 +305,14 @@ VIEWS = {
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     first = args[0] if args and type(args[0]) is Traced else None
-    if first is not None and (first.shared or function in VIEWS):
-        first = None
+    view, shared = function in VIEWS, first is not None and first.shared
     try:
         result = FUNCTIONS[function](*args, **named)
     except Exception as problem:
         raise_explained(problem, function, args, named)
-    if first is not None:
+    if view:
+        return typed(result, None) if first is not None and first.shape and type(result) is Traced else result
+    if first is not None and not shared:
         first.shared = False
     return result
 
@@ -377,6 +358,18 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
         if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
             return NotImplemented
     return call_ufunc(ufunc, (left, right), {})
+
+
+def _of_python(x: Any) -> bool:
+    """Whether a number is Python's own, not NumPy's."""
+    return bool(x.weak) if type(x) is Traced else type(x) in (float, int, bool)
+
+
+def typed(x: Any, weak: bool | None) -> Any:
+    """A traced number as one of Python (operators on Python's numbers give such), of NumPy (ufuncs do), or (None) as an array without axes."""
+    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
+        return x
+    return Traced(x.home, x.slot, x.dtype, weak)
 
 
 def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -444,7 +437,9 @@ def trace_of(*xs: Any) -> Trace:
 
 def tidy(x: Any) -> Any:
     """Lists, object arrays and the like as something with a shape; numbers and arrays as they are."""
-    if isinstance(x, (Traced, float, int, np.ndarray, np.generic)) or type(x) in TRACED:
+    if type(x) in TRACED:
+        return x
+    if isinstance(x, (float, int, np.ndarray, np.generic)):
         if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
             return stacked(cast(Any, x).tolist())
         if (problem := own_arithmetic(x)) is not None:
@@ -478,12 +473,12 @@ def holds_traced(x: Any) -> bool:
 
 def is_complex(x: Any) -> bool:
     """Whether something inside is complex: those calls are complexes.py's."""
-    if isinstance(x, (list, tuple)):
+    if type(x) not in TRACED and isinstance(x, (list, tuple)):
         return any([type(part) is not Traced and is_complex(part) for part in cast("list[Any]", x)])
     return type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
-def _witness(x: Any) -> Any:
+def witness(x: Any) -> Any:
     """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
     if type(x) is Traced:
         return 0.0 if x.weak else x.dtype
@@ -499,10 +494,10 @@ def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
         other = xs[-1]
         if type(other) is float or (type(other) is Traced and other.dtype is FLOAT) or type(other) is int:
             return FLOAT, False
-    weak = all([(isinstance(x, (bool, int, float)) and type(x) is not np.float64) or (type(x) is Traced and x.weak) for x in xs])
+    weak = all([x.weak if type(x) is Traced else isinstance(x, (bool, int, float)) and type(x) is not np.float64 for x in xs])
     if weak:
         return FLOAT, True
-    dtype = np.result_type(*[_witness(x) for x in xs])
+    dtype = np.result_type(*[witness(x) for x in xs])
     if dtype.kind not in "fiub":
         raise refuse(f"arrays of {dtype} are not supported in traced code; use real floating-point arrays (float64 or float32)")
     if dtype.itemsize not in (4, 8) and dtype.kind == "f":
@@ -566,7 +561,7 @@ def lifted(x: Any, trace: Trace | None = None) -> Traced:
     x = tidy(x)
     home = trace_of(x) if trace is None else trace
     dtype, weak = result_dtype([x])
-    if isinstance(x, (bool, int)) and not isinstance(x, np.generic):
+    if type(x) in (bool, int):
         dtype, weak = FLOAT, True
     return Traced(home, slot_of(home, x, dtype), dtype, weak)
 
@@ -603,21 +598,5 @@ def several(op: Any, dtype: Any, *xs: Any) -> Traced:
     """An op on several arrays, each in its own type."""
     given = [tidy(x) for x in xs]
     trace = trace_of(*given)
-    slots = [slot_of(trace, x, result_dtype([x])[0] if not isinstance(x, bool) else BOOL) for x in given]
+    slots = [slot_of(trace, x, result_dtype([x])[0] if type(x) is not bool else BOOL) for x in given]
     return Traced(trace, trace.step(op, slots), dtype)
-
-
-NOTES: dict[Any, tuple[str, str]] = {}
-"""What each supported function becomes, and its derivative rule: the coverage table."""
-
-
-def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
-    """Enter a rule for NumPy functions: the code below writes the steps; `what` and `rule` say it in the coverage table."""
-
-    def enter(code: Any) -> Any:
-        for f in functions:
-            (UFUNCS if isinstance(f, np.ufunc) else FUNCTIONS)[f] = code
-            NOTES[f] = (what, rule)
-        return code
-
-    return enter

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..calculus.domains import NUMBERS
 from ..errors import TraceError
-from ..programs.program import Program
+from ..programs.program import INPUT, Constant, Program
+from ..vectors import dense
 
 if TYPE_CHECKING:
     from .traced import Traced
@@ -28,6 +30,10 @@ class Trace(Program):
         self.outer = _inmost.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.open = True
+        self.given: list[Any] = []  # the numbers, or arrays of outer traces, that the first inputs stand for; none where they are not known
+        self._numbers: dict[int, Any] = {}
+        self.transforms = False  # whether the function takes derivatives or maps of others
+        self.refusals: list[str] = []  # what could not be traced; an error in the end, also if the function caught it
         self.captured: list[Traced] = []  # as they were when they were captured: theirs is the trace, and the slot, of that moment
         self.handles: dict[Any, Traced] = {}  # arrays that points of linear maps hold, by slot and type
         self._places: dict[tuple[Trace, int], int] = {}  # captured arrays, by their trace and their slot there
@@ -67,12 +73,68 @@ class Trace(Program):
     def __exit__(self, *problem: object) -> None:
         _inmost.reset(self._token)
         self.open = False
+        if self.outer is not None and self.refusals:  # whoever catches this error is in the outer function
+            self.outer.refusals.extend(self.refusals)
+        self.outer = None
+        self.given = []
+        self._numbers = {}
+
+    def number(self, slot: int) -> Any:
+        """The value of a slot at the numbers the function is traced at: users' own functions are asked there for the shapes they give.
+
+        A KeyError where the numbers are not known. What was computed is kept until the trace ends.
+        """
+        known, wanted, stack = self._numbers, set[int](), [slot]
+        while stack:
+            s = stack.pop()
+            if s not in known and s not in wanted:
+                wanted.add(s)
+                stack.extend(self.args[s])
+        inputs = {**dict(zip(self.inputs, self.given, strict=False)), **dict(zip(self.captured_slots, self.captured, strict=True))}
+        for s in sorted(wanted):
+            op, args = self.ops[s], [known[a] for a in self.args[s]]
+            if op is INPUT:
+                x: Any = inputs[s]
+                known[s] = x.home.number(x.slot) if hasattr(x, "home") else x if type(x) is float else np.asarray(x)[()]
+            elif type(op) is Constant:
+                known[s] = op.value
+            else:
+                known[s] = NUMBERS.scale(op, args[0]) if type(op) is float else NUMBERS.step(op, args)
+        return dense(known[slot])
+
+    def no_refusals(self) -> None:
+        """An error if the function went on although something in it could not be traced: what it returned then is not what it computes."""
+        if self.refusals:
+            first, *more = self.refusals
+            raise TraceError(
+                f"{self.name} caught an error of riesz and went on, so its result is not what it computes with numbers. The error was: {first}"
+                f"{f'; and {len(more)} more' if more else ''}. Catch narrower errors around it (except ValueError, LinAlgError, …), "
+                "or give the function that catches it to rz.custom_derivative: it is then called with numbers"
+            )
+
+
+def inmost() -> Trace | None:
+    """The innermost trace that is being written."""
+    return _inmost.get()
 
 
 def current_level() -> int:
     """How many traces are being written, one inside the other."""
     trace = _inmost.get()
     return 0 if trace is None else trace.level
+
+
+def refused() -> tuple[Trace | None, int]:
+    """How many refusals there are by now, for `forgive`."""
+    trace = _inmost.get()
+    return trace, 0 if trace is None else len(trace.refusals)
+
+
+def forgive(before: tuple[Trace | None, int]) -> None:
+    """Forget later refusals: riesz itself tried something, and does without it."""
+    trace, count = before
+    if trace is not None:
+        del trace.refusals[count:]
 
 
 def user_line() -> str:
@@ -89,8 +151,12 @@ def user_line() -> str:
 
 
 def refuse(message: str) -> TraceError:
-    """An error that names the user's line."""
-    return TraceError(message + user_line())
+    """An error that names the user's line. The trace keeps it, in case the user's code catches it."""
+    problem = message + user_line()
+    trace = _inmost.get()
+    if trace is not None:
+        trace.refusals.append(problem)
+    return TraceError(problem)
 
 
 def leaked(trace: Trace) -> TraceError:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import random
 import sys
 import types
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -116,10 +119,10 @@ def homes(*functions: Any) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def watch(*functions: Any) -> list[Any]:
-    """(where, name, value) of everything whose change makes a trace out of date."""
+def watch(things: Iterable[Any]) -> list[Any]:
+    """(where, name, value) of everything whose change makes a trace out of date, among what a function reaches."""
     found: list[Any] = []
-    for f in reached(*functions):
+    for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
         elif type(f) is dict:
@@ -187,26 +190,69 @@ def place(where: Any, name: Any) -> Any:
             return id(where), name
 
 
+class Effects:
+    """What a function can reach, before it runs: whether it was used up since, or has grown."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.consumed = False
+        self.sizes: list[tuple[Any, int]] = []
+        for where, _, value in rows:
+            kind = type(value)
+            if kind in _HOLDERS:
+                self.sizes.append((value, len(value)))
+            elif hasattr(cast(Any, kind), "__next__"):
+                self.consumed = True
+            if type(where) is _Attributes and hasattr(where.owner, "__dict__"):
+                self.sizes.append((vars(where.owner), len(vars(where.owner))))
+
+    @property
+    def found(self) -> bool:
+        """Whether running it once more would be noticed."""
+        return self.consumed or any([len(held) != n for held, n in self.sizes])
+
+
+_HOLDERS = {list, dict, set, deque}
+
+
 def changed(rows: list[Any]) -> set[Any]:
     """The places of watched values that are other ones by now."""
     return {place(where, name) for where, name, value in rows if where.get(name, MISSING) is not value}
 
 
 class Dice:
-    """Whether random numbers were drawn since: by NumPy's global generator, or one a function can reach."""
+    """Whether random numbers were drawn since: by NumPy's or Python's global generator, or one a function can reach."""
 
-    def __init__(self, *functions: Any) -> None:
-        self.generators: list[Any] = [np.random.mtrand._rand._bit_generator]  # pyright: ignore
-        for f in reached(*functions):
-            for v in _values(f):
-                if isinstance(v, (np.random.Generator, np.random.RandomState)):
-                    self.generators.append(v.bit_generator if isinstance(v, np.random.Generator) else v._bit_generator)  # pyright: ignore
-        self.before = [_state(g.state) for g in self.generators]
+    def __init__(self, things: Iterable[Any]) -> None:
+        self.generators: list[Any] = []
+        chance = False
+        for f in things:
+            if isinstance(f, types.FunctionType):
+                chance = chance or any(["rand" in name or "normal" in name for code in _codes(f.__code__) for name in code.co_names])
+            self.generators.extend([v for v in _values(f) if isinstance(v, (np.random.Generator, np.random.RandomState, random.Random))])
+        self.generators.extend([np.random.mtrand._rand, _PYTHONS] if chance else [])  # pyright: ignore
+        self.before = self._states()
+
+    def _states(self) -> list[Any]:
+        # The global generator's memory is looked at in any case, which is quick; its state has more in it: half of the normal numbers are in store.
+        kept: Any = np.random.mtrand._rand._bit_generator  # pyright: ignore
+        plain = ctypes.string_at(kept.ctypes.state_address, _MT19937) if type(kept) is np.random.MT19937 else _state(kept.state)
+        return [plain, *[_state_of(g) for g in self.generators]]
 
     @property
     def rolled(self) -> bool:
         """Whether a generator moved on: then what was traced is one draw, and must not be kept."""
-        return [_state(g.state) for g in self.generators] != self.before
+        return self._states() != self.before
+
+
+_MT19937 = 4 * 625
+"""Bytes of that generator's state: 624 numbers and a position."""
+_PYTHONS: random.Random = random._inst  # type: ignore[attr-defined]  # pyright: ignore
+
+
+def _state_of(g: Any) -> Any:
+    if isinstance(g, random.Random):
+        return g.getstate()
+    return _state(g.get_state(legacy=False) if isinstance(g, np.random.RandomState) else g.bit_generator.state)
 
 
 def _state(x: Any) -> Any:

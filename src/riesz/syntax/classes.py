@@ -1,0 +1,111 @@
+"""What a traced array is said to be: the class its value would have, and what comes with it."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from .mistakes import OTHERS
+from .operators import Operators
+
+# Note [Class]: a function may ask what it was given (isinstance, match, singledispatch, np.isscalar) and must hear what it would hear with numbers;
+# Python takes the answer from `__class__`, while type(x) stays Traced. We ourselves, and libraries with arrays of their own when they choose who
+# computes, ask whether an array is traced at all: to us `__class__` is the truth, and no isinstance in this library has to know of the others.
+_AUTHORS = ("riesz.", "scipy.sparse", "numpy.ma", "jax.", *[f"{name}." for name in sorted(OTHERS)])
+
+
+def asks_as_author(frame: Any) -> bool:
+    """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
+    return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
+
+
+def class_of(x: Any) -> Any:
+    """The class of the value a traced array stands for: an array, a Python float or complex number, a NumPy number."""
+    return np.ndarray if x.shape or x.weak is None else type(x.dtype.type(0).item()) if x.weak else x.dtype.type
+
+
+class Kind(type):
+    """The class of the classes of traced arrays: what values can do is said by `__class__` alone, so isinstance(x, Iterable) finds nothing here."""
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (Operators, object)
+
+
+class NoAxes(AttributeError, TypeError):
+    """A number has no length: len(x) is a TypeError, x.__len__ is missing."""
+
+
+class Length:
+    """The method `__len__` of arrays, which numbers do not have."""
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self
+        if not x.shape and x.weak is not None:
+            raise NoAxes(f"object of type '{class_of(x).__name__}' has no len()")
+        return partial(_length, x)
+
+
+def _length(x: Any) -> int:
+    if not x.shape:
+        raise TypeError("len() of unsized object")
+    return x.shape[0]
+
+
+class Described:
+    """What follows from the shape and the type of an array."""
+
+    __slots__ = ()
+    shape: Any
+    dtype: Any
+    __len__: Any = Length()
+
+    def __copy__(self) -> Any:
+        return cast(Any, self).copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return cast(Any, self).copy()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, in NumPy's usual order."""
+        return tuple([self.dtype.itemsize * math.prod(self.shape[i + 1 :]) for i in range(self.ndim)])
+
+    @property
+    def flags(self) -> Any:
+        """Those of a new array."""
+        return np.empty((2,) * self.ndim).flags
+
+    @property
+    def base(self) -> None:
+        """None: no array that it is a view of is known."""
+        return None
+
+    @property
+    def device(self) -> str:
+        """Where the numbers will be."""
+        return "cpu"

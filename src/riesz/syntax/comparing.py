@@ -1,0 +1,204 @@
+"""Whether a trace computes what plain Python computes: both are run at the numbers it was made at, and compared.
+
+A traced array cannot answer every question as its value would (`type(x) is float`, `hasattr(x, "shape")` of a number, `id(x)`), and code that asks
+takes another way then. Small functions are compared when they are first traced at arguments of a kind; `rz.check` compares at any size.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import types
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..calculus.domains import NUMBERS
+from ..errors import TraceError
+from ..opaque import Declared, Ruled
+from ..programs.blocks import Block, Loop
+from ..programs.program import Program, outputs
+from ..vectors import dense
+from .trees import ONE_LEAF, Tree, flatten
+
+if TYPE_CHECKING:
+    from .functions import Given, Record
+
+STEPS = 100
+"""Up to how many steps a trace is compared: beyond, running the function once more would count beside tracing it."""
+LARGE = 1 << 14
+"""Up to how many numbers in all its steps."""
+SECONDS = 0.02
+"""A function of few steps that took longer to trace does something else besides, which is not done twice."""
+
+_TELLTALE = {"print", "input", "open", "next", "write", "time", "perf_counter", "monotonic", "sleep", "now", "random", "warn", "log", "info", "debug"}
+"""Names in code that does or depends on more than its arguments say."""
+_HERE = os.path.dirname(os.path.dirname(__file__))
+
+
+_wanted: ContextVar[bool] = ContextVar("compared", default=True)
+
+
+@contextmanager
+def uncompared() -> Generator[None]:
+    """For the time of a check, which compares by itself."""
+    token = _wanted.set(False)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def comparable(function: Any, things: Sequence[Any], given: Given, record: Record) -> bool:
+    """Whether a function that reaches some things can be run once more unnoticed: a user's own small code, on plain numbers, no transforms inside."""
+    code = _code(function)
+    return (
+        len(record.program.ops) <= STEPS
+        and _wanted.get()
+        and code is not None
+        and not record.captured
+        and not record.transforms
+        and record.seconds <= SECONDS
+        and not code.co_filename.startswith(_HERE)
+        and all([type(x) is float or type(x) is np.ndarray or isinstance(x, np.generic) for x in given.arrays])
+        and _small(record.program)
+        and all([_TELLTALE.isdisjoint(_mentioned(c)) for c in (code, *[f.__code__ for f in things if isinstance(f, types.FunctionType)])])
+    )
+
+
+def _code(function: Any) -> types.CodeType | None:
+    while isinstance(function, (partial, types.MethodType)):
+        function = function.func if isinstance(function, partial) else function.__func__
+    return getattr(function, "__code__", None) or getattr(cast(Any, type(function)).__call__, "__code__", None)
+
+
+def _mentioned(code: types.CodeType) -> set[str]:
+    """The names that code and the functions written in it mention."""
+    codes, names = [code], set[str]()
+    for c in codes:
+        names.update(c.co_names)
+        codes.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
+    return names
+
+
+def _small(program: Program) -> bool:
+    """Whether a run costs little, as far as shapes say; users' own functions may cost anything."""
+    numbers, parts = 0, [(program, 1)]
+    for part, rounds in parts:
+        for op, shape in zip(part.ops, part.shapes, strict=True):
+            if isinstance(op, Block):
+                parts.extend([(inside, rounds * (op.length if isinstance(op, Loop) else 1)) for inside in op.programs])
+            elif isinstance(op, Declared) or (isinstance(op, Ruled) and not op.smooth.ours):
+                return False
+            elif shape and type(shape[0]) is not tuple:
+                numbers += rounds * math.prod(shape)
+        if rounds * len(part.ops) > STEPS or numbers > LARGE:
+            return False
+    return True
+
+
+def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
+    """An error where a trace and plain Python compute different things."""
+
+    def plain(change: float = 0.0) -> Any:
+        args, kwargs = given.rebuilt([_changed(x, change) for x in given.arrays])
+        return function(*args, **kwargs)
+
+    with np.errstate(all="ignore"):
+        try:
+            value = plain()
+        except Exception:  # then there is nothing to compare with
+            return
+        try:
+            found = [dense(x) for x in outputs(record.program, NUMBERS, _inputs(given.arrays))]
+        except Exception:  # the function's own call will say it
+            return
+        said = difference(value, record, found)
+        if said and not _unsteady(plain, value):
+            raise TraceError(
+                f"{record.name} does not compute the same when it is traced: {said}. It depends on something that a traced array cannot answer as "
+                "its number would: type(x) is …, hasattr(x, 'shape') of a number, id(x), code that converts x, a value remembered from another call. "
+                "Write isinstance(x, np.ndarray), np.ndim(x) or np.where instead, or give the part that needs numbers to rz.custom_derivative"
+            )
+
+
+def _changed(x: Any, change: float) -> Any:
+    """A number or an array of the function's own: it may write to it. With a change, moved by so much."""
+    if not change or np.asarray(x).dtype.kind != "f":
+        return x.copy() if type(x) is np.ndarray else x
+    moved = x + change * (1e7 if np.asarray(x).dtype == np.float32 else 1.0) * (1.0 + abs(x))
+    return float(moved) if type(x) is float else np.asarray(moved, x.dtype)[() if type(x) is not np.ndarray else ...]
+
+
+def _inputs(arrays: Sequence[Any]) -> list[Any]:
+    from .functions import numbers_of
+
+    return numbers_of(arrays)
+
+
+_NUMBERS = {float, np.float64}
+
+
+def difference(value: Any, record: Record, found: Sequence[Any]) -> str:
+    """What a plain result and a traced one differ in; nothing where they agree up to rounding."""
+    from .functions import Aval, presented
+
+    if type(value) in _NUMBERS and len(record.results) == 1 and len(found) == 1 and value == found[0] and record.tree == ONE_LEAF:
+        return ""  # the usual case, fast
+    leaves, tree = flatten(presented(value))
+    if tree != record.tree:
+        return f"its result has another structure: {_form(tree)} in plain Python, {_form(record.tree)} traced"
+    rest = iter(found)
+    for i, (a, r) in enumerate(zip(leaves, record.results, strict=True)):
+        which = "its result" if len(leaves) == 1 else f"array {i} of its result"
+        if not isinstance(r, Aval):
+            if type(a) in (int, bool, str) and a != r.value:
+                return f"{which} is {a!r} in plain Python, {r.value!r} traced"
+            continue
+        b = next(rest)
+        a = presented(a)
+        if np.shape(a) != r.shape:
+            return f"{which} has shape {np.shape(a)} in plain Python, {r.shape} traced"
+        at = _apart(np.asarray(a), np.asarray(b))
+        if at is not None:
+            entry = f" at {[int(k) for k in at]}" if at else ""
+            return f"{which}{entry} is {np.asarray(a)[at]:.9g} in plain Python, {np.asarray(b)[at]:.9g} traced"
+    return ""
+
+
+def _form(tree: Tree) -> str:
+    return "one value" if len(tree) == 1 else f"a container of {tree[-1].arity}" if hasattr(tree[-1], "arity") else str(tree)
+
+
+def _apart(a: Any, b: Any) -> tuple[int, ...] | None:
+    """Where two arrays differ by more than rounding can, measured by their largest number."""
+    if a.dtype.kind not in "fiub" or b.dtype.kind not in "fiub" or (a == b).all():
+        return None
+    x, y = a.astype(float), b.astype(float)
+    known = np.isfinite(x) & np.isfinite(y)
+    scale = max(np.max(np.abs(x[known]), initial=0.0), np.max(np.abs(y[known]), initial=0.0))
+    close = 1e-6 if min([k.dtype.itemsize for k in (a, b) if k.dtype.kind == "f"], default=8) == 8 else 1e-3
+    far = np.where(known, np.abs(x - y) > close * scale, ~((x == y) | (np.isnan(x) & np.isnan(y))))
+    return tuple(np.argwhere(far)[0]) if far.any() else None
+
+
+def _unsteady(plain: Callable[..., Any], value: Any) -> bool:
+    """Whether a function's values differ from run to run, or with changes of its arguments as small as rounding: then a difference says nothing."""
+    try:
+        runs = [flatten(plain(change))[0] for change in (0.0, 1e-12, -1e-12, 3.7e-13, -3.7e-13, 2.3e-12, -2.3e-12, 7.1e-13, -7.1e-13)]
+    except Exception:
+        return True
+    first = flatten(value)[0]
+    return any([len(run) != len(first) or any([not _near(a, b) for a, b in zip(first, run, strict=True)]) for run in runs])
+
+
+def _near(a: Any, b: Any) -> bool:
+    """Whether two values are close to each other, far closer than a difference that is reported."""
+    x, y = np.asarray(a), np.asarray(b)
+    if x.dtype.kind not in "fiub":
+        return True
+    return x.shape == y.shape and (bool((x == y).all()) or np.allclose(x, y, rtol=1e-8 if x.dtype != np.float32 else 1e-4, atol=0.0, equal_nan=True))
