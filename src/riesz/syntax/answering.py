@@ -7,7 +7,7 @@ the traced code sees (in the modules, and in the function's own globals) stand f
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial, wraps
 from threading import RLock
@@ -20,7 +20,7 @@ from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
 from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy, typed, witness
-from .watching import homes
+from .watching import homes, reached
 
 _lock = RLock()
 _depth = 0
@@ -179,7 +179,7 @@ class _Modules:
     known: frozenset[int] = frozenset()
 
 
-def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
+def _places(things: Iterable[Any], table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
     """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
     loaded = [np, np.linalg, *[sys.modules[part] for part in PARTS if part in sys.modules]]
     if _Modules.count != len(table) + len(loaded):
@@ -188,7 +188,7 @@ def _places(function: Any, table: dict[Any, Any]) -> list[tuple[dict[str, Any], 
         _Modules.count = len(table) + len(loaded)
     found = [row for row in _Modules.rows if row[0].get(row[1]) is row[2]]
     known = _Modules.known
-    for names in homes(function):
+    for names in homes(things):
         found.extend([(names, name, value) for name, value in names.items() if id(value) in known])
     return found
 
@@ -206,8 +206,8 @@ def _answered(function: Any, table: dict[Any, Any]) -> Any:
 
 
 @contextmanager
-def answering(function: Any) -> Generator[Any]:
-    """For the time of a trace; gives the function, or the version of it that answers."""
+def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Any]:
+    """For the time of a trace; gives the function, or the version of it that answers. `things` is what the function reaches, where that is known."""
     global _depth
     with _lock:
         _depth += 1
@@ -216,7 +216,7 @@ def answering(function: Any) -> Generator[Any]:
             table = _table()
             for name, version in _joining.items():
                 _exchange(np.__dict__, name, version)
-            for names, name, value in _places(function, table):
+            for names, name, value in _places(reached(function) if things is None else things, table):
                 _exchange(names, name, table[value])
         yield _answered(function, table)
     finally:

@@ -262,7 +262,7 @@ class Function(Remade):
         effects, outer = Effects(before), inmost()
         if outer is not None:
             outer.transforms = True
-        record = trace_function(self.function, given, self.name)
+        record = trace_function(self.function, given, self.name, things=things)
         written = changed(before)
         self._written |= written  # what the function writes to itself (a counter, a log) says nothing about its results
         steady = not written and not effects.found
@@ -310,22 +310,22 @@ def stand_in(space: Space) -> Any:
 
 
 @quiet
-def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False) -> Record:
+def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False, things: Sequence[Any] | None = None) -> Record:
     """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced arrays: it runs once more.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
-        return _traced(function, given, name, whole_numbers)
+        return _traced(function, given, name, whole_numbers, things)
     except Exception:
         if [part in sys.modules for part in PARTS] == before:
             raise
         forgive(refusals)
-    return _traced(function, given, name, whole_numbers)
+    return _traced(function, given, name, whole_numbers, things)
 
 
-def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool) -> Record:
+def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool, things: Sequence[Any] | None) -> Record:
     from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (the first trace loads them)
     from .answering import answering
 
@@ -333,7 +333,7 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
         slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         args, kwargs = given.rebuilt(traced)
-        with answering(function) as version:
+        with answering(function, things) as version:
             start = perf_counter()
             try:
                 result = version(*args, **kwargs)

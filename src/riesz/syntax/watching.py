@@ -109,10 +109,10 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
 
 
-def homes(*functions: Any) -> list[dict[str, Any]]:
-    """The namespaces in which a function and those it calls look up what they mention."""
+def homes(things: Iterable[Any]) -> list[dict[str, Any]]:
+    """The namespaces in which the functions among some things look up what they mention."""
     found: dict[int, dict[str, Any]] = {}
-    for f in reached(*functions):
+    for f in things:
         if isinstance(f, types.FunctionType):
             found[id(f.__globals__)] = f.__globals__
             found.update({id(where): where for where, _, _ in _names(f) if type(where) is dict})
