@@ -406,7 +406,7 @@ def test_work_grows_with_the_number_of_stacked_numbers(make, derivative, monkeyp
 
     monkeypatch.setattr(merging, "_frame", counting)
     counts = []
-    for n in (40, 160):
+    for n in (64, 256):
         looked_at[0] = 0
         f, x = make(n), np.random.default_rng(9).normal(size=n)
         L = derivative(f)(x)

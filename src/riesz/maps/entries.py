@@ -35,11 +35,11 @@ class Cost(NamedTuple):
 
     def plus(self, other: Cost) -> Cost:
         """Both together."""
-        return Cost(*[a + b for a, b in zip(self, other, strict=True)])
+        return Cost(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
 
     def less(self, other: Cost) -> Cost:
         """The one without the other."""
-        return Cost(*[a - b for a, b in zip(self, other, strict=True)])
+        return Cost(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
 
 
 NOTHING = Cost(0, 0, 0, 0)
@@ -411,6 +411,8 @@ def costs(c: Coefficients, entries: Iterable[Entry]) -> Cost:
 
 def total(found: Sequence[Cost]) -> Cost:
     """All together."""
+    if len(found) == 1:
+        return found[0]
     return Cost(*[sum(column) for column in zip(*found, strict=True)]) if found else NOTHING
 
 

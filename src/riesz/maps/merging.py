@@ -60,6 +60,8 @@ def _frame(c: Coefficients, e: Entry) -> Frame:
 
 
 Groups = dict[Any, list[Entry]]  # by frame
+ALONE = None
+"""The frame of an only entry, for there is nothing to compare it with."""
 
 
 class Sum:
@@ -77,6 +79,8 @@ class Sum:
 
     def plus(self, c: Coefficients, entries: Sequence[Entry]) -> Groups:
         """The groups that change when entries are added."""
+        if len(entries) == 1 and not self._start and not self._groups and _regrouped(c, entries[0]) is entries[0]:
+            return {ALONE: _some(c, entries)}
         if self._start:
             self._groups = {key: [f.entry for f in frames] for key, frames in self._framed(c, self._start).items()}
             self._start = ()
@@ -86,7 +90,7 @@ class Sum:
             for key, frames in self._framed(c, entries).items():
                 both = [*[_frame(c, e) for e in changed.get(key, self._groups.get(key, ()))], *frames]
                 found = _added(c, both) if len(both) > 1 else [both[0].entry]
-                found = [(e, _regrouped(c, e)) for e in found if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
+                found = [(e, _regrouped(c, e)) for e in _some(c, found)]
                 changed[key] = [e for e, again in found if again is e]
                 for again in [again for e, again in found if again is not e]:
                     moved.append(again)
@@ -112,9 +116,17 @@ class Sum:
     def take(self, c: Coefficients, changed: Groups) -> None:
         """Put changed groups in place."""
         self.cost = self.cost.plus(self.change(c, changed))
+        if ALONE in changed:
+            self._start = changed[ALONE]
+            return
         self._groups.update(changed)
         for key in [key for key, g in changed.items() if not g]:
             del self._groups[key]
+
+
+def _some(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
+    """Those that are not zero."""
+    return [e for e in entries if e.scale != 0.0 and all([c.sizes[k] for k in e.labels])]
 
 
 def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
