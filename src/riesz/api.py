@@ -19,7 +19,7 @@ from .errors import SpaceError, VectorError
 from .layout import build
 from .maps.derivation import Derivation
 from .maps.linear_map import LinearMap, as_element
-from .maps.sources import Source, held
+from .maps.sources import Source, held, kept
 from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
 from .stackless import quiet
@@ -133,21 +133,26 @@ def _linearized(at: TermPoint | Point, keep: bool = True) -> tuple[Any, Any]:
     """The value and the derivative there; `keep`: with what its structure is derived from."""
     if at.home is not None:
         return at.wrap(at.value()), TracedMap(at.domain, at.codomain, at.source(), at.dtype)
+    at.settle()
     if keep:
         at.leaves = held(at.leaves)
     values, tape = at.affine()
     guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
-    return at.wrap(_owned(at, values, tape)), LinearMap(at.domain, at.codomain, tape, at.dtype, at.source if keep else None)
+    values = _owned(at, values, tape)
+    if keep:
+        kept(tape)
+    return at.wrap(values), LinearMap(at.domain, at.codomain, tape, at.dtype, at.source if keep else None)
 
 
 def _derivative(at: TermPoint | Point) -> LinearMap:
     """The derivative alone: its numbers are computed when it is first applied."""
+    at.settle()
     at.leaves = held(at.leaves)
 
     def written() -> Program:
         values, tape = at.affine()
         guard(at.program, at.leaves, [*values, *[op.value for op in tape.ops if type(op) is Constant]])
-        return tape
+        return kept(tape)
 
     return LinearMap(at.domain, at.codomain, _tried(at, "f'", written), at.dtype, at.source)
 
@@ -239,11 +244,13 @@ class Gradient(Derived):
         values, found, kept = _both(at)
         known = [NUMBERS.zeros(leaf.shape) if c is None else c for c, leaf in zip(found, at.domain.leaves, strict=True)]
         raised = at.domain.metric(known, inverse=True)
-        guard(at.program, at.leaves, [*values, *raised])
+        given = at.inputs
+        guard(at.program, given, [*values, *raised])
         if isinstance(at, TermPoint):
             return at.wrap(values), _chosen(at.domain.wrap(raised, [id(x) for x in (*at.leaves, *values)]), argnums, len(args))
         held = at.record.held | kept
-        return at.wrap(owned(values, at.record.outputs, held, at.leaves)), at.presented(owned(raised, at.avals, held, at.leaves))
+        given = [*at.leaves, *given]
+        return at.wrap(owned(values, at.record.outputs, held, given)), at.presented(owned(raised, at.avals, held, given))
 
 
 def _both(at: TermPoint | Point) -> tuple[list[Any], list[Any], set[int]]:
@@ -268,6 +275,7 @@ def _factored(at: TermPoint | Point, argnums: Any, count: int) -> tuple[Any, Any
     """The value and the gradient, whose arrays are `Factored`; numbers stay numbers."""
     if at.home is not None:
         raise SpaceError(f"factored=True inside a function that is being traced: the gradient of {at.name} is an array there; leave it out")
+    at.settle()
     term = isinstance(at, TermPoint)
     leaves = at.leaves if term else numbers_of(at.leaves)
     dtypes = [at.dtype] * len(at.domain.leaves) if term else [a.dtype for a in at.avals]
@@ -379,6 +387,8 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """
     every = None if isinstance(f, Arrow) else tuple(range(len(primals)))
     at = _point(f, primals, {}, every, None, has_aux, "a derivative")
+    if at.home is None:
+        at.leaves = held(at.leaves)  # the arguments may change before `back` is called
     y, L = _linearized(at, keep=False)
 
     def back(w: Any) -> Any:
@@ -470,6 +480,8 @@ def _hessian_at(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: 
 
 def _second(at: TermPoint | Point) -> Any:
     """The derivative of the gradient."""
+    if at.home is None:
+        at.settle()
     gradient = at.gradient()
     facts = ("symmetric",) if at.domain.plain else ()
     if at.home is not None:
@@ -478,7 +490,7 @@ def _second(at: TermPoint | Point) -> Any:
 
     def written() -> Program:
         with np.errstate(all="ignore"):
-            return affine_program(gradient, at.leaves, at.moving)[1]
+            return kept(affine_program(gradient, at.leaves, at.moving)[1])
 
     return LinearMap(at.domain, at.domain, _tried(at, "∇²f", written), at.gradient_dtype, lambda: at.derived_from(gradient), facts)
 
@@ -517,8 +529,9 @@ def derive(f: Any, *spaces: Space) -> Derivation:
     if isinstance(f, Arrow):
         return Derivation(term)
     python = as_function(_callable(f))
-    owners = python.record_at(spaces)[1].owners
-    return Derivation(term, argument_names(python.function), lambda leaves: named_arrays(python.function, owners, leaves))
+    record, given = python.record_at(spaces)
+    settled = record.settled()
+    return Derivation(term, argument_names(python.function), lambda leaves: named_arrays(python.function, given.owners, leaves, settled))
 
 
 def argument_names(f: Any) -> tuple[str, ...] | None:
@@ -551,7 +564,7 @@ def _term_of(f: Function, spaces: tuple[Space, ...]) -> Term:
 
     if not spaces:
         raise SpaceError(f"{f.name} is a Python function: say at which spaces, as in derive(f, rz.R ** rz.seg(3))")
-    record, _ = f.record_at(spaces)
+    record = f.record_at(spaces)[0].settled()
     codomain = result_space(record, "a derivative")
     term = to_term(record.program)
     domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)

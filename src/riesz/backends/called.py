@@ -8,7 +8,8 @@ from typing import Any
 
 from ..programs.blocks import Block
 from ..programs.program import Program
-from ..syntax.functions import Function, Given, Record
+from ..syntax.functions import Aval, Function, Given, Record
+from ..syntax.traced import FLOAT
 from .array_code import numbers
 from .code import names_of, while_current
 from .compiled import written
@@ -32,6 +33,7 @@ def graded(function: Function, given: Given, record: Record, both: Callable[...,
     """Code that gives `both(x)`, the value of f and its gradient, or OTHER, and what it depends on; None as for `called`."""
     if not _plain(function, given) or not small(record.program):
         return None
+    both.__dict__["__wrapped__"] = function.function  # what it can reach is what f can
     run = _written(function, given, Function(both, name=f"value_and_grad({function.name})").record(given))
     return None if run is None else (run, function.watched(given), function.era)
 
@@ -42,8 +44,19 @@ Quick = tuple[Callable[[tuple[Any, ...]], Any], list[Any], object]
 
 def _written(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:
     light = _largest(record.program) <= LIGHT
-    run = written(record, "auto" if light else "numpy", names_of(function, given)).run
-    return None if run is None else unpacked(given, run)
+    reads, names = tuple(record.captured), names_of(function, given)
+    if reads:  # arrays from outside are arguments too
+        avals = [*record.avals, *[Aval(x.shape, FLOAT if x.dtype == FLOAT else x.dtype, False) for x in reads]]
+        record = Record(record.name, record.program, [], avals, record.results, record.tree)
+        names = [*names, *[f"outside{i}_" for i in range(len(reads))]]
+    run: Any = written(record, "auto" if light else "numpy", names).run
+    if run is None:
+        return None
+
+    def reading(leaves: tuple[Any, ...]) -> Any:
+        return run((*leaves, *reads))
+
+    return unpacked(given, reading if reads else run)
 
 
 def _plain(function: Function, given: Given) -> bool:

@@ -47,7 +47,8 @@ LONGEST = 20_000
 
 
 class Compiled(Remade):
-    """A function with generated code. Called like the function; arrays and names it closes over are taken as they were when the code was written."""
+    """A function with generated code. Called like the function; arrays and names it closes over are taken as they were when the code was written,
+    which is once for each kind of arguments: what is written into such an array later is not seen."""
 
     def __init__(self, function: Function, backend: str) -> None:
         self.function = function
@@ -81,12 +82,12 @@ class Compiled(Remade):
             record = self.function.record(given)
             if home_of(record, given.arrays) is not None or not self.function.keeps(given):  # inside a function that is traced; random numbers
                 return record.wrap(evaluated(record, given.arrays))
-            code = self.prepare(given, record)
+            code = self.prepare(given, record.settled())
         return code(given.arrays)
 
     def start(self, given: Given) -> None:
         """Write code for arguments of a kind before they are there."""
-        self.prepare(given, self.function.record(given))
+        self.prepare(given, self.function.record(given).settled())
 
     def prepare(self, given: Given, record: Record) -> Code:
         """Write code for arguments of a kind, of which there is a trace."""
@@ -197,7 +198,8 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     """A function as generated code: f is a Python function, a combinator, or what grad, value_and_grad, … give.
 
     Code is written at once for the kind of arguments given, as spaces or as examples, and for other kinds when they turn up.
-    `g.source` is the code, `g.explain()` says what was chosen and why.
+    `g.source` is the code, `g.explain()` says what was chosen and why. What f closes over is taken as it is when code is written; what changes
+    belongs in the arguments.
 
     >>> import riesz as rz
     >>> g = rz.compile(rz.grad(lambda x, y: x * y + y**2), 1.0, 2.0)

@@ -24,6 +24,7 @@ from ..calculus.rounds import apart
 from ..errors import SpaceError, VectorError
 from ..programs.fusing import ready
 from ..syntax.functions import KEPT, Function, Given
+from ..syntax.traced import Traced
 from .folded import folded
 from .jax_code import InJax
 from .jax_ops import Unfit
@@ -157,8 +158,9 @@ def called(known: OrderedDict[Any, Any], function: Function, given: Given) -> An
     found = known.get(given.key)
     if found is None:
         record = function.record(given)
-        if record.captured:
+        if any([type(x) is Traced for x in record.captured]):
             raise VectorError(f"{record.name} closes over arrays that are being traced by riesz; it cannot take JAX arrays at the same time")
+        record = record.settled()
         found = record, Citizen(record.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name)
         if function.keeps(given):
             known[given.key] = found

@@ -16,7 +16,7 @@ from ..opaque import Discrete, Select
 from ..ops import Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Gather, Point, Range, named
-from ..relations.core import freeze
+from ..relations.core import freeze, seal
 from ..relations.spans import Affine, Span
 from ..sets import Seg, box_set, unit
 from ..vectors import Formal
@@ -159,7 +159,7 @@ class Coefficients:
                 key = (op, tuple(args))
                 if key not in self._folded:
                     with np.errstate(all="ignore"):
-                        value = op.run(*[k.value for k in known])
+                        value = seal(op.run(*[k.value for k in known]))
                     self._folded[key] = self.program.const(value)
                     self.origins[id(value)] = (op, tuple(args), value)
                 return self._folded[key]
@@ -189,7 +189,7 @@ class Coefficients:
             key = ("first", id(op.value), tuple(axes))
             if key not in self._firsts:
                 found = np.asarray(op.value)[tuple([0 if i in axes else slice(None) for i in range(len(self.shape(slot)))])]
-                self._firsts[key] = (found if found.ndim else float(found), op.value)
+                self._firsts[key] = (seal(found) if found.ndim else float(found), op.value)
             return self.program.const(self._firsts[key][0])
         for axis in reversed(axes):
             n = self.shape(slot)[axis]
@@ -201,7 +201,7 @@ class Coefficients:
         value = self.program.ops[slot].value
         key = ("float", id(value))
         if key not in self._firsts:
-            self._firsts[key] = (np.asarray(value, float) if np.ndim(value) else float(value), value)
+            self._firsts[key] = (seal(np.asarray(value, float)) if np.ndim(value) else float(value), value)
         return self.program.const(self._firsts[key][0])
 
     def product(self, factors: Sequence[Factor], out: Labels) -> Factor:

@@ -17,7 +17,7 @@ from ..spaces import Space
 from ..terms.core import Term
 from ..terms.makers import frozen
 from .linear_map import LinearMap, as_element
-from .sources import Source
+from .sources import Source, kept
 
 Names = tuple[str, ...] | None
 Arrays = Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]] | None
@@ -131,7 +131,7 @@ class Derivation:
         def source() -> Source:
             return Source(program, leaves, () if self._arrays is None else self._arrays(leaves))
 
-        return TracedMap(V, W, source()) if traced else LinearMap(V, W, lambda: specialised(program, leaves), source=source)
+        return TracedMap(V, W, source()) if traced else LinearMap(V, W, lambda: kept(specialised(program, leaves)), source=source)
 
     @property
     def size(self) -> int:

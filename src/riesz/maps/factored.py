@@ -16,6 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import VectorError
 from ..layout import describe
+from ..relations.core import seal
 from ..relations.spans import Affine
 from .indexing import labels_of, size_of, whole
 from .placed import Array, Shape, Term, add_term, inner_by_example, matrix, rows_of, stacked, summed_labels
@@ -61,14 +62,14 @@ class Factored(NDArrayOperatorsMixin):
     @cached_property
     def _outers(self) -> list[tuple[Array, Array]] | None:
         found = [t.outer(self.shape) for t in self.terms]
-        return None if any([p is None for p in found]) else cast(Any, found)
+        return None if any([p is None for p in found]) else seal(cast(Any, found))
 
     @property
     def factors(self) -> list[tuple[Array, Array]]:
         """Pairs (U, V), U : r × m and V : r × n, with G = Σ UᵀV: r outer products each. With more axes, U has some of the first and V the rest."""
         if self._outers is None:
             raise VectorError(f"{self!r} is not a sum of outer products; .terms has what it is made of, np.asarray(G) the numbers")
-        return self._outers
+        return list(self._outers)
 
     @property
     def rank(self) -> int:
@@ -94,7 +95,7 @@ class Factored(NDArrayOperatorsMixin):
     def _rows(self) -> tuple[Array, Array]:
         if not self.is_row_sparse:
             raise VectorError(f"{self!r} is not row-sparse: its terms run through all rows; use .terms, or np.asarray(G)")
-        return rows_of(self.terms, self.shape, self.dtype)
+        return seal(rows_of(self.terms, self.shape, self.dtype))
 
     @property
     def rows(self) -> Array:

@@ -17,6 +17,7 @@ from ..opaque import Discrete, Put, Select, Strongly, Take
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..programs.fusing import ready
 from ..programs.program import INPUT, Constant, Program, outputs
+from ..relations.core import seal
 from ..stackless import quiet
 from ..vectors import dense
 from .coefficients import Coefficients, Factor
@@ -63,7 +64,7 @@ class Plan:
         with np.errstate(all="ignore"):
             found = [dense(x) for x in outputs(ready(self.program), NUMBERS, point)]
         given = [*[x for x in point if np.ndim(x)], *self.constants]
-        slots = {s: x.copy() if np.ndim(x) and _shared(x, given) else x for s, x in zip(self.wanted, found, strict=True)}
+        slots = {s: seal(x.copy() if np.ndim(x) and _shared(x, given) else x) for s, x in zip(self.wanted, found, strict=True)}
         token = object()  # axes of two evaluations are never the same
         leaves = [
             Factored(shape, dtype, [self._term(e, slots, shape, token) for e in es])
@@ -79,7 +80,7 @@ class Plan:
             if type(m) is Computed:
                 used.append((m.slot, m.labels))
                 array = np.asarray(slots[m.slot])
-                index.append(Table(np.where(array < 0, array + n, array), m.labels))
+                index.append(Table(seal(np.where(array < 0, array + n, array)), m.labels))
             else:
                 index.append(m)
         for slot, labels in used:

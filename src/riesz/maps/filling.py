@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..programs.components import Components, components
+from ..relations.core import seal
 from .coefficients import Factor
 from .entries import Entry
 from .values import Values
@@ -67,7 +68,9 @@ def filling(v: Values, entries: Sequence[Entry], slots: Any, count: int) -> Fill
     if code is None or code.length != length or any([n is None for n in code.nodes]):
         return None
     shapes = [[c.sizes[k] for i, k in enumerate(e.outer) if i != _axis(c.sizes, e, length)] for e in entries]
-    return _direct(code, places, shapes, count) or _columns(code, places, shapes, count)
+    found = _direct(code, places, shapes, count) or _columns(code, places, shapes, count)
+    seal([code.indices, code.nodes])
+    return seal(found)
 
 
 def _axis(sizes: dict[int, int], e: Entry, length: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from ..relations.core import seal
 from ..relations.spans import Affine
 
 if TYPE_CHECKING:
@@ -104,14 +105,14 @@ class Tables:
         if type(m) is not Table:
             return m
         key = (m.array.shape, hash(m.array.tobytes()))
-        known = self._arrays.setdefault(key, m.array)
+        known = self._arrays.setdefault(key, seal(m.array))
         return Table(known, labels) if known is m.array or np.array_equal(known, m.array) else m
 
     def remembered(self, key: Any, maps: Sequence[IndexMap], labels: Labels, make: Any) -> Any:
         """What is made of some maps, once; the maps are kept, for their identities are the key."""
         known = (*key, tuple([self._key(m, labels) for m in maps]))
         if known not in self._known:
-            self._known[known] = (make(), maps)
+            self._known[known] = (seal(make()), maps)
         return self._known[known][0]
 
     def substituted(self, m: IndexMap, change: dict[int, IndexMap], sizes: Sizes) -> IndexMap:

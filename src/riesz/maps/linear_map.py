@@ -337,7 +337,7 @@ class LinearMap(Structured):
             if way == "as a dense matrix":
                 return self.to_dense() @ given
             if way == "as a sparse matrix":
-                return self.to_sparse() @ given
+                return self.stored() @ given
             if way == "in normal form":
                 return _columns(self.simplify(), given)
         return _columns(self, given)

@@ -52,7 +52,7 @@ def placed(v: Values, rows: list[Place], columns: list[Place]) -> list[tuple[Ent
 
 
 def sparse(v: Values, rows: list[Place], columns: list[Place], shape: tuple[int, int]) -> Any:
-    """The matrix as CSR, with its exact pattern."""
+    """The matrix as CSR, with its exact pattern, whose index arrays it shares."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     p = pattern(v, rows, columns)
@@ -141,7 +141,7 @@ class Blocks(NamedTuple):
     columns: Any
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.values, dtype)
+        return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
 
 
 def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Blocks | None:
@@ -155,7 +155,7 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
     if not found or any([b is None for b in found]) or len({b.values.shape[1:] for b in found if b is not None}) > 1:
         return None
     groups = [b for b in found if b is not None]
-    return Blocks(*[np.concatenate(parts) for parts in zip(*groups, strict=True)])
+    return Blocks(*[np.concatenate(parts) for parts in zip(*groups, strict=True)])  # copies, also of a single one
 
 
 def block_part(c: Coefficients, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape) -> Part:

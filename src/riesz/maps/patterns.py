@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..relations.core import seal
 from ..relations.groups import counted
 from ..relations.spans import Affine
 from .coefficients import Coefficients
@@ -49,7 +50,7 @@ Placed = tuple[Entry, Place, Place]
 
 def made(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> Pattern:
     """Every position some entry reaches."""
-    return _regular(c, entries, height, width) or _sorted(c, entries, height, width)
+    return seal(_regular(c, entries, height, width) or _sorted(c, entries, height, width))
 
 
 def between(net: Network, to: int, a: int) -> Pattern:

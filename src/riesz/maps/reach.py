@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..opaque import Get, Strongly
 from ..ops import Reduction
 from ..programs.blocks import Block, Call, Loop
 from ..programs.program import Program, outputs
+from ..relations.core import seal
 from .entries import costs
 from .network import Kept, Network, derived
 from .patterns import between
@@ -26,15 +27,23 @@ SHORT = 256
 """Up to so many columns a matrix is computed column by column."""
 
 
-def reached(net: Network) -> Any:
-    """The pattern of the whole matrix as a CSR array of truth values, once for all points."""
+class Reached(NamedTuple):
+    """The positions of a matrix in CSR form."""
+
+    indptr: Any
+    indices: Any
+    shape: tuple[int, int]
+
+
+def reached(net: Network) -> Reached:
+    """The pattern of the whole matrix, once for all points."""
     with net.c.lock:
         if "reached" not in net.made:
             sizes = [_count(net.shapes[s]) for s in net.inputs]
             given = [_eye(n, sum(sizes), sum(sizes[:i])) for i, n in enumerate(sizes)]
             found = _sparse().vstack([_none(0, sum(sizes)), *reach(net, given)], format="csr")
             found.sort_indices()
-            net.made["reached"] = found
+            net.made["reached"] = seal(Reached(found.indptr, found.indices, found.shape))
     return net.made["reached"]
 
 
@@ -46,7 +55,7 @@ def few(net: Network) -> int | None:
     with net.c.lock:
         if "paths" not in net.made:
             net.made["paths"] = _paths(net)
-    return reached(net).nnz if 4 * net.made["paths"] <= every else None
+    return len(reached(net).indices) if 4 * net.made["paths"] <= every else None
 
 
 def _paths(net: Network) -> float:
@@ -57,9 +66,9 @@ def _paths(net: Network) -> float:
     return float(sum([found[o].sum() for o in net.outputs]))
 
 
-def filled(pattern: Any, matrix: Any) -> Any:
-    """A dense or sparse matrix as CSR with the positions of a pattern; all others must be 0."""
-    if not isinstance(matrix, np.ndarray) and matrix.nnz == pattern.nnz:
+def filled(pattern: Reached, matrix: Any) -> Any:
+    """A dense or sparse matrix as CSR with the positions of a pattern, whose index arrays it shares; all others must be 0."""
+    if not isinstance(matrix, np.ndarray) and matrix.nnz == len(pattern.indices):
         matrix.sort_indices()
         return _sparse().csr_array((matrix.data, pattern.indices, pattern.indptr), shape=pattern.shape)
     rows = _rows(pattern)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg as _linalg  # pyright: ignore[reportMissingTypeStubs]
 
 from ..errors import SolveError, VectorError
+from ..relations.core import seal
 
 linalg = cast(Any, _linalg)
 
@@ -115,6 +116,15 @@ class Solver:
 
     def __repr__(self) -> str:
         return f"<{self.shape[0]} × {self.shape[1]}, {self.name}>"
+
+
+def sealed(solver: Solver) -> Solver:
+    """A solver whose arrays, and those of the solvers it is made of, nobody can write to."""
+    waiting: list[Any] = [solver]
+    while waiting:
+        found = seal(vars(waiting.pop())).values()
+        waiting += [x for part in found for x in (cast("list[Any]", part) if isinstance(part, (list, tuple)) else [part]) if isinstance(x, Solver)]
+    return solver
 
 
 def _inverse_norm(run: Any, n: int, dtype: Any) -> tuple[float, int]:

@@ -64,7 +64,7 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if (positions := L.positions) is not None and positions <= min(n * n // 8, 64 * n):
         from .sparse_solvers import fills
 
-        if not fills(L.to_sparse()):
+        if not fills(L.stored()):
             return _sparse(L)
     found = _steps(L.values) if v is None else None
     return found or (_dense(L) if n <= SMALL else _krylov(L, None, **options))
@@ -80,7 +80,7 @@ def _sparse(L: LinearMap) -> Solver:
     if L.shape[0] != L.shape[1]:
         raise SpaceError(f"a sparse factorisation needs as many rows as columns; this map has shape {L.shape}: method='lsmr', or L.gram()")
     symmetric = True if "symmetric" in L.facts else None
-    return choose_sparse(L.to_sparse(), symmetric, [leaf.size for leaf in L.domain.leaves])
+    return choose_sparse(L.stored(), symmetric, [leaf.size for leaf in L.domain.leaves])
 
 
 def _sparse_least_squares(L: LinearMap) -> Solver | None:
@@ -90,7 +90,7 @@ def _sparse_least_squares(L: LinearMap) -> Solver | None:
     positions, few = L.positions, min(L.shape)
     if positions is None or positions > 64 * max(L.shape):
         return None
-    matrix = L.to_sparse()
+    matrix = L.stored()
     lines = np.diff(matrix.indptr) if L.shape[0] >= L.shape[1] else np.bincount(matrix.indices, minlength=L.shape[1])
     if (lines.astype(float) ** 2).sum() > 64 * (few + positions):
         return None

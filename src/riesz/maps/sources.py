@@ -20,8 +20,9 @@ from ..calculus.mapped import mapped
 from ..opaque import Put, Take
 from ..ops import Combination, Reshape, product
 from ..programs.program import Constant, Program, outputs
-from ..relations.core import freeze
+from ..relations.core import freeze, seal
 from ..spaces import Space
+from ..vectors import Formal
 
 if TYPE_CHECKING:
     from .network import Network
@@ -183,6 +184,14 @@ def over(s: Source, lead: tuple[int, ...]) -> Source:
         whole.outputs = [whole.step(Reshape(shape), (y,)) if len(lead) != 1 else y for y, shape in zip(found, ends, strict=True)]
         known["over", lead] = whole
     return Source(known["over", lead], s.point, s.names)
+
+
+def kept(program: Program) -> Program:
+    """A program whose numbers belong to a map: nobody can write to them."""
+    for op in program.ops:
+        if type(op) is Constant:
+            seal([f for t in op.value.terms for f, _ in t.factors] if type(op.value) is Formal else op.value)
+    return program
 
 
 def held(leaves: Sequence[Any]) -> list[Any]:

@@ -153,11 +153,12 @@ class Structured:
         >>> print(L.solver().name)
         diagonal: one division per unknown; plus rank 1: Woodbury
         """
+        from .solvers import sealed
         from .solving import solver_of
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
-            self._solvers[key] = solver_of(cast(Any, self), method, **options)
+            self._solvers[key] = sealed(solver_of(cast(Any, self), method, **options))
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
@@ -215,20 +216,25 @@ class Structured:
         array([[2., 1., 0.],
                [0., 3., 2.]])
         """
+        found = self.stored()
+        if format != "csr":
+            return found.asformat(format, copy=True)
+        found.indices, found.indptr = found.indices.copy(), found.indptr.copy()  # the caller's own: SciPy's methods change them in place
+        return found
+
+    def stored(self) -> Any:
+        """The matrix as a SciPy sparse array to be read: its index arrays are those of every point."""
         from .materialise import places, product, sparse
         from .reach import apart, filled, reached, together
 
         v = self.flat
         if v is not None:
-            found = sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        else:
-            pattern = reached(self.thin.net)
-            found = product(self.thin, places(self.domain.leaves), self.shape)
-            if found is None and (groups := apart(self.thin.net)) is not None:
-                found = together(pattern, groups, self.matmat, self.dtype)
-            else:
-                found = filled(pattern, self.to_dense() if found is None else found)
-        return found if format == "csr" else found.asformat(format)
+            return sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
+        pattern = reached(self.thin.net)
+        found = product(self.thin, places(self.domain.leaves), self.shape)
+        if found is None and (groups := apart(self.thin.net)) is not None:
+            return together(pattern, groups, self.matmat, self.dtype)
+        return filled(pattern, self.to_dense() if found is None else found)
 
     def sparsity(self) -> Sparsity:
         """How many positions `to_sparse` stores, and how many of them are 0 at this point all the same.
@@ -237,7 +243,7 @@ class Structured:
         >>> rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 0.0, 3.0])).sparsity()
         4 positions of 6, 2 of them 0 here
         """
-        matrix = self.to_sparse()
+        matrix = self.stored()
         return Sparsity(
             matrix.nnz,
             int(matrix.nnz - np.count_nonzero(matrix.data)),
@@ -254,7 +260,7 @@ class Structured:
         v = self.flat
         if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
-        return self.to_sparse().diagonal()
+        return self.stored().diagonal()
 
     def blocks(self) -> Blocks:
         """The small dense matrices a block-diagonal or block-sparse map between two arrays is made of.
@@ -282,7 +288,7 @@ class Structured:
             gram = self.T @ self
             if gram.flat is not None:
                 return np.sqrt(np.maximum(gram.diagonal(), 0))
-        return np.sqrt(np.asarray(self.to_sparse().power(2).sum(axis=0)).reshape(-1))
+        return np.sqrt(np.asarray(self.stored().power(2).sum(axis=0)).reshape(-1))
 
     def row_norms(self) -> Any:
         """The Euclidean norm of each row of the matrix."""

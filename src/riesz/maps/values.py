@@ -12,6 +12,7 @@ from ..calculus.domains import NUMBERS
 from ..ops import contraction
 from ..programs.fusing import ready
 from ..programs.program import Constant, Program, outputs
+from ..relations.core import seal
 from ..vectors import dense
 from .entries import Entry, sparse_size
 from .indexing import Labels, size_of
@@ -61,7 +62,7 @@ class Values:
         if key not in known:
             known[key] = self.net.c.program.prune(self.net.params, wanted)
         with np.errstate(all="ignore"):
-            return [dense(x) for x in outputs(ready(known[key]), NUMBERS, self.point)]
+            return [seal(dense(x)) for x in outputs(ready(known[key]), NUMBERS, self.point)]
 
     def coefficient(self, e: Entry) -> tuple[Any, Labels]:
         """Σ over inner labels of the product of the factors, times the scale, on those of the outer labels that it depends on."""

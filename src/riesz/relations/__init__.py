@@ -2,7 +2,7 @@
 
 from .algebra import blocks, fused, named
 from .compound import Beside, Both, Sum, Through, Union
-from .core import Relation, freeze
+from .core import Relation, freeze, frozen
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .makers import (
     diagonal,
@@ -51,6 +51,7 @@ __all__ = [
     "edges",
     "empty",
     "freeze",
+    "frozen",
     "full",
     "function",
     "fused",

@@ -233,15 +233,34 @@ class Relation(Node):
         return show_relation(self)
 
 
-def freeze(a: Array) -> Array:
-    """The array itself where nobody can write into it, not through what it is a view of either; otherwise a read-only copy."""
+def frozen(a: Array) -> bool:
+    """Whether nobody can write into an array, not through what it is a view of either."""
     owner: Any = a
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
         owner = cast(Any, owner).base
-    if owner is not None:
-        a = a.copy()
-        a.flags.writeable = False
-    return a
+    return owner is None
+
+
+def freeze(a: Array) -> Array:
+    """The array itself where nobody can write into it; otherwise a read-only copy, whose repeated axes stay repeated."""
+    if frozen(a):
+        return a
+    thin = a[tuple([slice(0, 1) if s == 0 and n else slice(None) for s, n in zip(a.strides, a.shape, strict=True)])] if 0 in a.strides else a
+    found = np.array(thin, order="K")
+    found.flags.writeable = False
+    return found if found.shape == a.shape else np.broadcast_to(found, a.shape)
+
+
+def seal(x: Any) -> Any:
+    """Arrays of the library's own, also in containers and in sparse matrices, made read-only where they lie; x itself."""
+    if isinstance(x, np.ndarray):
+        x.flags.writeable = False
+    elif isinstance(x, (list, tuple, dict)):
+        for part in cast("list[Any]", list(cast(Any, x).values()) if isinstance(x, dict) else x):
+            seal(part)
+    elif hasattr(x, "indptr"):
+        seal([x.data, x.indices, x.indptr])
+    return cast(Any, x)
 
 
 def within(at: Array, where: Set, what: str) -> None:

@@ -24,6 +24,9 @@ class Groups:
         self.offsets = offsets
         self.index = index
         self.times = times
+        for a in (offsets, index, times):
+            if a is not None:
+                a.flags.writeable = False
 
     @classmethod
     def of_pairs(cls, size: int, targets: int, rows: Array, cols: Array, times: Array | None = None) -> Groups:
@@ -63,7 +66,9 @@ class Groups:
     @cached_property
     def owners(self) -> Array:
         """The target of each pair."""
-        return owners(self.offsets)
+        found = owners(self.offsets)
+        found.flags.writeable = False
+        return found
 
     @cached_property
     def longest(self) -> int:

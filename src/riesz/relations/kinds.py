@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import RelationError
 from ..sets import Seg
-from .core import Relation, freeze, within
+from .core import Relation, freeze, seal, within
 from .groups import Groups, ascending, kind_for, owners, short
 from .running import gather, pair_sum, repeat, running_sum, scatter
 from .spans import Affine, Listed, Span, tidied
@@ -150,7 +150,7 @@ class Function(Relation):
     @cached_property
     def short(self) -> Indices:
         """The index in 32 bits where that is enough: half the memory to read."""
-        return short(self.index, self.target.size)
+        return seal(short(self.index, self.target.size))
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         every = np.arange(self.source.size)
@@ -197,7 +197,7 @@ class Gather(Relation):
     @cached_property
     def short(self) -> Indices:
         """The index in 32 bits where that is enough."""
-        return short(self.index, self.source.size)
+        return seal(short(self.index, self.source.size))
 
     @cached_property
     def in_order(self) -> bool:

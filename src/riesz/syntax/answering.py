@@ -19,7 +19,7 @@ from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
-from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, refuse, tidy, typed, witness
+from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
 from .watching import homes, reached
 
 _lock = RLock()
@@ -33,6 +33,7 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
     @wraps(original)
     def version(*args: Any, **named: Any) -> Any:
         if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
+            note((*args, *named.values()), True)
             home = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
             if home.split(".")[0] in OTHERS or home.startswith("numpy.ma"):
                 raise refuse(outside(home.split(".")[0] if home.split(".")[0] in OTHERS else "numpy.ma", "it needs numbers, which are not known yet"))
@@ -56,6 +57,12 @@ def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) 
     x = x if hasattr(x, "ndim") else np.asarray(x)
     x = x if dtype is None else convert(x, np.dtype(dtype))
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else typed(x, None)
+
+
+def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any:
+    """np.array: a copy, unless copy=False or None and there is nothing to convert."""
+    x = _array(a, dtype, **named)
+    return x.copy() if copy and hasattr(x, "copy") else x
 
 
 def _asanyarray(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,7 +161,8 @@ def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
         _versions.update({original: _Listing(original) for original in _LISTING})
-        for original in (np.array, np.asarray, np.asfortranarray):
+        _versions[np.array] = _asking(np.array, _copied)
+        for original in (np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
         _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)

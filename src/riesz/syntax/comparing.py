@@ -60,7 +60,7 @@ def comparable(function: Any, things: Sequence[Any], given: Given, record: Recor
         len(record.program.ops) <= STEPS
         and _wanted.get()
         and code is not None
-        and not record.captured
+        and all([isinstance(x, np.ndarray) for x in record.captured])
         and not record.transforms
         and record.seconds <= SECONDS
         and not code.co_filename.startswith(_HERE)
@@ -114,7 +114,7 @@ def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
         except Exception:  # then there is nothing to compare with
             return
         try:
-            found = [dense(x) for x in outputs(record.program, NUMBERS, _inputs(given.arrays))]
+            found = [dense(x) for x in outputs(record.program, NUMBERS, _inputs([*given.arrays, *record.captured]))]
         except Exception:  # the function's own call will say it
             return
         said = difference(value, record, found)

@@ -20,12 +20,14 @@ from .classes import Described, Kind, asks_as_author, class_of
 from .traced import (
     FLOAT,
     TRACED,
+    VIEWS,
     Shape,
     Traced,
     convert,
     holds_traced,
     is_complex,
     lifted,
+    note,
     refuse,
     result_dtype,
     slot_of,
@@ -54,12 +56,13 @@ def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]]
 class ComplexTraced(Described, metaclass=Kind):
     """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_pairs", "dtype", "im", "re", "shape")
+    __slots__ = ("_pairs", "dtype", "im", "re", "shape", "shared")
     __array_priority__ = 1000.0
 
     def __init__(self, re: Any, im: Any, shape: Shape, dtype: Any, pairs: Traced | None = None) -> None:
-        self.re = re  # a traced or a fixed array; None: zero
-        self.im = im
+        self.re = re.copy() if type(re) is Traced else re  # a traced or a fixed array; None: zero
+        self.im = im.copy() if type(im) is Traced else im
+        self.shared = False  # in NumPy, a view of another array, or looked into by one
         self.shape = shape
         self.dtype = dtype
         self._pairs = pairs
@@ -76,16 +79,20 @@ class ComplexTraced(Described, metaclass=Kind):
 
     @property
     def real(self) -> Any:
-        """The real part."""
-        return self._zeros() if self.re is None else self.re
+        """The real part, a view."""
+        return self._part(self.re)
 
     @property
     def imag(self) -> Any:
-        """The imaginary part."""
-        return self._zeros() if self.im is None else self.im
+        """The imaginary part, a view."""
+        return self._part(self.im)
 
-    def _zeros(self) -> Any:
-        return np.zeros(self.shape, real_type(self.dtype))
+    def _part(self, x: Any) -> Any:
+        if type(x) is not Traced:
+            return np.zeros(self.shape, real_type(self.dtype)) if x is None else x
+        found = x.copy()
+        found.shared = self.shared = True
+        return found
 
     @property
     def T(self) -> Any:
@@ -106,7 +113,7 @@ class ComplexTraced(Described, metaclass=Kind):
         """Both parts in one array, along a last axis of length 2."""
         if self._pairs is None:
             trace = trace_of(self.re, self.im)
-            slots = [slot_of(trace, x, real_type(self.dtype)) for x in (self.real, self.imag)]
+            slots = [slot_of(trace, np.zeros(self.shape) if x is None else x, real_type(self.dtype)) for x in (self.re, self.im)]
             place = Reduction((Place(unit, Seg(2), 0), Place(unit, Seg(2), 1)), self.ndim)
             self._pairs = Traced(trace, trace.step(place, slots), real_type(self.dtype))
         return self._pairs
@@ -178,7 +185,7 @@ class ComplexTraced(Described, metaclass=Kind):
         return COMPLEX[np.negative](self)
 
     def __pos__(self) -> Any:
-        return self
+        return self.copy()
 
     def __abs__(self) -> Any:
         return COMPLEX[np.absolute](self)
@@ -201,7 +208,13 @@ class ComplexTraced(Described, metaclass=Kind):
         if holds_traced(key):
             trace = trace_of(self.re, self.im, key)
             return each(lambda x: lifted(x, trace)[key], self)
-        return each(lambda x: x[key], self)
+        return self._viewed(each(lambda x: x[key], self))
+
+    def _viewed(self, part: Any) -> Any:
+        """A view of this array: from now on neither changes in place."""
+        if type(part) is ComplexTraced and part is not self and part.shape:
+            self.shared = part.shared = True
+        return part
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
@@ -248,12 +261,37 @@ class ComplexTraced(Described, metaclass=Kind):
         return complex_convert(self, np.dtype(dtype))
 
     def copy(self, order: str = "C") -> ComplexTraced:
-        """The array itself: nobody can write to it."""
-        return self
+        """The same numbers, on their own."""
+        return ComplexTraced(self.re, self.im, self.shape, self.dtype, self._pairs)
 
     def flatten(self, order: str = "C") -> Any:
-        """In one axis."""
-        return call(np.ravel, (self, order))
+        """In one axis, on their own."""
+        return call(np.ravel, (self.copy(), order)).copy()
+
+    def _change(self, ufunc: Any, other: Any) -> Any:
+        """z += other and its kin: of a number, a new number; an array changes for all who hold it, unless views of it are about."""
+        found = call_complex_ufunc(ufunc, (self, other), {})
+        if not self.shape or type(found) is not ComplexTraced:
+            return found
+        if self.shared or found.shape != self.shape:
+            raise refuse(f"an in-place operator ({ufunc.__name__}) on a complex array that shares its numbers with a view of it; write z = z + …")
+        self.re, self.im, self._pairs = found.re, found.im, None
+        return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._change(np.add, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._change(np.subtract, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._change(np.multiply, other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._change(np.divide, other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._change(np.power, other)
 
 
 TRACED.add(ComplexTraced)
@@ -354,7 +392,23 @@ def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None
         raise refuse(f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real and z.imag")
     if named and named.get("out") is not None:
         raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
-    return rule(*args, **(named or {}))
+    note((*args, *(named or {}).values()), True)
+    return _alone(lambda: rule(*args, **(named or {})), args, function in VIEWS)
+
+
+def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
+    """What a rule gives: a view of its arguments, or an array on its own; whatever views the rule used inside."""
+    given = [(x, x.shared) for x in args if type(x) is ComplexTraced]
+    found = run()
+    for x, shared in given:
+        x.shared = shared
+    if type(found) is ComplexTraced:
+        if not view:
+            found.shared = False
+            return found.copy() if any([found is x for x, _ in given]) else found
+        for x, _ in given:
+            x._viewed(found)  # pyright: ignore[reportPrivateUsage]
+    return found
 
 
 def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -369,7 +423,8 @@ def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -
     if named.get("where", True) is not True:
         raise refuse(f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), other)")
     dtype = named.get("dtype")
-    return rule(*args) if dtype is None else complex_convert(rule(*args), np.dtype(dtype))
+    note(args, False)
+    return _alone(lambda: rule(*args) if dtype is None else complex_convert(rule(*args), np.dtype(dtype)), args, False)
 
 
 def _operator(ufunc: Any, left: Any, right: Any) -> Any:

@@ -468,10 +468,11 @@ def _children(value: Any) -> list[Any] | None:
 def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
     home = home_of(record, arrays)
     if home is None:
-        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, numbers_of(arrays), flags, n)]
-        guard(lambda: lifted(record.program, flags, [True] * len(found), n), numbers_of(arrays), found)
+        given, every = numbers_of([*arrays, *record.captured]), [*flags, *[False] * len(record.captured)]
+        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, given, every, n)]
+        guard(lambda: lifted(record.program, every, [True] * len(found), n), given, found)
         rows = [Aval((n, *a.shape), a.dtype, False) for a in record.outputs]
-        found = owned(found, rows, record.held, arrays)
+        found = owned(found, rows, record.held, [*arrays, *given])
     else:
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
         moving = [*flags, *[False] * len(record.captured)]

@@ -13,10 +13,12 @@ import numpy as np
 from ..errors import TraceError
 from ..opaque import Get, Ruled, Smooth
 from .functions import KEPT, Aval, Given
+from .outside import OUTSIDE, everything
 from .remade import Remade
 from .ruled import plus
 from .traced import Traced, holds_traced, slot_of, trace_of
 from .trees import ONE_LEAF, Tree, flatten, unflatten
+from .watching import changed
 
 
 class CustomDerivative(Remade):
@@ -32,6 +34,7 @@ class CustomDerivative(Remade):
         self.rule: Callable[..., Any] | None = derivative
         self.turned: Callable[..., Any] | None = adjoint
         self._ops: dict[Any, Any] = {}
+        self._rows: list[Any] = []  # what they depend on
 
     def derivative(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the derivative: rule(*args) is the linear map dx ↦ dy there. A decorator."""
@@ -59,6 +62,7 @@ class CustomDerivative(Remade):
         if not any([holds_traced(x) for x in leaves]):
             return self.function(*args)
         given = Given((args,), {}, frozenset())
+        self._look()
         if given.key not in self._ops:
             self._ops[given.key] = self._op(given)
             if len(self._ops) > KEPT:
@@ -68,6 +72,15 @@ class CustomDerivative(Remade):
         slot = trace.step(op, [slot_of(trace, x, a.dtype) for x, a in zip(given.arrays, given.avals, strict=True)])
         found = [Traced(trace, trace.step(Get(i), (slot,)), a.dtype) for i, a in enumerate(avals)]
         return unflatten(result, list(found))
+
+    def _look(self) -> None:
+        """Forget what was made of the rules once an array or a name they use is another; the function being traced depends on those too."""
+        around = OUTSIDE.get()
+        if around is not None:
+            around.made = True
+        if not self._ops or changed(self._rows):
+            self._ops.clear()
+            self._rows = everything(*[f for f in (self.function, self.rule, self.turned) if f is not None])
 
     def recipe(self) -> Any:
         return CustomDerivative, (self.function, self.rule, self.turned, self.result)

@@ -22,16 +22,20 @@ from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
 from ..programs.fusing import ready
 from ..programs.program import Program, outputs
+from ..relations.core import frozen
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
 from .comparing import comparable, compare
+from .contents import contents_of
 from .mistakes import foreign
+from .outside import OUTSIDE, Outside
 from .remade import Derived, Remade
+from .sharing import ARGUMENT
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, own_arithmetic, slot_of, tidy
 from .tracing import forgive, inmost, refused
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
-from .watching import MISSING, Dice, Effects, changed, place, reached, watch
+from .watching import MISSING, Effects, changed, place, reached
 
 PARTS = ("scipy.special", "scipy.linalg", "scipy.fft")
 KEPT = 128
@@ -55,10 +59,22 @@ class Record:
     transforms: bool = False  # whether derivatives or maps of other functions were taken inside
     seconds: float = 0.0  # how long the function ran
 
-    def __init__(self, name: str, program: Program, captured: list[Traced], avals: list[Aval], results: list[Any], tree: Tree) -> None:
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        captured: list[Any],
+        avals: list[Aval],
+        results: list[Any],
+        tree: Tree,
+        outside: Outside | None = None,
+        copies: dict[int, tuple[Any, Any]] | None = None,
+    ) -> None:
         self.name = name
         self.program = program
-        self.captured = captured
+        self.captured = captured  # further inputs: Traced arrays of outer traces, large arrays from outside
+        self._outside = outside  # what its steps were computed from besides
+        self._copies = copies or {}  # arrays from outside and what stands for them in the program, by identity
         self.avals = avals  # of the array leaves of the arguments
         self.results = results  # per leaf of the result: an Aval, or a `Static`
         self.tree = tree  # of the result
@@ -78,6 +94,33 @@ class Record:
     def outputs(self) -> list[Aval]:
         """The array leaves of the result."""
         return [r for r in self.results if isinstance(r, Aval)]
+
+    def noted(self) -> Record:
+        """Itself; used while another function is traced it passes on what it depends on."""
+        around = OUTSIDE.get()
+        if around is not None and self._outside is not None:
+            around.include(self._outside)
+        return self
+
+    def copy_of(self, x: Any) -> Any:
+        """What stands for an array from outside in the program; None for others."""
+        return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
+
+    def settled(self) -> Record:
+        """The same with the numbers that all arrays from outside have now; the same one as long as nobody writes to them."""
+        if not self.captured:
+            return self
+        known = self.derived.get("settled")
+        compared = self._outside is not None and self._outside.made  # when this trace was looked up
+        if known is None or not (compared or all([c.same for c in known[1]])):
+            contents = [contents_of(x) for x in self.captured]
+            program = Program()
+            given = [program.input(a.shape) for a in self.avals]
+            program.outputs = outputs(self.program, program, [*given, *[program.const(c.frozen) for c in contents]])
+            copies = self._copies | {id(c.array): (c.array, c.frozen) for c in contents}
+            found = Record(self.name, program, [], self.avals, self.results, self.tree, None, copies)
+            known = self.derived["settled"] = found, contents
+        return known[0]
 
 
 class Static:
@@ -256,25 +299,25 @@ class Function(Remade):
                 if holder.get(name, MISSING) is not value and place(holder, name) not in self._written:
                     break
             else:
-                return record
+                return record.noted()
         things = list(reached(self.function, *given.statics))
-        dice, before = Dice(things), watch(things)
-        effects, outer = Effects(before), inmost()
+        outside, outer = Outside(things), inmost()
+        effects = Effects(outside.before)
         if outer is not None:
             outer.transforms = True
-        record = trace_function(self.function, given, self.name, things=things)
-        written = changed(before)
+        record = trace_function(self.function, given, self.name, outside=outside)
+        written, rolled = changed(outside.before), outside.rolled
         self._written |= written  # what the function writes to itself (a counter, a log) says nothing about its results
         steady = not written and not effects.found
-        if outer is None and steady and not dice.rolled and given.key not in self._compared and comparable(self.function, things, given, record):
+        if outer is None and steady and not rolled and given.key not in self._compared and comparable(self.function, things, given, record):
             compare(self.function, given, record)
             self._compared.add(given.key)
-        if not record.captured and not dice.rolled:
-            self._records[given.key] = record, before if steady else watch(reached(self.function, *given.statics))
+        if not any([type(x) is Traced for x in record.captured]) and not rolled:
+            self._records[given.key] = record, outside.rows() if steady else outside.rows(list(reached(self.function, *given.statics)))
             self._records.move_to_end(given.key)
             if len(self._records) > KEPT:
                 self._compared.discard(self._records.popitem(last=False)[0])
-        return record
+        return record.noted()
 
     def keeps(self, given: Given) -> bool:
         """Whether there is a trace for arguments of this kind: functions that draw random numbers are traced at each call."""
@@ -290,7 +333,7 @@ class Function(Remade):
         return len(self._records)
 
     def clear(self) -> None:
-        """Forget all traces: needed where an array the function closes over was written to."""
+        """Forget all traces."""
         self._records.clear()
         self._compared.clear()
         self.era = object()
@@ -310,30 +353,33 @@ def stand_in(space: Space) -> Any:
 
 
 @quiet
-def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False, things: Sequence[Any] | None = None) -> Record:
+def trace_function(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool = False, outside: Outside | None = None) -> Record:
     """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its structure.
+    `outside`: what it can reach; large arrays there stay where they are.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced arrays: it runs once more.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
-        return _traced(function, given, name, whole_numbers, things)
+        return _traced(function, given, name, whole_numbers, outside)
     except Exception:
         if [part in sys.modules for part in PARTS] == before:
             raise
         forgive(refusals)
-    return _traced(function, given, name, whole_numbers, things)
+    return _traced(function, given, name, whole_numbers, outside)
 
 
-def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool, things: Sequence[Any] | None) -> Record:
+def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers: bool, outside: Outside | None) -> Record:
     from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (the first trace loads them)
     from .answering import answering
 
-    with Trace(name) as trace:
+    with Trace(name, outside) as trace:
         slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
+        for x in traced:
+            x.shared = ARGUMENT
         args, kwargs = given.rebuilt(traced)
-        with answering(function, things) as version:
+        with answering(function, None if outside is None else outside.things) as version:
             start = perf_counter()
             try:
                 result = version(*args, **kwargs)
@@ -358,8 +404,9 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
             else:
                 results.append(found)
         trace.no_refusals()
+        trace.outside.finish()
     program = trace.prune([*slots, *trace.captured_slots], outs)
-    record = Record(name, program, list(trace.captured), given.avals, results, tree)
+    record = Record(name, program, list(trace.captured), given.avals, results, tree, trace.outside, trace.copies)
     record.transforms, record.seconds = trace.transforms, seconds
     return record
 
@@ -377,6 +424,7 @@ def _result_leaf(x: Any, trace: Trace) -> Any:
         y = tidy(x)
         return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
     if isinstance(x, (float, np.ndarray, np.floating)):
+        trace.outside.take(x, baked=False)
         array = np.asarray(x)
         if array.dtype.kind == "c":
             raise TraceError(f"{trace.name} returns a complex array; return its real and imaginary parts")
@@ -389,9 +437,10 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     """The outputs of a trace at array leaves, traced where an argument or something captured is."""
     home = home_of(record, leaves)
     if home is None:
-        found = outputs(ready(record.program), MULTIPLIED, numbers_of(leaves))
-        guard(lambda: record.program, leaves, found)
-        return owned(found, record.outputs, record.held, leaves)
+        given = numbers_of([*leaves, *record.captured])
+        found = outputs(ready(record.program), MULTIPLIED, given)
+        guard(lambda: record.program, given, found)
+        return owned(found, record.outputs, record.held, [*leaves, *given])
     return written(record.program, record, leaves, home, record.outputs)
 
 

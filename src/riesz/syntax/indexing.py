@@ -10,12 +10,13 @@ from ..opaque import Discrete, Take
 from ..ops import Reduction, Reshape
 from ..relations import Gather, Point, Range, Relation, freeze
 from ..sets import Seg, box_set, unit
-from .traced import INT, Traced, holds_traced, refuse, several, slot_of, step, tidy, trace_of, viewed
+from .traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of, viewed
 
 
 def index(x: Traced, key: Any) -> Traced:
     """x[key] for basic and integer-array indexing, masks that are known, and integers that are computed."""
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
+    note(given, True)
     if any([isinstance(k, (bool, np.bool_)) or (isinstance(k, np.ndarray) and k.shape == () and k.dtype == bool) for k in given]):
         return _gathered(x, given)
     keys, apart = _expanded(given, x.shape)

@@ -62,6 +62,14 @@ class TermPoint:
         held = [op.value for op in lower(self.term).ops if type(op) is Constant]
         return np.result_type(np.float32, *[x.dtype for x in held if isinstance(x, np.ndarray)])
 
+    def settle(self) -> None:
+        """A combinator's numbers are its own."""
+
+    @property
+    def inputs(self) -> list[Any]:
+        """What the program is run on."""
+        return self.leaves
+
     def affine(self) -> tuple[list[Any], Program]:
         """f^[1] over numbers."""
         return affine_numbers(self.term, self.leaves)
@@ -161,6 +169,16 @@ class Point:
         """f as a program."""
         return self.record.program
 
+    def settle(self) -> None:
+        """From now on with the numbers that arrays from outside have now: a map is made, and they may change later."""
+        if self.record.captured:
+            self.record, self.moving = self.record.settled(), self.moving[: len(self.leaves)]
+
+    @property
+    def inputs(self) -> list[Any]:
+        """What the program is run on: the array leaves of the arguments, and arrays from outside."""
+        return numbers_of([*self.leaves, *self.record.captured])
+
     @property
     def _plain(self) -> Program:
         """The program without what is beside the value."""
@@ -169,13 +187,13 @@ class Point:
 
     def affine(self, keep: bool = True) -> tuple[list[Any], Program]:
         """f^[1] over numbers; the values include the auxiliary ones. Without `keep` the linear program is used at once."""
-        values, tape = affine_program(in_order(self.record.program), numbers_of(self.leaves), self.moving, keep=keep)
+        values, tape = affine_program(in_order(self.record.program), self.inputs, self.moving, keep=keep)
         tape.outputs = tape.outputs[: self.main]
         return values, tape
 
     def swept(self) -> tuple[list[Any], list[Any]] | None:
         """f(x) and f'(x)*(1) in two sweeps, for most programs; None for others."""
-        return swept(in_order(self.record.program), numbers_of(self.leaves), self.moving)
+        return swept(in_order(self.record.program), self.inputs, self.moving)
 
     def gradient(self) -> Program:
         """∇f as a program, from all array leaves of the arguments."""
@@ -198,8 +216,9 @@ class Point:
 
     def _at(self, program: Program, leaves: Sequence[Any]) -> Source:
         """A program at this point, and its arrays with names, for print: the arguments, and what the function closes over."""
-        point = tuple(leaves) if self.home is None else fixed((*leaves, *self.record.captured))
-        return Source(program, point, named_arrays(self.function, self.given.owners, self.leaves if self.home is None else point))
+        outside = [x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in self.record.captured]  # read by the trace around
+        point = tuple(leaves) if self.home is None else (*fixed(leaves), *outside)
+        return Source(program, point, named_arrays(self.function, self.given.owners, self.leaves if self.home is None else point, self.record))
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program of the same arguments, at this point."""
@@ -247,9 +266,9 @@ class Point:
         return found[0] if self.single else tuple(found)
 
 
-def named_arrays(f: Any, owners: Sequence[Sequence[int]], leaves: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
-    """The arrays a function closes over and those of its arguments, with their names."""
-    found = closed_over(f)
+def named_arrays(f: Any, owners: Sequence[Sequence[int]], leaves: Sequence[Any], record: Record) -> tuple[tuple[str, Any], ...]:
+    """The arrays a function closes over, as a trace of it has them, and those of its arguments, with their names."""
+    found = [(name, copy) for name, x in closed_over(f) if (copy := record.copy_of(x)) is not None]
     for label, owned in zip(argument_names(f, len(owners)), owners, strict=False):
         found += [(label if len(owned) == 1 else f"{label}_{i}", leaves[k]) for i, k in enumerate(owned)]
     return tuple(found)

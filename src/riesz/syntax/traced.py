@@ -20,10 +20,14 @@ from ..ops import Cast
 from .classes import Described, Kind, asks_as_author, class_of
 from .mistakes import raise_explained
 from .operators import Operators
+from .outside import note as note
 from .registry import FUNCTIONS as FUNCTIONS
 from .registry import NOTES as NOTES
 from .registry import UFUNCS as UFUNCS
 from .registry import answers as answers
+from .sharing import OPERANDS, fresh, in_place, rearranges, traced_in
+from .sharing import VIEWS as VIEWS
+from .sharing import viewed as viewed
 from .tracing import Trace as Trace
 from .tracing import current_level as current_level
 from .tracing import leaked, refuse
@@ -46,7 +50,7 @@ class Traced(Described, Operators, metaclass=Kind):
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
         self.weak = weak  # a Python float: it takes the type of what it meets; None: an array without axes, not a number
-        self.shared = False  # in NumPy, a view of another array, or looked into by one: must not change in place
+        self.shared: bool | str = False  # in NumPy, a view of another array, or looked into by one, or the caller's: must not change in place
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -232,16 +236,17 @@ class Traced(Described, Operators, metaclass=Kind):
         return self._call(np.transpose, given)
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
-        """In another type."""
-        return convert(self, np.dtype(dtype))
+        """In another type; a copy, unless copy=False and the type stays."""
+        found = convert(self, np.dtype(dtype))
+        return found if found is not self or named.get("copy", True) is False else self.copy()
 
     def copy(self, order: str = "C") -> Traced:
         """The same numbers, on their own."""
         return Traced(self.home, self.slot, self.dtype, self.weak)
 
     def flatten(self, order: str = "C") -> Any:
-        """In one axis."""
-        return self._call(np.ravel, order)
+        """In one axis, on their own."""
+        return self.copy()._call(np.ravel, order).copy()
 
     def dot(self, other: Any, out: Any = None) -> Any:
         """As np.dot."""
@@ -294,62 +299,25 @@ for _f in (
 # -- from values to slots ---------------------------------------------------------------------------------
 
 
-VIEWS = {
-    *(np.reshape, np.ravel, np.transpose, np.permute_dims, np.swapaxes, np.moveaxis, np.rollaxis, np.squeeze, np.expand_dims, np.broadcast_to),
-    *(np.broadcast_arrays, np.diagonal, np.split, np.array_split, np.vsplit, np.hsplit, np.dsplit, np.atleast_1d, np.atleast_2d, np.atleast_3d),
-    *(np.flip, np.fliplr, np.flipud, np.rot90, np.real, np.matrix_transpose),
-}
-"""Functions whose results look into their argument; what others do inside does not make an array shared."""
-
-
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
-    first = args[0] if args and type(args[0]) is Traced else None
-    view, shared = function in VIEWS, first is not None and first.shared
+    given = traced_in(args)
+    note((*args, *named.values()), function not in OPERANDS)
+    before = [x.shared for x in given]
     try:
         result = FUNCTIONS[function](*args, **named)
     except Exception as problem:
         raise_explained(problem, function, args, named)
-    if view:
-        return typed(result, None) if first is not None and first.shape and type(result) is Traced else result
-    if first is not None and not shared:
-        first.shared = False
-    return result
-
-
-def in_place(ufunc: Any, x: Traced, other: Any) -> Any:
-    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it, unless views of it are about."""
-    if not x.shape:
-        return operator(ufunc, x, other)
-    if x.shared:
-        raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], x.T, x.reshape, …) "
-            "is not possible while tracing: the view would have to change with it; write x = x + … (or copy one of the two first)"
-        )
-    result = operator(ufunc, x, other)
-    if result is NotImplemented:
-        return result
-    if type(result) is not Traced:
-        raise TypeError(f"cannot cast the result of {ufunc.__name__} from complex numbers to {x.dtype} in place; write x = x + … instead")
-    if result.shape != x.shape:
-        raise ValueError(f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {result.shape}")
-    if result.dtype.kind == "f" and x.dtype.kind != "f":
-        raise TypeError(f"cannot cast the result of {ufunc.__name__} from {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
-    x.slot = slot_of(x.home, result, x.dtype) if result.home is x.home else _moved(x, result)
-    return x
-
-
-def _moved(x: Traced, result: Traced) -> int:
-    """The array of an outer trace becomes one of the inner trace."""
-    x.home = result.home
-    return slot_of(x.home, Traced(result.home, result.slot, result.dtype), x.dtype)
-
-
-def viewed(x: Any, part: Any) -> Any:
-    """A view of x: from now on neither changes in place."""
-    if type(part) is Traced and type(x) is Traced and part is not x and part.shape:
-        x.shared = part.shared = True
-    return part
+    for x, shared in zip(given, before, strict=True):  # whatever views the rule used inside
+        x.shared = shared
+    if function in VIEWS or (function is np.einsum and rearranges(args)):
+        for part in traced_in((result,)):
+            if not any([part is x for x in given]):
+                part.shared = False
+                for x in given:
+                    viewed(x, part)
+        return typed(result, None) if given and given[0].shape and type(result) is Traced else result
+    return fresh(result, given)
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
@@ -379,6 +347,7 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             from .complexes import call_complex_ufunc
 
             return call_complex_ufunc(ufunc, args, named)
+    note(args, False)
     rule = UFUNCS.get(ufunc)
     if rule is None:
         from .special import special_rule
@@ -401,7 +370,7 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         found = rule(*args)
     except Exception as problem:
         raise_explained(problem, ufunc, args)
-    return convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found
+    return fresh(convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found, args)
 
 
 def innermost(leaves: Sequence[Any]) -> Trace | None:

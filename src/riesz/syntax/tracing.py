@@ -12,7 +12,11 @@ import numpy as np
 from ..calculus.domains import NUMBERS
 from ..errors import TraceError
 from ..programs.program import INPUT, Constant, Program
+from ..relations.core import freeze, frozen
 from ..vectors import dense
+from .contents import equal
+from .outside import OUTSIDE, Outside
+from .watching import SMALL
 
 if TYPE_CHECKING:
     from .traced import Traced
@@ -22,11 +26,17 @@ _inmost: ContextVar[Trace | None] = ContextVar("inmost", default=None)
 
 
 class Trace(Program):
-    """A program being written from Python code. Arrays of an outer trace that turn up inside are captured: inputs of their own."""
+    """A program being written from Python code. Arrays of an outer trace that turn up inside are captured: inputs of their own.
 
-    def __init__(self, name: str = "f") -> None:
+    So are large arrays from outside, where that is known (`outside`): the program reads them when it runs. All other arrays are constants, copied
+    when they are used.
+    """
+
+    def __init__(self, name: str = "f", outside: Outside | None = None) -> None:
         super().__init__()
         self.name = name
+        self._reads = outside is not None  # not inside loops and branches
+        self.outside = outside or OUTSIDE.get() or Outside()
         self.outer = _inmost.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.open = True
@@ -34,10 +44,11 @@ class Trace(Program):
         self._numbers: dict[int, Any] = {}
         self.transforms = False  # whether the function takes derivatives or maps of others
         self.refusals: list[str] = []  # what could not be traced; an error in the end, also if the function caught it
-        self.captured: list[Traced] = []  # as they were when they were captured: theirs is the trace, and the slot, of that moment
+        self.captured: list[Any] = []  # Traced, as they were then: theirs is the trace, and the slot, of that moment; and arrays from outside
         self.handles: dict[Any, Traced] = {}  # arrays that points of linear maps hold, by slot and type
-        self._places: dict[tuple[Trace, int], int] = {}  # captured arrays, by their trace and their slot there
-        self._copies: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
+        self._places: dict[Any, int] = {}  # captured arrays, by their trace and their slot there, or by their memory
+        self.copies: dict[int, tuple[Any, Any]] = {}  # arrays that may be written to and their copies, by identity
+        self._converted: dict[Any, tuple[Any, Any]] = {}  # constants in another type, by identity
 
     def capture(self, x: Traced) -> int:
         """The input slot of an array of an outer trace."""
@@ -59,19 +70,55 @@ class Trace(Program):
         """The input slots of captured arrays."""
         return list(self._places.values())
 
+    def const(self, value: Any) -> int:
+        """The slot of a number, or of an array as it is now."""
+        if isinstance(value, np.ndarray):
+            if not value.ndim:
+                value = value[()]
+            elif self._reads and value.dtype.kind == "f" and value.size > SMALL and not frozen(value) and self.outside.has(value):
+                return self._read(np.asarray(value))
+            else:
+                value = self.fixed(value)
+        return super().const(value)
+
+    def _read(self, array: Any) -> int:
+        """The input slot of a large array from outside."""
+        key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
+        if key not in self._places:
+            self._places[key] = self.input(array.shape)
+            self.captured.append(array)
+        self.outside.take(array, baked=False)
+        return self._places[key]
+
+    def fixed(self, array: Any) -> Any:
+        """An array with the numbers it has now; the same one as long as nobody writes to it."""
+        if frozen(array):
+            return array
+        known = self.copies.get(id(array))
+        if known is None or not equal(array, known[1]):
+            if self.outside.has(array):
+                self.outside.take(array, baked=True)
+            known = self.copies[id(array)] = array, freeze(array)
+        return known[1]
+
     def converted(self, array: Any, dtype: Any) -> Any:
         """A constant array in another type, converted once."""
+        array = self.fixed(array)
         key = (id(array), dtype)
-        if key not in self._copies:
-            self._copies[key] = (array, array.astype(dtype))
-        return self._copies[key][1]
+        if key not in self._converted:
+            found = array.astype(dtype)
+            found.flags.writeable = False
+            self._converted[key] = array, found
+        return self._converted[key][1]
 
     def __enter__(self) -> Trace:
         self._token = _inmost.set(self)
+        self._before = OUTSIDE.set(self.outside)
         return self
 
     def __exit__(self, *problem: object) -> None:
         _inmost.reset(self._token)
+        OUTSIDE.reset(self._before)
         self.open = False
         if self.outer is not None and self.refusals:  # whoever catches this error is in the outer function
             self.outer.refusals.extend(self.refusals)

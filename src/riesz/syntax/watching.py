@@ -1,4 +1,5 @@
-"""What a trace of a Python function depends on besides its arrays: names, globals, attributes, by identity; and the functions it calls."""
+"""What a trace of a Python function depends on besides its arguments: names, globals, attributes, by identity; the functions it calls;
+the numbers in arrays it can reach."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..relations.core import frozen
+from .contents import Contents
+
 MOST = 1000
 """How many things are looked at, at most."""
 
@@ -23,7 +27,8 @@ def _is_object(x: Any) -> bool:
     """An object of a user's class, whose attributes a function may read."""
     kind = cast(Any, type(x))
     plain = isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ndarray))
-    return not plain and isinstance(getattr(x, "__dict__", None), dict) and kind.__module__.split(".")[0] not in _LIBRARIES
+    attributes = isinstance(getattr(x, "__dict__", None), dict) or hasattr(kind, "__slots__")
+    return not plain and attributes and kind.__module__.split(".")[0] not in _LIBRARIES
 
 
 class _Attributes:
@@ -35,11 +40,18 @@ class _Attributes:
         self.owner = owner
         kinds = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
         shared = {k for kind in kinds for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")}
-        self.names: list[str] = sorted(shared if isinstance(owner, type) else {*vars(owner), *shared})
+        if not isinstance(owner, type):
+            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
+            shared |= {*getattr(owner, "__dict__", ()), *slots}
+        self.names: list[str] = sorted(shared)
 
     def get(self, name: str, default: Any) -> Any:
         """What an attribute is now."""
         return getattr(self.owner, name, default)
+
+    def values(self) -> list[Any]:
+        """What all of them are now."""
+        return [getattr(self.owner, name, None) for name in self.names]
 
 
 class _Cells:
@@ -59,7 +71,7 @@ class _Cells:
 
 
 def reached(*starts: Any) -> Iterator[Any]:
-    """Functions and objects of users' own that a function may use: itself, closed-over ones, globals its code mentions, attributes, defaults."""
+    """Functions, objects of users' own and arrays that a function may use: itself, closed-over ones, globals its code names, attributes, defaults."""
     from .functions import Function
     from .remade import Derived
 
@@ -76,19 +88,25 @@ def reached(*starts: Any) -> Iterator[Any]:
             stack += [f.func, *f.args, *f.keywords.values()]
         elif isinstance(f, (Function, Derived)):
             stack.append(f.function)
+        elif isinstance(f, np.ndarray):
+            yield f
+        elif cast(Any, type(f)).__module__.startswith("scipy.sparse"):  # the arrays of a sparse matrix
+            stack += [x for x in cast("dict[str, Any]", getattr(f, "__dict__", {})).values() if isinstance(x, (np.ndarray, tuple))]
+        elif isinstance(f, (dict, list, tuple)) and f:
+            yield f
+            stack += list(cast("dict[Any, Any]", f).values()) if isinstance(f, dict) else list(cast("list[Any]", f))
         elif _is_object(f):
             yield f
-            stack += [*vars(f).values(), vars(type(f)).get("__call__")]
+            stack += [*_Attributes(f).values(), vars(type(f)).get("__call__")]
         elif isinstance(f, type) and f.__module__.split(".")[0] not in _OTHERS:
             yield f
             stack += list(vars(f).values())
-        elif type(f) in (dict, list, tuple) and f:
-            yield f
-            stack += list(cast("dict[Any, Any]", f).values()) if type(f) is dict else list(cast("list[Any]", f))
         elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _LIBRARIES:
             yield f
             stack += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *[value for _, _, value in _names(f)]]
             stack.append(getattr(f, "__wrapped__", None))
+        elif not isinstance(f, type):  # what rz.grad(f), rz.compile(f) and the like give
+            stack += [getattr(cast(Any, f), name, None) for name in ("__wrapped__", *_RULES.get(type(f).__name__, ()))]
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
@@ -97,9 +115,9 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     if f.__closure__:
         cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
         found.extend([(cells, k, cells.get(k, MISSING)) for k in f.__code__.co_freevars])
-    for code in _codes(f.__code__):
+    for code in codes_of(f.__code__):
         found.extend([(f.__globals__, k, f.__globals__[k]) for k in code.co_names if k in f.__globals__])
-    mentioned = {k for code in _codes(f.__code__) for k in code.co_names}
+    mentioned = {k for code in codes_of(f.__code__) for k in code.co_names}
     seen: set[int] = {id(f.__globals__)}
     for _, _, value in found:  # grows: a module may be an attribute of a module
         if isinstance(value, types.ModuleType) and id(vars(value)) not in seen and value.__name__.split(".")[0] not in _OTHERS:
@@ -120,42 +138,29 @@ def homes(things: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def watch(things: Iterable[Any]) -> list[Any]:
-    """(where, name, value) of everything whose change makes a trace out of date, among what a function reaches."""
+    """(where, name, value) of everything in what a function reached whose change makes a trace out of date, but for large arrays (outside.py)."""
     found: list[Any] = []
+    small: list[Any] = []
     for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
-        elif type(f) is dict:
+        elif isinstance(f, np.ndarray):
+            if 0 < f.size <= SMALL and not frozen(f):
+                small.append(Contents(f))
+        elif isinstance(f, dict):
             found.extend([(f, k, v) for k, v in cast("dict[Any, Any]", f).items()])
-        elif type(f) is list:
+        elif isinstance(f, list):
             items = _Items(cast("list[Any]", f))
             found.extend([(items, i, v) for i, v in enumerate(cast("list[Any]", f))])
             found.append((items, None, items.get(None, None)))
-        elif type(f) is not tuple:
+        elif not isinstance(f, tuple):
             attributes = _Attributes(f)
-            found.extend([(attributes, k, getattr(f, k)) for k in attributes.names])
-    arrays = {id(v): v for _, _, v in found if isinstance(v, np.ndarray) and v.flags.writeable and 0 < v.size <= SMALL}
-    contents = [_Contents(v) for v in arrays.values()]
-    return found + [(c, None, c.last) for c in contents]
+            found.extend([(attributes, k, getattr(f, k, MISSING)) for k in attributes.names])
+    return found + [(c, None, c) for c in small]
 
 
 SMALL = 256
-"""Arrays up to this size are compared by their contents too; writing into larger ones is not noticed (docs/design.md)."""
-
-
-class _Contents:
-    """The numbers in a small array, as a mapping of one."""
-
-    __slots__ = ("array", "last")
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.last = array.tobytes()
-
-    def get(self, name: Any, default: Any) -> Any:
-        """The numbers as they were, if they still are."""
-        now = self.array.tobytes()
-        return self.last if now == self.last else now
+"""Arrays up to this size are compared by their contents at each call, larger ones where a trace depends on their numbers."""
 
 
 class _Items:
@@ -184,7 +189,7 @@ def place(where: Any, name: Any) -> Any:
             return id(where.owner), name
         case _Items():
             return id(where.items)
-        case _Contents():
+        case Contents():
             return id(where.array)
         case _:
             return id(where), name
@@ -227,7 +232,7 @@ class Dice:
         chance = False
         for f in things:
             if isinstance(f, types.FunctionType):
-                chance = chance or any(["rand" in name or "normal" in name for code in _codes(f.__code__) for name in code.co_names])
+                chance = chance or any(["rand" in name or "normal" in name for code in codes_of(f.__code__) for name in code.co_names])
             self.generators.extend([v for v in _values(f) if isinstance(v, (np.random.Generator, np.random.RandomState, random.Random))])
         self.generators.extend([np.random.mtrand._rand, _PYTHONS] if chance else [])  # pyright: ignore
         self.before = self._states()
@@ -268,14 +273,17 @@ def _values(f: Any) -> list[Any]:
         return [v for _, _, v in _names(f)]
     if isinstance(f, type):
         return list(vars(f).values())
-    return list(vars(f).values() if _is_object(f) else cast("dict[Any, Any]", f).values() if type(f) is dict else f)
+    if isinstance(f, np.ndarray):
+        return []
+    return _Attributes(f).values() if not isinstance(f, (dict, list, tuple)) else list(cast(Any, f.values() if isinstance(f, dict) else f))
 
 
+_RULES = {"CustomDerivative": ("rule", "turned")}
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
 _OTHERS = _LIBRARIES | sys.stdlib_module_names  # modules that are not a user's
 
 
-def _codes(code: types.CodeType) -> list[types.CodeType]:
+def codes_of(code: types.CodeType) -> list[types.CodeType]:
     """The code of a function and of those written inside it."""
     found = [code]
     for c in found:
