@@ -101,7 +101,7 @@ class Matrix:
     def __call__(self, v: Any) -> Any:
         return jax.jvp(self.f, (self.x,), (v,))[1]
 
-    def H(self, w: Any) -> Any:  # noqa: N802
+    def H(self, w: Any) -> Any:
         return jax.vjp(self.f, self.x)[1](w)[0]
 
     def to_dense(self) -> Any:

@@ -456,7 +456,10 @@ def random_lines(scope: Scope, count: int, depth: int) -> list[Line]:
                 found.append(control_line(scope, depth))
             else:
                 group = table[chosen(scope.rng, FAMILIES)]
-                found += simple_lines(scope, group[int(scope.rng.integers(len(group)))])
+                template = group[int(scope.rng.integers(len(group)))]
+                if template.jax is None and scope.rng.random() < 0.5:
+                    continue
+                found += simple_lines(scope, template)
             count -= 1
         except NotPossibleError:
             scope.names, scope.values, scope.env = before
@@ -496,7 +499,9 @@ def random_program(seed: int, k: int) -> Program:
     scope = Scope(rng, mode, [0], dict(PLAIN))
     args: dict[str, Any] = {}
     for name in "xyz"[: chosen(rng, {1: 50, 2: 35, 3: 15})]:
-        kind = chosen(rng, {"array": 85, "dict": 5, "tuple": 3, "nested": 2, "integers": 3, "truths": 2} if args else {"array": 90, "dict": 6, "tuple": 4})
+        kind = chosen(
+            rng, {"array": 85, "dict": 5, "tuple": 3, "nested": 2, "integers": 3, "truths": 2} if args else {"array": 90, "dict": 6, "tuple": 4}
+        )
         match kind:
             case "array":
                 args[name] = argument(rng, mode)
@@ -526,4 +531,4 @@ def random_result(scope: Scope, lines: list[Line]) -> Any:
     last, other, third = good[-1], idle[0], idle[len(idle) // 2]
     form = chosen(scope.rng, {"one": 60, "tuple": 20, "list": 6, "dict": 8, "nested": 6})
     every = {"tuple": (last, other), "list": [last, other, third], "dict": {"u": last, "a": other}, "nested": {"u": [last, (other,)], "a": third}}
-    return last if form == "one" or len(idle) == 1 and form != "nested" else every[form]
+    return last if form == "one" or (len(idle) == 1 and form != "nested") else every[form]
