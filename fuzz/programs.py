@@ -7,6 +7,7 @@ A program is a list of lines (an expression, the names it reads, functions defin
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -212,7 +213,9 @@ class Scope:
         return good[at]
 
     def evaluate(self, line: Line) -> Any:
-        """The value of a line, which must be a small real array."""
+        """The value of a line."""
+        if re.search(FACTORS, line.text) and not all([separated(self.values.get(a)) for a in line.args]):
+            raise NotPossibleError
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -239,6 +242,33 @@ class Scope:
         self.let(line.name, value)
         self.read.update(line.args)
         return line
+
+
+FACTORS = r"svd|eig|polar|qr|lu|pinv|lstsq|cond\(|sqrtm|logm|'nuc'|, -?2[,)]"
+"""Functions of matrices whose factors have no derivative where singular values are equal or 0."""
+
+
+def separated(x: Any) -> bool:
+    """Whether singular values differ clearly from each other and from 0."""
+    x = np.asarray(x)
+    if x.ndim < 2 or x.dtype.kind != "f" or not x.size or not np.isfinite(x).all():
+        return x.ndim < 2
+    s = np.linalg.svd(x, compute_uv=False)
+    return bool((s > 0.03).all() and (np.diff(s, axis=-1) < -0.03).all())
+
+
+def replayed(program: Program) -> None:
+    """Raises NotPossibleError where a program would not have been made as it is."""
+    scope = Scope(np.random.default_rng(0), program.mode, [0], dict(PLAIN))
+    for name, value in program.args.items():
+        scope.let(name, value)
+        for key in ("['w']", "['b']", "[0]", "[1]", "['w'][0]", "['b'][1]['c']"):
+            try:
+                scope.values[name + key] = eval("value" + key, {"value": value})
+            except (KeyError, IndexError, TypeError):
+                continue
+    for line in program.lines:
+        scope.let(line.name, scope.evaluate(line))
 
 
 def chosen(rng: np.random.Generator, weights: dict[Any, float]) -> Any:
