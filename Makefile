@@ -34,7 +34,7 @@ N ?= 1000
 SEED ?= 0
 JOBS ?= 2
 fuzz: $(VENV)/.test
-	$(BIN)/python fuzz/run.py --n $(N) --seed $(SEED) --jobs $(JOBS) $(FLAGS)
+	$(BIN)/python -m fuzz.run --n $(N) --seed $(SEED) --jobs $(JOBS) $(FLAGS)
 
 clean:
 	rm -rf $(VENV) dist build fuzz/.state .pytest_cache .ruff_cache .hypothesis

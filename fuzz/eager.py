@@ -62,13 +62,14 @@ def _divide(x: Any, y: Any) -> Any:
 
 
 elementwise(
-    sin=np.sin, cos=np.cos, tan=np.tan, sinh=np.sinh, cosh=np.cosh, tanh=np.tanh, asin=np.arcsin, acos=np.arccos, atan=np.arctan, asinh=np.arcsinh,
-    acosh=np.arccosh, atanh=np.arctanh, exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log1p=np.log1p, sqrt=np.sqrt, rsqrt=lambda x: 1 / np.sqrt(x),
-    cbrt=np.cbrt, floor=np.floor, ceil=np.ceil, sign=np.sign, neg=np.negative, square=np.square, add=np.add, sub=np.subtract,
-    mul=np.multiply, div=_divide, max=np.maximum, min=np.minimum, pow=np.power, rem=np.fmod, atan2=np.arctan2, erf=special.erf, erfc=special.erfc,
-    erf_inv=special.erfinv, lgamma=special.gammaln, digamma=special.digamma, logistic=special.expit, nextafter=np.nextafter, conj=np.conj,
-    igamma=special.gammainc, igammac=special.gammaincc, regularized_incomplete_beta=special.betainc, polygamma=special.polygamma, zeta=special.zeta,
-    bessel_i0e=special.i0e, bessel_i1e=special.i1e, add_any=np.add, shift_left=np.left_shift, shift_right_arithmetic=np.right_shift,
+    sin=np.sin, cos=np.cos, tan=np.tan, sinh=np.sinh, cosh=np.cosh, tanh=np.tanh, asin=np.arcsin, acos=np.arccos, atan=np.arctan,
+    asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh, exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log1p=np.log1p, sqrt=np.sqrt,
+    rsqrt=lambda x: 1 / np.sqrt(x), cbrt=np.cbrt, floor=np.floor, ceil=np.ceil, sign=np.sign, neg=np.negative, square=np.square, add=np.add,
+    sub=np.subtract, mul=np.multiply, div=_divide, max=np.maximum, min=np.minimum, pow=np.power, rem=np.fmod, atan2=np.arctan2, erf=special.erf,
+    erfc=special.erfc, erf_inv=special.erfinv, lgamma=special.gammaln, digamma=special.digamma, logistic=special.expit, nextafter=np.nextafter,
+    conj=np.conj, igamma=special.gammainc, igammac=special.gammaincc, regularized_incomplete_beta=special.betainc, polygamma=special.polygamma,
+    zeta=special.zeta, bessel_i0e=special.i0e, bessel_i1e=special.i1e, add_any=np.add, shift_left=np.left_shift,
+    shift_right_arithmetic=np.right_shift,
 )  # fmt: skip
 truths(eq=np.equal, ne=np.not_equal, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal, is_finite=np.isfinite)
 for _name, _f in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.bitwise_not}.items():
@@ -115,7 +116,7 @@ def _broadcast(x: Any, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> An
     return np.broadcast_to(x.reshape(placed), shape).copy()
 
 
-TABLE[P["reshape"]] = lambda x, *, new_sizes, dimensions=None, **_: np.reshape(np.asarray(x), new_sizes)
+TABLE[P["reshape"]] = lambda x, *, new_sizes, dimensions=None, **_: np.reshape(np.transpose(np.asarray(x), dimensions), new_sizes)
 TABLE[P["transpose"]] = lambda x, *, permutation: np.transpose(np.asarray(x), permutation)
 TABLE[P["squeeze"]] = lambda x, *, dimensions: np.squeeze(np.asarray(x), tuple(dimensions))
 TABLE[P["rev"]] = lambda x, *, dimensions: np.flip(np.asarray(x), tuple(dimensions))

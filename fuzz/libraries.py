@@ -65,7 +65,7 @@ class PythonControl:
         n = length if xs is None else len(leaves(xs)[0])
         carry, rows = init, {}
         for t in range(n)[:: -1 if reverse else 1]:
-            carry, rows[t] = f(carry, None if xs is None else mapped(lambda x: x[t], xs))
+            carry, rows[t] = f(carry, None if xs is None else mapped(lambda x, t=t: x[t], xs))
         return carry, mapped(lambda *parts: self.module.stack(parts), *[rows[t] for t in range(n)])
 
     def fori_loop(self, lower: int, upper: int, body: Any, init: Any, *, checkpoint: Any = None) -> Any:

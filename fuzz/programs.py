@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from libraries import PLAIN, leaves, mapped
-from templates import Given, Template, templates
+
+from .libraries import PLAIN, leaves, mapped
+from .templates import Given, Template, templates
 
 LARGE = 30
 """Arrays have no more numbers than that."""

@@ -1,9 +1,10 @@
 """make fuzz N=1000: random programs, on several processes, with what is found written down.
 
-python fuzz/run.py --n 1000 --seed 0 --jobs 2     programs 0 … 999 of seed 0; those that are done already are not run again
-python fuzz/run.py --one 123 --seed 0             program 123 of seed 0, as code, with what its checks found
+python -m fuzz.run --n 1000 --seed 0 --jobs 2     programs 0 … 999 of seed 0; those that are done already are not run again
+python -m fuzz.run --one 123 --seed 0             program 123 of seed 0, as code, with what its checks found
 """
 
+# ruff: noqa: E402  (threads are set before anything is imported)
 from __future__ import annotations
 
 import os
@@ -24,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 STATE = HERE / ".state"
 CASES = HERE.parent / "tests" / "fuzz_cases"
 CHUNK = 25
@@ -35,9 +35,9 @@ FRESH = 4000
 
 def chunk(seed: int, numbers: list[int], shrink: bool) -> dict[str, Any]:
     """Some programs: what was counted, and the failures, each with the shortest program that shows it."""
-    from checks import examined
-    from programs import shown
-    from shrink import shrunk
+    from .checks import examined
+    from .programs import shown
+    from .shrink import shrunk
 
     counts: dict[str, Counter[str]] = {"counts": Counter(), "skips": Counter(), "refusals": Counter(), "families": Counter(), "modes": Counter()}
     failures: list[dict[str, Any]] = []
@@ -180,7 +180,7 @@ def run(n: int, seed: int, jobs: int, fresh: bool, shrink: bool) -> Record:
     of, before, start = n, n - len(numbers), time.monotonic()
     context = multiprocessing.get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
-    waiting = [c for c in parted(numbers)]
+    waiting = parted(numbers)
     for c in waiting:
         tasks.put(c)
     for _ in range(jobs):
@@ -259,7 +259,7 @@ def parted(numbers: list[int]) -> list[list[int]]:
 
 
 def summary(record: Record) -> str:
-    from checks import CHECKS, CONVENTIONS
+    from .checks import CHECKS, CONVENTIONS
 
     t = record.totals
     n = max(len(record.done), 1)
@@ -312,7 +312,7 @@ def detailed(f: dict[str, Any]) -> str:
 
 def one(seed: int, k: int) -> None:
     found = chunk(seed, [k], True)
-    from programs import random_program, shown
+    from .programs import random_program, shown
 
     print(shown(random_program(seed, k)))
     print({name: found[name] for name in ("counts", "skips", "refusals")})

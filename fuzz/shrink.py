@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from checks import CHECKS, Failure, Point, Report, made
-from libraries import leaves, mapped
-from programs import Body, Line, Program, is_float, replayed
+
+from .checks import CHECKS, Failure, Point, Report, made
+from .libraries import leaves, mapped
+from .programs import Body, Line, Program, is_float, replayed
 
 
 def fails(program: Program, check: str, signature: str) -> Failure | None:
@@ -65,9 +66,10 @@ def simpler(program: Program) -> Iterator[Program]:
     if isinstance(program.result, (tuple, list, dict)):
         for name in dict.fromkeys(leaves(program.result)):
             yield replace(program, result=name)
-    for line in (*program.lines, *[Line(a, "", (), "") for a, v in program.args.items() if not isinstance(v, (dict, tuple, list))]):
-        if program.result != line.name:
-            yield replace(program, result=line.name)
+    plain = [a for a, v in program.args.items() if not isinstance(v, (dict, tuple, list))]
+    for name in (*[line.name for line in program.lines], *plain):
+        if program.result != name:
+            yield replace(program, result=name)
     if program.layout:
         yield replace(program, layout="")
     for i in reversed(range(len(program.lines))):
@@ -80,8 +82,8 @@ def simpler(program: Program) -> Iterator[Program]:
             yield renamed(rest, line.name, by)
         for j, b in enumerate(line.bodies):
             for cut in shorter_bodies(b):
-                bodies = line.bodies[:j] + (cut,) + line.bodies[j + 1 :]
-                yield replace(program, lines=program.lines[:i] + (replace(line, bodies=bodies),) + program.lines[i + 1 :])
+                bodies = (*line.bodies[:j], cut, *line.bodies[j + 1 :])
+                yield replace(program, lines=(*program.lines[:i], replace(line, bodies=bodies), *program.lines[i + 1 :]))
     for name, value in program.args.items():
         for other in plainer(value):
             yield replace(program, args={**program.args, name: other})

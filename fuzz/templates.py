@@ -43,21 +43,22 @@ def holes(text: str, count: int) -> str:
     """x, y, z, u as {0}, {1}, {2}, {3}."""
     names = "xyzu"[:count]
     escaped = text.replace("{", "{{").replace("}", "}}")
-    return re.sub(rf"(?<![\w.'\"])([{names}])(?![\w'\"=])", lambda m: "{%d}" % names.index(m[1]), escaped)
+    return re.sub(rf"(?<![\w.'\"])([{names}])(?![\w'\"=])", lambda m: f"{{{names.index(m[1])}}}", escaped)
 
 
-FAMILIES = {  # the first whose pattern is found in the text
+FAMILIES = {  # words, one of which is in the text; the first family that has one
     "special functions": r"\bs\.",
     "linear algebra": r"linalg\.|sl\.",
     "fourier": r"fft",
-    "sorting and statistics": r"sort|median|quantile|percentile|partition|searchsorted|digitize|interp|choose|bincount|cov\(|corrcoef|polyval|histogram",
+    "sorting and statistics": r"sort|median|quantile|percentile|partition|searchsorted|digitize|interp|choose|bincount|cov\(|corrcoef|polyval",
     "products": r"einsum|matmul|@|dot\(|inner\(|outer\(|kron|cross\(|convolve|correlate|vecdot|matvec|vecmat",
     "indexing": r"^x\[|\[.*arg(max|min)|take|compress|delete|insert|\.flat",
-    "reductions": r"\.(sum|mean|prod|var|std|max|min|amax|amin|ptp|average|any|all|count_nonzero|cumsum|cumprod|cumulative_\w+|nan\w+|argmax|argmin|"
-    r"trapezoid|reduce|accumulate|diff|ediff1d|gradient|trace)\(",
+    "reductions": r"\.(sum|mean|prod|var|std|max|min|amax|amin|ptp|average|any|all|count_nonzero|cumsum|cumprod|cumulative_\w+|nan\w+|"
+    r"argmax|argmin|trapezoid|reduce|accumulate|diff|ediff1d|gradient|trace)\(",
     "choosing": r"where|select|clip|piecewise|maximum|minimum|fmax|fmin",
-    "rearranging": r"reshape|ravel|transpose|swapaxes|moveaxis|rollaxis|expand_dims|squeeze|atleast|broadcast|flip|roll|rot90|tile|repeat|resize|stack|"
-    r"concatenate|concat\(|append|block|split|pad|meshgrid|diag|tri[lu]|unstack|copy|array|permute_dims|flatten|\.T|\.mT|sliding|for .* in|list\(|tuple\(",
+    "rearranging": r"reshape|ravel|transpose|swapaxes|moveaxis|rollaxis|expand_dims|squeeze|atleast|broadcast|flip|roll|rot90|tile|repeat|"
+    r"resize|stack|concatenate|concat\(|append|block|split|pad|meshgrid|diag|tri[lu]|copy|array|permute_dims|flatten|\.T|\.mT|sliding|"
+    r"for .* in|list\(|tuple\(",
 }
 
 
@@ -125,65 +126,78 @@ OURS = {  # kinds of arguments: expressions separated by semicolons; * before on
     (ANY,): """
         np.sin({0}); np.tanh({0}) * {0}; np.exp(0.5 * {0}); np.log1p({0} ** 2); 1.0 / (1.5 + {0} ** 2); {0} * {0}; {0} - 0.5; 2 * {0}; {0} / 3;
         -{0}; {0} ** 3; abs({0}); np.sum({0}); np.sum({0} ** 2) * {0}; np.mean({0}) + {0}; np.cumsum({0}); {0}.sum(); {0}.T * 2.0; {0}[::-1];
-        {0}[1:] * {0}[:-1]; {0}[..., ::2]; {0}[None]; {0}[..., None] * {0}; np.ravel({0})[::-1]; {0}[0]; {0}[-1:]; np.max({0}); np.min({0}, axis=-1);
-        np.exp({0} - np.max({0})) / np.sum(np.exp({0} - np.max({0}))); np.where({0} > 0, {0}, 0.1 * {0}); np.where({0} > 0.3, {0} ** 2, -1.0);
-        np.linalg.norm({0}); np.sqrt(1 + {0} ** 2); np.concatenate([{0}, np.cos({0})]); np.stack([{0}, 2 * {0}], axis=-1); np.diff({0}, axis=0);
-        np.outer({0}, {0}); np.maximum({0}, 0.25); np.tile({0}, 2); np.pad({0}, 1); np.roll({0}, 1); np.flip({0}); np.expand_dims({0}, 0);
-        {0} * True; {0} + 1j.imag; {0} * onp.float32(2.0); onp.float64(0.5) + {0}; {0} // 0.5; {0} % 0.75; np.prod(np.tanh({0}) + 0.2, axis=0);
-        np.argmax({0}, axis=0); np.argsort({0}, axis=0); {0} > 0.2; ({0} > -0.5) & ({0} < 1.0); np.floor({0}).astype(int); np.sign({0});
-        np.zeros_like({0}) + {0}; np.ones_like({0}); np.full_like({0}, 0.5) * {0}; np.einsum("...i,...i->...", {0}, {0});
-        np.einsum("i...,i...->...", {0}, np.sin({0})); np.einsum("...i->i...", {0}); np.tensordot({0}, {0}, {0}.ndim); {0} @ np.swapaxes({0}, -1, -2);
-        np.sort({0}, axis=0)[-2:]; np.take({0}, np.argmax({0}, axis=0), axis=0); np.var({0}, axis=0); np.std({0}, axis=-1, keepdims=True) * {0};
+        {0}[1:] * {0}[:-1]; {0}[..., ::2]; {0}[None]; {0}[..., None] * {0}; np.ravel({0})[::-1]; {0}[0]; {0}[-1:]; np.max({0});
+        np.min({0}, axis=-1); np.exp({0} - np.max({0})) / np.sum(np.exp({0} - np.max({0}))); np.where({0} > 0, {0}, 0.1 * {0});
+        np.where({0} > 0.3, {0} ** 2, -1.0); np.linalg.norm({0}); np.sqrt(1 + {0} ** 2); np.concatenate([{0}, np.cos({0})]);
+        np.stack([{0}, 2 * {0}], axis=-1); np.diff({0}, axis=0); np.outer({0}, {0}); np.maximum({0}, 0.25); np.tile({0}, 2); np.pad({0}, 1);
+        np.roll({0}, 1); np.flip({0}); np.expand_dims({0}, 0); {0} * True; {0} + 1j.imag; {0} * onp.float32(2.0); onp.float64(0.5) + {0};
+        {0} // 0.5; {0} % 0.75; np.prod(np.tanh({0}) + 0.2, axis=0); np.argmax({0}, axis=0); np.argsort({0}, axis=0); {0} > 0.2;
+        ({0} > -0.5) & ({0} < 1.0); np.floor({0}).astype(int); np.sign({0}); np.zeros_like({0}) + {0}; np.ones_like({0});
+        np.full_like({0}, 0.5) * {0}; np.einsum("...i,...i->...", {0}, {0}); np.einsum("i...,i...->...", {0}, np.sin({0}));
+        np.einsum("...i->i...", {0}); np.tensordot({0}, {0}, {0}.ndim); {0} @ np.swapaxes({0}, -1, -2); np.sort({0}, axis=0)[-2:];
+        np.take({0}, np.argmax({0}, axis=0), axis=0); np.var({0}, axis=0); np.std({0}, axis=-1, keepdims=True) * {0};
         np.broadcast_to({0}, (2, *{0}.shape)); np.linspace({0}, 1.0, 3); np.real(np.fft.fft({0})); np.imag(np.fft.fft({0}, axis=0));
         np.abs(np.fft.rfft({0})) ** 2; np.fft.irfft(np.fft.rfft({0}), n={0}.shape[-1]); np.real(np.fft.ifft({0} * np.exp(1j * {0})));
         np.fft.fftshift({0}); np.real(np.fft.fft2({0})); np.fft.hfft({0}); np.imag(np.fft.ihfft({0})); np.fft.irfft({0} + 0.5j * {0});
-        np.abs(np.fft.fftn({0}, norm="ortho")) ** 2; np.real(np.exp(1j * {0})); np.real(np.conj({0} + 1j) * (1.0 + 2.0j)); np.angle(1.5 + {0} ** 2 + 1j);
-        *np.cov({0}); *np.corrcoef({0}); np.polyval(onp.array([1.0, -0.5, 0.2]), {0}); *np.polyval([1.0, 2.0], {0});
-        (lambda t: t * t)({0}); sum([{0}, 2.0 * {0}]); [{0}, {0} ** 2][1]; np.array([np.sum({0}), 1.0, np.max({0})]); np.nan_to_num({0});
-        np.nansum(np.where({0} > 0, {0}, onp.nan), axis=0); np.where({0} > 0, np.log(np.where({0} > 0, {0}, 1.0)), {0}); np.trace({0} @ {0}.T);
-        np.dot({0}, {0}.T); np.inner({0}, {0}); np.vdot({0}, {0}); np.kron({0}, {0}); np.diag({0}); np.tril({0}, -1); np.triu({0}, 1);
-        np.convolve({0}, onp.array([1.0, -2.0, 1.0]), "same"); np.logaddexp.reduce({0}); np.add.outer({0}, {0}); np.square({0}).mean(axis=0)
+        np.abs(np.fft.fftn({0}, norm="ortho")) ** 2; np.real(np.exp(1j * {0})); np.real(np.conj({0} + 1j) * (1.0 + 2.0j));
+        np.angle(1.5 + {0} ** 2 + 1j); *np.cov({0}); *np.corrcoef({0}); np.polyval(onp.array([1.0, -0.5, 0.2]), {0});
+        *np.polyval([1.0, 2.0], {0}); (lambda t: t * t)({0}); sum([{0}, 2.0 * {0}]); [{0}, {0} ** 2][1];
+        np.array([np.sum({0}), 1.0, np.max({0})]); np.nan_to_num({0}); np.nansum(np.where({0} > 0, {0}, onp.nan), axis=0);
+        np.where({0} > 0, np.log(np.where({0} > 0, {0}, 1.0)), {0}); np.trace({0} @ {0}.T); np.dot({0}, {0}.T); np.inner({0}, {0});
+        np.vdot({0}, {0}); np.kron({0}, {0}); np.diag({0}); np.tril({0}, -1); np.triu({0}, 1);
+        np.convolve({0}, onp.array([1.0, -2.0, 1.0]), "same"); np.sum({0}, where=onp.arange({0}.shape[-1]) % 2 == 0, initial=0.5);
+        np.nansum({0}, axis=0, initial=1.5); np.nanmax({0}, initial=0.3); np.max({0}, initial=0.4); np.add.reduce({0}, axis=-1, initial=2.0);
+        np.prod({0}, where=onp.arange({0}.shape[-1]) > 0); np.mean({0}, where={0} > 0.0 - 3.0); np.maximum.reduce({0}, axis=None, initial=0.2);
+        np.nanmean({0}, axis=0, keepdims=True); np.sum({0}, axis=0, dtype=onp.float32); np.stack([{0}, {0}], dtype=onp.float64);
+        np.logaddexp.reduce({0}); np.add.outer({0}, {0}); np.square({0}).mean(axis=0)
     """,
     (ANY, ANY): """
-        {0} + {1}; {0} - {1}; {0} * {1}; {0} / (1.5 + {1} ** 2); {0} @ {1}; np.maximum({0}, {1}); np.minimum({0}, {1}); np.where({0} > {1}, {0}, {1});
-        np.where({0} > {1}, np.sin({0}), {1} * {0}); np.logaddexp({0}, {1}); np.hypot({0}, 1.0 + {1} ** 2); np.arctan2({0}, 2.0 + np.tanh({1}));
-        (1.5 + np.tanh({0})) ** np.tanh({1}); np.outer({0}, {1}); np.dot({0}, {1}); np.tensordot({0}, {1}, 1); np.einsum("...i,...i->...", {0}, {1});
-        np.einsum("i,j->ij", {0}, {1}); np.einsum("ij,j->i", {0}, {1}); np.einsum("ij,kj->ik", {0}, {1}); np.concatenate([{0}, {1}]);
-        np.stack([{0}, {1}]); np.append({0}, {1}); np.hstack([{0}, {1}]); np.convolve({0}, {1}); np.kron({0}, {1}); np.subtract.outer({0}, {1});
-        {0}[..., None] - {1}; np.clip({0}, -0.5, 0.5 + {1} ** 2); np.fmax({0}, {1}); np.select([{0} > 1.0, {1} > 0.0], [{0}, {1}], 0.5);
-        np.take({0}, np.argmax({1}) % {0}.shape[0], axis=0); {0}[np.argmin({1}) % len({0})]; np.interp({0}, onp.array([-1.0, 0.0, 2.0]), {1}[:3]);
+        {0} + {1}; {0} - {1}; {0} * {1}; {0} / (1.5 + {1} ** 2); {0} @ {1}; np.maximum({0}, {1}); np.minimum({0}, {1});
+        np.where({0} > {1}, {0}, {1}); np.where({0} > {1}, np.sin({0}), {1} * {0}); np.logaddexp({0}, {1}); np.hypot({0}, 1.0 + {1} ** 2);
+        np.arctan2({0}, 2.0 + np.tanh({1})); (1.5 + np.tanh({0})) ** np.tanh({1}); np.outer({0}, {1}); np.dot({0}, {1});
+        np.tensordot({0}, {1}, 1); np.einsum("...i,...i->...", {0}, {1}); np.einsum("i,j->ij", {0}, {1}); np.einsum("ij,j->i", {0}, {1});
+        np.einsum("ij,kj->ik", {0}, {1}); np.concatenate([{0}, {1}]); np.stack([{0}, {1}]); np.append({0}, {1}); np.hstack([{0}, {1}]);
+        np.convolve({0}, {1}); np.kron({0}, {1}); np.subtract.outer({0}, {1}); {0}[..., None] - {1}; np.clip({0}, -0.5, 0.5 + {1} ** 2);
+        np.fmax({0}, {1}); np.select([{0} > 1.0, {1} > 0.0], [{0}, {1}], 0.5); np.take({0}, np.argmax({1}) % {0}.shape[0], axis=0);
+        {0}[np.argmin({1}) % len({0})]; np.interp({0}, onp.array([-1.0, 0.0, 2.0]), {1}[:3]);
         np.broadcast_to({0}, np.broadcast_shapes({0}.shape, {1}.shape)) + {1}; np.vstack([{0}, {1}]); np.column_stack([{0}, {1}]);
         np.polyval({0}, {1}); np.cross({0}, {1}); np.inner({0}, {1}); np.mod({0}, 1.3 + np.tanh({1})); np.copysign({0}, {1}); {0} + {1}.T;
-        np.linalg.solve({0} @ {0}.T + 2.0 * onp.eye({0}.shape[0]), {1}); np.block([[{0}, {1}]]); np.insert({0}, 1, {1}); {0} * (0.5 + ({1} > 0));
-        np.real(np.fft.ifft(np.fft.fft({0}) * np.fft.fft({1}))); np.average({0}, weights=0.5 + {1} ** 2); np.abs({0} + 1j * {1}); np.power(1.0 + {0} ** 2, {1})
+        np.linalg.solve({0} @ {0}.T + 2.0 * onp.eye({0}.shape[0]), {1}); np.block([[{0}, {1}]]); np.insert({0}, 1, {1});
+        {0} * (0.5 + ({1} > 0)); np.real(np.fft.ifft(np.fft.fft({0}) * np.fft.fft({1}))); np.average({0}, weights=0.5 + {1} ** 2);
+        np.abs({0} + 1j * {1}); np.power(1.0 + {0} ** 2, {1})
     """,
     (ANY, ANY, ANY): """
         np.where({0} > 0, {1}, {2}); {0} * {1} + {2}; np.clip({0}, {1} - 2.0, {1} + {2} ** 2); np.einsum("i,i,i->", {0}, {1}, {2});
-        np.stack([{0}, {1}, {2}], axis=-1); {0} @ {1} + {2}; np.select([{0} > 0.5, {0} < -0.5], [{1}, {2}], {0}); np.linalg.multi_dot([{0}, {1}, {2}]);
-        np.einsum("ij,j,i->i", {0}, {1}, {2}); np.sum({0} * {1} * {2}, axis=0)
+        np.stack([{0}, {1}, {2}], axis=-1); {0} @ {1} + {2}; np.select([{0} > 0.5, {0} < -0.5], [{1}, {2}], {0});
+        np.linalg.multi_dot([{0}, {1}, {2}]); np.einsum("ij,j,i->i", {0}, {1}, {2}); np.sum({0} * {1} * {2}, axis=0)
     """,
     (ANY, INTEGERS): """
         {0} * {1}; {0} ** np.abs({1}); np.take({0}, np.abs({1}) % {0}.shape[0], axis=0); {0}[np.abs({1}) % len({0})]; {0} + {1} // 2;
-        np.where({1} > 0, {0}, -{0}); np.choose(np.abs({1}) % 2, [{0}, {0} ** 2]); {0} / (1 + np.abs({1})); np.take_along_axis({0}, np.abs({1}) % {0}.shape[-1], -1)
+        np.where({1} > 0, {0}, -{0}); np.choose(np.abs({1}) % 2, [{0}, {0} ** 2]); {0} / (1 + np.abs({1}));
+        np.take_along_axis({0}, np.abs({1}) % {0}.shape[-1], -1)
     """,
     (ANY, TRUTHS): """
-        {0} * {1}; np.where({1}, {0}, 0.5); np.where({1}, np.sin({0}), {0}); np.sum({0}, where={1}); np.where(~{1}, {0}, {0} ** 2); {0} + {1}.sum();
-        np.where({1} & ({0} > 0), {0}, 1.0); np.any({1}) * {0}; {0} - {1}.mean(); np.where(np.logical_not({1}), 1.0 / (2.0 + {0} ** 2), {0})
+        {0} * {1}; np.where({1}, {0}, 0.5); np.where({1}, np.sin({0}), {0}); np.sum({0}, where={1}); np.where(~{1}, {0}, {0} ** 2);
+        {0} + {1}.sum(); np.where({1} & ({0} > 0), {0}, 1.0); np.any({1}) * {0}; {0} - {1}.mean();
+        np.where(np.logical_not({1}), 1.0 / (2.0 + {0} ** 2), {0})
     """,
-    (
-        POSITIVE,
-    ): "np.log({0}); np.sqrt({0}); {0} ** 1.5; {0} ** {0}; 1 / {0}; {0} ** -0.5; np.log2({0}); np.cumprod({0}); np.log({0}).sum(axis=0); s.gammaln({0})",
+    (POSITIVE,): """
+        np.log({0}); np.sqrt({0}); {0} ** 1.5; {0} ** {0}; 1 / {0}; {0} ** -0.5; np.log2({0}); np.cumprod({0}); np.log({0}).sum(axis=0);
+        s.gammaln({0})
+    """,
     (POSITIVE, ANY): "{0} ** {1}; np.log({0}) * {1}; {1} / {0}; {1} % {0}; s.xlogy({1}, {0})",
     (INSIDE,): "np.arcsin({0}); np.arctanh({0}); np.log1p({0}); s.erfinv({0}); np.arccos({0}); np.sqrt(1 - {0} ** 2)",
     (TRUTHS,): "~{0}; np.where({0}, 1.0, -0.5); {0}.astype(float); np.logical_and({0}, True); np.count_nonzero({0})",
     (INTEGERS,): "{0} + 1; {0} * 0.5; {0} % 3; np.abs({0}) // 2; {0} ** 2; {0}.astype(float); {0} > 1; np.cumsum({0}); {0} / 2; -{0}; np.max({0})",
 }
 SINGULAR = """
-    np.where({0} > 0, np.log({0}), 0.0); np.where({0} > 0.1, np.sqrt({0}), {0}); np.where({0} != 0, 1.0 / {0}, 0.0); np.where({0} > 0, {0} ** 0.5 * {0}, 1.0);
-    np.where({0} > 0, {0}, onp.inf * {0}); np.where({0} < 0, {0} ** 2, onp.nan * {0}); np.sum(np.where({0} > 0, np.sqrt({0}) * np.log({0}), 0.0));
-    np.where({0} > 0, {0} / np.sqrt({0}), -1.0) * {0}; np.where(np.abs({0}) < 1, np.arctanh({0}), 0.0); np.select([{0} > 0.5, {0} > 0], [np.log({0}), np.sqrt({0})], {0});
-    np.nanmax(np.where({0} > 0, np.sqrt({0}), onp.nan)); np.where(onp.isfinite(np.exp(800.0 * np.sign({0}))), {0}, 1.0); np.where({0} > 0, {0} ** {0}, 1.0);
-    np.piecewise({0}, [{0} > 0], [lambda t: np.log(t), 0.5]); np.maximum({0}, 0.1) * np.where({0} > 0.1, 1 / np.sqrt({0} - 0.1), 1.0)
+    np.where({0} > 0, np.log({0}), 0.0); np.where({0} > 0.1, np.sqrt({0}), {0}); np.where({0} != 0, 1.0 / {0}, 0.0);
+    np.where({0} > 0, {0} ** 0.5 * {0}, 1.0); np.where({0} > 0, {0}, onp.inf * {0}); np.where({0} < 0, {0} ** 2, onp.nan * {0});
+    np.sum(np.where({0} > 0, np.sqrt({0}) * np.log({0}), 0.0)); np.where({0} > 0, {0} / np.sqrt({0}), -1.0) * {0};
+    np.where(np.abs({0}) < 1, np.arctanh({0}), 0.0); np.select([{0} > 0.5, {0} > 0], [np.log({0}), np.sqrt({0})], {0});
+    np.nanmax(np.where({0} > 0, np.sqrt({0}), onp.nan)); np.where(onp.isfinite(np.exp(800.0 * np.sign({0}))), {0}, 1.0);
+    np.where({0} > 0, {0} ** {0}, 1.0); np.piecewise({0}, [{0} > 0], [lambda t: np.log(t), 0.5]);
+    np.maximum({0}, 0.1) * np.where({0} > 0.1, 1 / np.sqrt({0} - 0.1), 1.0)
 """  # nan or infinite in the branch not taken; JAX has nan there
 
 

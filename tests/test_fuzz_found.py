@@ -113,3 +113,19 @@ def test_a_map_through_a_step_with_several_results_can_be_solved_with_and_made_a
     np.testing.assert_allclose(L.to_dense() @ L.solve(b), b, atol=1e-9)
     g = lambda x, y: x @ rz.checkpoint(lambda u: u)(rz.grad(lambda u: np.sum(np.sin(x)))(y))  # noqa: E731
     assert rz.linearize(g, np.ones(3), np.zeros((3, 0)))[1].to_dense().shape == (0, 3)
+
+
+def test_generated_code_for_jax_means_its_own_float():
+    """A step called float, and an array of zeros, which is written with the type float."""
+    f = lambda p: np.sum((p["w"] / (1 + np.abs(np.sum(p["w"] > 0, axis=0)))) ** 2)  # noqa: E731
+    p = {"w": X.astype(np.float32), "b": np.ones(3, np.float32)}
+    found, expected = rz.compile(rz.grad(f), p, backend="jax")(p), rz.grad(f)(p)
+    np.testing.assert_allclose(found["w"], expected["w"], rtol=1e-5)
+    np.testing.assert_array_equal(found["b"], np.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn"])
+def test_transforms_along_no_axis(name):
+    f = getattr(np.fft, name)
+    agree(lambda x: np.real(f(x)) + np.imag(f(1j * x)), np.array(2.0))
+    agree(lambda x: np.imag(f(x * (1 + 2j), axes=())), X)
