@@ -81,7 +81,7 @@ def test_options_of_reductions_are_heard(name):
     ids=["clip", "maximum.reduce", "logaddexp.reduce", "accumulate"],
 )
 def test_options_that_are_not_known_are_refused(f):
-    with pytest.raises(TraceError, match="is not known to riesz"):
+    with pytest.raises(TraceError, match="know"):
         rz.function(f)(X)
 
 

@@ -1,4 +1,4 @@
-"""Random NumPy programs, checked in every way there is (docs/reliability.md); `make fuzz N=…` runs more of them. Cases that failed once are run again."""
+"""Random NumPy programs, checked in every way there is (docs/reliability.md); cases that failed once. `make fuzz N=…` runs more programs."""
 
 from __future__ import annotations
 
