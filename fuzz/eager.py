@@ -116,7 +116,6 @@ def _broadcast(x: Any, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> An
     return np.broadcast_to(x.reshape(placed), shape).copy()
 
 
-TABLE[P["reshape"]] = lambda x, *, new_sizes, dimensions=None, **_: np.reshape(np.transpose(np.asarray(x), dimensions), new_sizes)
 TABLE[P["transpose"]] = lambda x, *, permutation: np.transpose(np.asarray(x), permutation)
 TABLE[P["squeeze"]] = lambda x, *, dimensions: np.squeeze(np.asarray(x), tuple(dimensions))
 TABLE[P["rev"]] = lambda x, *, dimensions: np.flip(np.asarray(x), tuple(dimensions))
@@ -124,6 +123,12 @@ TABLE[P["concatenate"]] = lambda *xs, dimension: np.concatenate([np.asarray(x) f
 TABLE[P["iota"]] = lambda *, dtype, shape, dimension, **_: np.broadcast_to(
     np.arange(shape[dimension]).reshape([-1 if i == dimension else 1 for i in range(len(shape))]), shape
 ).astype(dtype)
+
+
+@rule("reshape")
+def _reshape(x: Any, *, new_sizes: Any, dimensions: Any = None, **_: Any) -> Any:
+    x = np.asarray(x)
+    return np.reshape(x if dimensions is None else np.transpose(x, dimensions), new_sizes)
 
 
 @rule("slice")

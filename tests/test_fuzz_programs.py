@@ -128,7 +128,7 @@ def test_jax_by_numpy_is_jax():
     from fuzz.eager import by_numpy
 
     seen = 0
-    for k in range(40):
+    for k in range(80):
         program = random_program(8, k)
         if not program.known_to_jax() or program.mode != "smooth" or len(program.moving) < len(program.args):
             continue
@@ -139,9 +139,9 @@ def test_jax_by_numpy_is_jax():
                 quick = jax.tree.leaves(jax.jvp(f, here, here))
         except Exception:
             continue
-        if seen == 6:
+        if seen == 2:
             break
         seen += 1
         for a, b in zip(quick, jax.tree.leaves(jax.jvp(f, here, here)), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-    assert seen == 6
+    assert seen == 2
