@@ -129,3 +129,14 @@ def test_transforms_along_no_axis(name):
     f = getattr(np.fft, name)
     agree(lambda x: np.real(f(x)) + np.imag(f(1j * x)), np.array(2.0))
     agree(lambda x: np.imag(f(x * (1 + 2j), axes=())), X)
+
+
+@pytest.mark.parametrize("q", [0.3, [0.3], np.array([0.3, 0.6]), np.float64(0.3), np.float32(0.3)], ids=repr)
+@pytest.mark.parametrize("method", ["linear", "lower", "hazen", "midpoint"])
+def test_quantiles_have_the_type_numpy_gives_them(q, method):
+    x = X.astype(np.float32)
+    for f in (np.quantile, np.nanquantile, np.percentile):
+        found, expected = rz.function(lambda x: f(x, q, method=method))(x), f(x, q, method=method)  # noqa: B023
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert rz.grad(lambda x: np.sum(f(x, q, method=method)))(x).dtype == np.float32  # noqa: B023

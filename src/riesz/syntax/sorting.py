@@ -388,7 +388,7 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles."""
-    return _quantile(a, _checked(q, method, named), axis, keepdims, method)
+    return _quantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
 
 
 @answers(np.percentile, what=_STATISTIC, rule=_OF)
@@ -396,7 +396,16 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles in percent."""
-    return _quantile(a, _checked(_hundredth(q), method, named), axis, keepdims, method)
+    return _quantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
+
+
+def _widened(a: Any, q: Any, method: Any) -> Any:
+    """a in the type its quantiles have: where elements are weighted and q has a type of its own, that of both."""
+    chosen_only = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+    if type(a) is not Traced or a.dtype.kind != "f" or type(q) in (int, float) or method in chosen_only or holds_traced(q):
+        return a
+    kind = np.asarray(q).dtype
+    return convert(a, np.result_type(a.dtype, kind if kind.kind == "f" else FLOAT))
 
 
 def _hundredth(q: Any) -> Any:
@@ -458,7 +467,7 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles of the numbers."""
-    return _nanquantile(a, _checked(q, method, named), axis, keepdims, method)
+    return _nanquantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
 
 
 @answers(np.nanpercentile, what=_STATISTIC, rule=_OF_NUMBERS)
@@ -466,7 +475,7 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles of the numbers, in percent."""
-    return _nanquantile(a, _checked(_hundredth(q), method, named), axis, keepdims, method)
+    return _nanquantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
 
 
 @answers(np.nanmedian, what=_STATISTIC, rule=_OF_NUMBERS)
