@@ -245,12 +245,14 @@ _arg(np.argmin)
 
 
 def _logical(function: Any, dtype: Any) -> None:
+    every = function is np.all  # while a function is traced, np.all may be another one
+
     @answers(function, what="discrete", rule="no derivative")
     def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
         x = lifted(a)
         if _given(where) is not None:
             x = convert(x, BOOL)
-            x = np.logical_or(x, np.logical_not(where)) if function is np.all else np.logical_and(x, where)
+            x = np.logical_or(x, np.logical_not(where)) if every else np.logical_and(x, where)
         gone = tuple([i - x.ndim for i in reduced_axes(axis, x.ndim)])
         return several(Discrete(function, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), dtype, x)
 
