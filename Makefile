@@ -1,9 +1,9 @@
-# make demo, make test, make lint, make bench: each creates .venv on its first run. PYTHON=… chooses another interpreter.
+# make demo, make test, make lint, make bench, make fuzz: each creates .venv on its first run. PYTHON=… chooses another interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench bench-quick bench-all clean
+.PHONY: demo test lint bench bench-quick bench-all fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -29,9 +29,16 @@ bench-all: bench
 	$(BIN)/python bench/numpy_in.py
 	$(BIN)/python bench/relations.py
 
+# Random programs: make fuzz N=1000 SEED=0 JOBS=2; what is done already is not run again. FLAGS=--keep writes failures as test cases.
+N ?= 1000
+SEED ?= 0
+JOBS ?= 2
+fuzz: $(VENV)/.test
+	$(BIN)/python -m fuzz.run --n $(N) --seed $(SEED) --jobs $(JOBS) $(FLAGS)
+
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
-	find src tests examples bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) dist build fuzz/.state .pytest_cache .ruff_cache .hypothesis
+	find src tests examples bench fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file per set of extras: pip runs again only when pyproject.toml changes.
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml

@@ -51,6 +51,7 @@ class Case:
 
     def __init__(self, text: str, *inputs: Any, jax: str | None = "", single: bool = True) -> None:
         self.text = text
+        self.jax = text if jax == "" else jax
         self.inputs = inputs
         self.single = single  # its numbers are also compared in float32
         names = "xyzu"[: len(inputs)]

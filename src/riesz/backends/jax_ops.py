@@ -50,7 +50,7 @@ class Shared:
     """What all functions of one source have in common: names they refer to, arrays that are arguments, a count of lines."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {"jnp": jnp, "inf": math.inf, "nan": math.nan}
+        self.names: dict[str, Any] = {"jnp": jnp, "inf": math.inf, "nan": math.nan, "float": float, "int": int}  # what generated lines mean by these
         self.arrays: dict[str, Any] = {}
         self.packs: dict[str, tuple[int, ...]] = {}  # arguments that are stacks of inputs, made outside: XLA takes long to stack a thousand arrays
         self.called: list[str] = []

@@ -154,8 +154,9 @@ class Coefficients:
     def _plain(self, op: Any, args: Sequence[int]) -> int:
         known = [self.program.ops[a] for a in args]
         if all([type(k) is Constant and type(k.value) is not Formal for k in known]):
-            result = math.prod(op.shape_of(tuple([self.program.shapes[a] for a in args])))
-            if result <= max([1, *[self.size(a) for a in args]]):
+            shape = op.shape_of(tuple([self.program.shapes[a] for a in args]))
+            several = any([type(n) is tuple for n in shape])  # a step with several results stays a step
+            if not several and math.prod(shape) <= max([1, *[self.size(a) for a in args]]):
                 key = (op, tuple(args))
                 if key not in self._folded:
                     with np.errstate(all="ignore"):

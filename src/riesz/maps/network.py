@@ -292,3 +292,4 @@ def _thinned(net: Network) -> Network:
         net.c.patience = patience
         net.made["thinned"] = other
     return net.made["thinned"]
+

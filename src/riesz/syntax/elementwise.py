@@ -460,46 +460,64 @@ def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str
         (np.add, "accumulate"): np.cumsum,
         (np.multiply, "accumulate"): np.cumprod,
     }
-    x, *more = args
-    axis: Any = more[0] if more else named.get("axis", 0)
-    if method == "reduce" and not np.ndim(x) and axis in (0, -1):  # NumPy lets numbers be reduced along their first axis
-        args, named = (x,), {**named, "axis": None}
-    if method == "accumulate" and axis is None:
-        if np.ndim(x) != 1:
+    given = _options(ufunc, method, args[1:], named) if method in ("reduce", "accumulate") else {}
+    if method == "accumulate" and given["axis"] is None:
+        if np.ndim(args[0]) != 1:
             raise ValueError("accumulate does not allow multiple axes")
-        args, named = (x,), {**named, "axis": 0}
+        given["axis"] = 0
     function = known.get((ufunc, method))
     if function is not None:
-        given = {k: v for k, v in named.items() if v is not None}
-        if len(args) == 1:
-            given.setdefault("axis", 0)
-        if method == "reduce" and "axis" in named and named["axis"] is None:
-            given["axis"] = None
-        return FUNCTIONS[function](*args[:2], **given)
+        return FUNCTIONS[function](args[0], **given)
     if method == "outer":
         a, b = [lifted(x, None) if type(x) is Traced else np.asarray(x) for x in args]
         wide = np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b)))
         return call_ufunc(ufunc, (wide, b), {})
     if method in ("reduce", "accumulate") and ufunc in ASSOCIATIVE:
-        given = {k: v for k, v in named.items() if v is not None or k == "axis"}
-        return (_folded if method == "reduce" else _accumulated)(ufunc, *args[:2], **given)
+        return (_folded if method == "reduce" else _accumulated)(ufunc, args[0], **given)
     if method == "at":
         sums = "; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation" if ufunc is np.add else ""
         raise refuse(f"np.{ufunc.__name__}.at writes into its first argument; build the new array: np.where(mask, new, x) or np.concatenate{sums}")
     raise refuse(f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing")
 
 
+OPTIONS = {  # what a method takes besides the axis; the others: their start, and whether axes stay
+    (np.add, "reduce"): ("dtype", "keepdims", "initial", "where"),
+    (np.multiply, "reduce"): ("dtype", "keepdims", "initial", "where"),
+    (np.maximum, "reduce"): ("keepdims", "initial", "where"),
+    (np.minimum, "reduce"): ("keepdims", "initial", "where"),
+    (np.logical_and, "reduce"): ("keepdims", "where"),
+    (np.logical_or, "reduce"): ("keepdims", "where"),
+    (np.add, "accumulate"): ("dtype",),
+    (np.multiply, "accumulate"): ("dtype",),
+}
+
+
+def _options(ufunc: Any, method: str, rest: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """What was said besides the array; an option that is not known is refused, never passed over."""
+    said = {**dict(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False)), **named}
+    usual = {"dtype": None, "out": None, "keepdims": False, "initial": np._NoValue, "where": True}  # pyright: ignore
+    found = {k: v for k, v in said.items() if k not in usual or not (v is usual[k] or v is None)}
+    known = ("axis", *OPTIONS.get((ufunc, method), ("keepdims", "initial") if method == "reduce" else ()))
+    for k in found:
+        if k not in known:
+            raise refuse(f"np.{ufunc.__name__}.{method}(…, {k}=…) is not known to riesz for traced arrays; write it with np.where, astype or np.sum")
+    found.setdefault("axis", 0)
+    return found
+
+
 ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
 
 
-def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False) -> Any:
+def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None) -> Any:
     """An associative ufunc over axes, halving the number of arguments at each step."""
-    y: Any = lifted(x)
-    from .rearranging import axes_of
+    from .reductions import reduced_axes
 
-    gone = axes_of(axis, y.ndim)
+    y: Any = lifted(x)
+    gone = reduced_axes(axis, y.ndim)
     kept = [n for i, n in enumerate(y.shape) if i not in gone]
     y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
+    if initial is not None:
+        y = np.concatenate([np.full((1, *kept), initial, y.dtype), y])
     if not y.shape[0]:
         if ufunc.identity is None:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")

@@ -85,9 +85,11 @@ def _complex_transform(pairs: Traced, axes: tuple[int, ...], forward: bool, norm
 def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool, norm: Norm) -> Any:
     """The whole spectrum of a real or complex array."""
     re, im = parts_of(x)
-    if im is None and axes:
+    if not axes:  # a number, or no axis named
+        return joined(re, im)
+    if im is None:
         return _of_real(re, sizes, axes, norm) if forward else conjugate(_of_real(re, sizes, axes, TURNED[norm]))
-    if re is None and axes:
+    if re is None:
         turned = _whole(im, sizes, axes, forward, norm)  # F(i·y) = i·F(y)
         return joined(-turned.im, turned.re)
     pairs = x.pairs()

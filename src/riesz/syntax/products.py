@@ -259,7 +259,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return np.sum(np.diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-answers(np.linalg.trace, what="contraction", rule="trace of dx")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1))
+answers(np.linalg.trace, what="contraction", rule="trace of dx")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
 
 
 @answers(np.diagonal, what="contraction with one label twice", rule="diagonal of dx")

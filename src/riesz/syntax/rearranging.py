@@ -33,6 +33,11 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return found
 
 
+def of_number(axis: Any, ndim: int) -> bool:
+    """Whether the axis named is the first or last of a number, which has none: reductions and some others of NumPy take it for an array of one."""
+    return not ndim and isinstance(axis, (int, np.integer)) and axis in (0, -1)
+
+
 @answers(np.transpose, np.permute_dims, what="contraction: axes permuted", rule=SAME)
 def transpose(x: Any, axes: Any = None) -> Traced:
     """Axes permuted."""
@@ -113,6 +118,8 @@ def expand_dims(x: Traced, axis: Any) -> Traced:
 @answers(np.squeeze, what="reshape, unitary", rule=SAME)
 def squeeze(x: Traced, axis: Any = None) -> Traced:
     """Without axes of length 1."""
+    if of_number(axis, x.ndim):
+        return x
     at = tuple([i for i, n in enumerate(x.shape) if n == 1]) if axis is None else axes_of(axis, x.ndim)
     if any([x.shape[i] != 1 for i in at]):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
@@ -385,8 +392,9 @@ def tile(A: Traced, reps: Any) -> Any:
 @answers(np.repeat, what="contraction or relational reduction: each element several times", rule=SAME)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Each element several times."""
-    x = ravel(a) if axis is None else a
-    (at,) = axes_of(0 if axis is None else axis, x.ndim)
+    flat = axis is None or of_number(axis, a.ndim)
+    x = ravel(a) if flat else a
+    (at,) = axes_of(0 if flat else axis, x.ndim)
     return along(x, at, np.repeat(np.arange(x.shape[at]), repeats))
 
 
@@ -401,8 +409,9 @@ def resize(a: Traced, new_shape: Any) -> Any:
 @answers(np.take, what="relational reduction: a gather", rule=SAME)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Elements at positions along an axis."""
-    x = np.ravel(a) if axis is None else a
-    (at,) = axes_of(0 if axis is None else axis, np.ndim(x))
+    flat = axis is None or of_number(axis, np.ndim(a))
+    x = np.ravel(a) if flat else a
+    (at,) = axes_of(0 if flat else axis, np.ndim(x))
     if mode != "raise":
         n = np.shape(x)[at]
         indices = np.clip(indices, 0, n - 1) if mode == "clip" else tidy(indices) % n

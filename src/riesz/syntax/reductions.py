@@ -13,7 +13,7 @@ from ..relations import Triangular
 from ..sets import Seg
 from ..terms import primitives as p
 from .elementwise import discrete, is_discrete, scaled, where
-from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, ravel, reshape
+from .rearranging import along, axes_of, concatenate, expand_dims, moveaxis, of_number, ravel, reshape
 from .ruled import chosen
 from .traced import BOOL, FLOAT, INT, Traced, answers, convert, lifted, primitive_step, result_dtype, several, step, tidy
 
@@ -40,9 +40,14 @@ def _masked(x: Any, mask: Any, neutral: float) -> Traced:
     return x if mask is None or mask is True else where(mask, x, neutral)
 
 
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that a reduction takes away."""
+    return () if of_number(axis, ndim) else axes_of(axis, ndim)
+
+
 def total(x: Traced, axis: Any = None, keepdims: bool = False) -> Traced:
     """Σ over axes, a contraction."""
-    gone = axes_of(axis, x.ndim)
+    gone = reduced_axes(axis, x.ndim)
     labels = tuple(range(x.ndim))
     result = step(contraction((labels,), tuple([a for a in labels if a not in gone])), x) if gone else x
     return reshape(result, _kept(x.shape, gone)) if keepdims else result
@@ -53,7 +58,7 @@ def sum_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     """Σ over axes."""
     x = _masked(lifted(a), _given(where), 0.0)
     if x.dtype.kind != "f" and dtype is None:
-        gone = axes_of(axis, x.ndim)
+        gone = reduced_axes(axis, x.ndim)
         parameters = (("axis", tuple([i - x.ndim for i in gone])), ("keepdims", bool(_given(keepdims))))
         return several(Discrete(SUM, parameters, _reduced_shape), INT, x)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
@@ -105,7 +110,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """The weighted mean."""
     if weights is None:
         found = mean(a, axis, keepdims=keepdims)
-        return (found, np.asarray(1.0 * _count(lifted(a), axis))) if returned else found
+        return (found, np.full(np.shape(found), 1.0 * _count(lifted(a), axis))) if returned else found
     x = a if type(a) is Traced else np.asarray(a)
     w = weights if type(weights) is Traced else np.asarray(weights)
     if np.shape(w) != np.shape(x):
@@ -191,7 +196,7 @@ EXTREMUM = Smooth("extremum", _extremum_array, _extremum_shape, _extremum_differ
 def _extremum(largest: bool) -> Any:
     def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None) -> Any:
         x = _masked(lifted(a), _given(where), -np.inf if largest else np.inf)
-        gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
+        gone = tuple([i - x.ndim for i in reduced_axes(axis, x.ndim)])
         if x.dtype.kind != "f":
             found = Discrete(MAX if largest else MIN, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape)
             result: Any = several(found, x.dtype, x)
@@ -225,7 +230,7 @@ def _arg(function: Any) -> None:
     @answers(function, what="discrete", rule="no derivative")
     def code(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         x = lifted(a)
-        if axis is None:
+        if axis is None or of_number(axis, x.ndim):
             found = code(ravel(x), 0)
             return reshape(found, (1,) * x.ndim) if bool(_given(keepdims)) else found
         (at,) = axes_of(axis, x.ndim)
@@ -240,13 +245,15 @@ _arg(np.argmin)
 
 
 def _logical(function: Any, dtype: Any) -> None:
+    every = function is np.all  # while a function is traced, np.all may be another one
+
     @answers(function, what="discrete", rule="no derivative")
     def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
         x = lifted(a)
         if _given(where) is not None:
             x = convert(x, BOOL)
-            x = np.logical_or(x, np.logical_not(where)) if function is np.all else np.logical_and(x, where)
-        gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
+            x = np.logical_or(x, np.logical_not(where)) if every else np.logical_and(x, where)
+        gone = tuple([i - x.ndim for i in reduced_axes(axis, x.ndim)])
         return several(Discrete(function, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), dtype, x)
 
 
@@ -263,14 +270,14 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     """Π over axes, halving the number of factors at each step."""
     if is_discrete(a) and dtype is None and _given(where) is None and _given(initial) is None:
         whole = lifted(a)
-        gone = tuple([i - whole.ndim for i in axes_of(axis, whole.ndim)])
+        gone = tuple([i - whole.ndim for i in reduced_axes(axis, whole.ndim)])
         return several(Discrete(PROD, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), INT, whole)
     x = _masked(_float(a), _given(where), 1.0)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
-    gone = axes_of(axis, x.ndim)
+    gone = reduced_axes(axis, x.ndim)
     shape = x.shape
     kept = tuple([i for i in range(x.ndim) if i not in gone])
-    flat: Any = reshape(moveaxis(x, gone, tuple(range(len(gone)))), (_count(x, axis), *[shape[i] for i in kept]))
+    flat: Any = reshape(moveaxis(x, gone, tuple(range(len(gone)))), (math.prod([shape[i] for i in gone]), *[shape[i] for i in kept]))
     n = flat.shape[0]
     if not n:
         flat, n = flat.sum(axis=0, keepdims=True) + 1.0, 1
@@ -284,7 +291,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
 
 def _flat_axis(a: Any, axis: Any) -> tuple[Traced, int]:
     x = lifted(a)
-    if axis is None:
+    if axis is None or of_number(axis, x.ndim):
         return ravel(x), 0
     return x, axes_of(axis, x.ndim)[0]
 

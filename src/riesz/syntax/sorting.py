@@ -13,7 +13,7 @@ from ..relations import Gather, freeze
 from ..sets import Seg
 from .elementwise import discrete, where
 from .indexing import wrapped
-from .rearranging import along, axes_of, broadcast_to, concatenate, everywhere, moveaxis, ravel, reshape, stack
+from .rearranging import along, axes_of, broadcast_to, concatenate, everywhere, moveaxis, of_number, ravel, reshape, stack
 from .traced import FLOAT, INT, Traced, answers, convert, holds_traced, lifted, operands, refuse, several, slot_of, tidy, trace_of
 
 _NONE = np._NoValue  # pyright: ignore
@@ -60,7 +60,7 @@ def _argsort(x: Any, kind: str) -> Any:
 @answers(np.argsort, what="discrete", rule=DISCRETE)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The positions in ascending order."""
-    x, at = _rows(a, axis)
+    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
     found = several(Discrete(_argsort, (("kind", _kind(kind, order, stable)),), _same_shape), INT, x)
     return moveaxis(found, found.ndim - 1, at)
 
@@ -87,7 +87,7 @@ def _kth(kth: Any) -> Any:
 @answers(np.argpartition, what="discrete", rule=DISCRETE)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """The positions, with the k-th in place."""
-    x, at = _rows(a, axis)
+    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
     found = several(Discrete(_argpartition, (("kth", _kth(kth)),), _same_shape), INT, x)
     return moveaxis(found, found.ndim - 1, at)
 
@@ -109,6 +109,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     """The order by the last key, ties by the one before."""
     trace = trace_of(keys)
     given = [lifted(k, trace) for k in keys]
+    if of_number(axis, given[0].ndim):
+        return several(Discrete(_lexsort, (), _same_shape), INT, *given)
     (at,) = axes_of(axis, given[0].ndim)
     last = given[0].ndim - 1
     found = several(Discrete(_lexsort, (), _same_shape), INT, *[moveaxis(k, at, last) for k in given])
@@ -386,7 +388,7 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles."""
-    return _quantile(a, _checked(q, method, named), axis, keepdims, method)
+    return _quantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
 
 
 @answers(np.percentile, what=_STATISTIC, rule=_OF)
@@ -394,7 +396,16 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles in percent."""
-    return _quantile(a, _checked(_hundredth(q), method, named), axis, keepdims, method)
+    return _quantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
+
+
+def _widened(a: Any, q: Any, method: Any) -> Any:
+    """a in the type its quantiles have: where elements are weighted and q has a type of its own, that of both."""
+    chosen_only = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+    if type(a) is not Traced or a.dtype.kind != "f" or type(q) in (int, float) or method in chosen_only or holds_traced(q):
+        return a
+    kind = np.asarray(q).dtype
+    return convert(a, np.result_type(a.dtype, kind if kind.kind == "f" else FLOAT))
 
 
 def _hundredth(q: Any) -> Any:
@@ -456,7 +467,7 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles of the numbers."""
-    return _nanquantile(a, _checked(q, method, named), axis, keepdims, method)
+    return _nanquantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
 
 
 @answers(np.nanpercentile, what=_STATISTIC, rule=_OF_NUMBERS)
@@ -464,7 +475,7 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, **named: Any
 ) -> Any:
     """Quantiles of the numbers, in percent."""
-    return _nanquantile(a, _checked(_hundredth(q), method, named), axis, keepdims, method)
+    return _nanquantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
 
 
 @answers(np.nanmedian, what=_STATISTIC, rule=_OF_NUMBERS)

@@ -1,0 +1,142 @@
+"""What random programs have brought to light: each a class of programs that was wrong, or failed without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import riesz as rz
+from riesz.errors import TraceError
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+X = np.array([[-2.0, 1.5, 0.5], [3.0, -0.5, 2.0]])
+M = np.array([[True, False, True], [True, True, False]])
+HOLES = np.where(M, X, np.nan)
+
+
+def agree(f: Any, *xs: Any) -> None:
+    """The value, its type and shape are NumPy's, and the derivative that of differences."""
+    found, expected = rz.function(f)(*xs), f(*xs)
+    assert np.shape(found) == np.shape(expected)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    if np.asarray(expected).dtype == float:
+        d = [np.cos(np.arange(np.size(x))).reshape(np.shape(x)) for x in xs]
+        h = 1e-6
+        ahead, behind = [f(*[x + s * h * v for x, v in zip(xs, d, strict=True)]) for s in (1, -1)]
+        moved = rz.jvp(f, tuple(map(np.asarray, xs)), tuple(d))[1]
+        np.testing.assert_allclose(moved, np.nan_to_num((ahead - behind) / (2 * h)), rtol=1e-5, atol=1e-7)
+
+
+OPTIONS = {
+    "nansum, where": lambda x: np.nansum(x, where=M),
+    "nansum, initial": lambda x: np.nansum(x, axis=0, initial=3.0),
+    "nansum, dtype": lambda x: np.nansum(x, axis=0, dtype=np.float32),
+    "nanprod, where": lambda x: np.nanprod(x, axis=1, where=M),
+    "nanprod, initial": lambda x: np.nanprod(x, initial=2.0),
+    "nanmax, where": lambda x: np.nanmax(x, where=M, initial=-9.0),
+    "nanmax, initial": lambda x: np.nanmax(x, initial=100.0),
+    "nanmin, initial": lambda x: np.nanmin(x, axis=0, initial=-50.0),
+    "nanmean, where": lambda x: np.nanmean(x, axis=0, where=M),
+    "nanmean, dtype": lambda x: np.nanmean(x, dtype=np.float32),
+    "any, where": lambda x: np.any(x > 1.0, axis=1, where=M),
+    "all, where": lambda x: np.all(x > -1.0, axis=0, where=M, keepdims=True),
+    "add.reduce, where": lambda x: np.add.reduce(x, where=M),
+    "add.reduce, initial": lambda x: np.add.reduce(x, axis=1, initial=2.0),
+    "add.reduce, dtype by position": lambda x: np.add.reduce(x, 0, np.float32),
+    "multiply.reduce, where": lambda x: np.multiply.reduce(x, where=M),
+    "maximum.reduce, initial": lambda x: np.maximum.reduce(x, initial=1.0),
+    "minimum.reduce, where": lambda x: np.minimum.reduce(x, axis=None, initial=1.0, where=M),
+    "logaddexp.reduce, initial": lambda x: np.logaddexp.reduce(x, axis=1, initial=0.5, keepdims=True),
+    "logical_or.reduce, where": lambda x: np.logical_or.reduce(x > 0, where=M),
+    "add.accumulate, dtype": lambda x: np.add.accumulate(x, axis=1, dtype=np.float32),
+    "cumulative_sum, dtype": lambda x: np.cumulative_sum(x, axis=0, dtype=np.float32),
+    "stack, dtype": lambda x: np.stack([x, x], dtype=np.float32),
+    "hstack, dtype": lambda x: np.hstack([x, x], dtype=np.float32),
+    "vstack, dtype": lambda x: np.vstack([x, x], dtype=np.float32),
+    "trace, dtype": lambda x: np.trace(x, dtype=np.float32),
+    "average, returned": lambda x: np.average(x, axis=0, returned=True)[1],
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_reductions_are_heard(name):
+    if not name.startswith(("cumulative", "average")) or hasattr(np, "cumulative_sum"):
+        agree(OPTIONS[name], X)
+        if name.startswith("nan"):
+            np.testing.assert_allclose(rz.function(OPTIONS[name])(HOLES), OPTIONS[name](HOLES), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.clip(x, -1.0, 1.0, where=M),
+        lambda x: np.maximum.reduce(x, dtype=np.float32),
+        lambda x: np.logaddexp.reduce(x, where=M, initial=0.0),
+        lambda x: np.logaddexp.accumulate(x, dtype=np.float32),
+    ],
+    ids=["clip", "maximum.reduce", "logaddexp.reduce", "accumulate"],
+)
+def test_options_that_are_not_known_are_refused(f):
+    with pytest.raises(TraceError, match="know"):
+        rz.function(f)(X)
+
+
+NUMBERS = """
+    np.sum(x, axis=0); np.sum(x, axis=-1, keepdims=True); np.sum(x > 0, axis=0); np.prod(x, axis=-1); np.max(x, axis=0); np.max(x, initial=5.0);
+    np.min(x, axis=-1, initial=-5.0); np.argmax(x, axis=0); np.argmin(x, axis=-1, keepdims=True); np.cumsum(x, axis=0); np.cumprod(x, axis=-1);
+    np.argsort(x); np.argpartition(x, 0, axis=0); np.any(x > 0, axis=0); np.count_nonzero(x, axis=-1); np.nansum(x, axis=0); np.nanmean(x, axis=-1);
+    np.nanmax(x, axis=0); np.ptp(x, axis=0); np.take(x, 0, axis=0); np.repeat(x, 2, axis=-1); np.squeeze(x, 0); np.compress([True], x, axis=0);
+    np.add.reduce(x); np.logaddexp.reduce(x, axis=-1); np.lexsort((x,)); np.prod(x > 0, axis=0); np.max(x > 0, axis=0)
+"""
+
+
+@pytest.mark.parametrize("text", [" ".join(t.split()) for t in NUMBERS.split(";")])
+def test_the_axis_of_a_number_may_be_named_where_numpy_lets_it(text):
+    agree(eval(f"lambda x: {text}", {"np": np}), np.array(2.0))
+
+
+@pytest.mark.parametrize("f", [np.mean, np.var, np.median, np.flip, np.sort], ids=lambda f: f.__name__)
+def test_and_is_an_error_where_numpy_has_one(f):
+    with pytest.raises(np.exceptions.AxisError):
+        rz.function(lambda x: f(x, axis=0))(np.array(2.0))
+
+
+def test_a_map_through_a_step_with_several_results_can_be_solved_with_and_made_a_matrix():
+    A = 2.0 * np.eye(3) + np.arange(9.0).reshape(3, 3) % 2
+    f = lambda x: rz.loop(lambda c, a: (np.sin(c), a @ c), x, A)[1]  # noqa: E731
+    L = rz.jacobian(f)(np.array([1.0, 2.0, 0.5]))
+    b = np.array([1.0, -1.0, 2.0])
+    np.testing.assert_allclose(L.to_dense() @ L.solve(b), b, atol=1e-9)
+    g = lambda x, y: x @ rz.checkpoint(lambda u: u)(rz.grad(lambda u: np.sum(np.sin(x)))(y))  # noqa: E731
+    assert rz.linearize(g, np.ones(3), np.zeros((3, 0)))[1].to_dense().shape == (0, 3)
+
+
+def test_generated_code_for_jax_means_its_own_float():
+    """A step called float, and an array of zeros, which is written with the type float."""
+    f = lambda p: np.sum((p["w"] / (1 + np.abs(np.sum(p["w"] > 0, axis=0)))) ** 2)  # noqa: E731
+    p = {"w": X.astype(np.float32), "b": np.ones(3, np.float32)}
+    found, expected = rz.compile(rz.grad(f), p, backend="jax")(p), rz.grad(f)(p)
+    np.testing.assert_allclose(found["w"], expected["w"], rtol=1e-5)
+    np.testing.assert_array_equal(found["b"], np.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn"])
+def test_transforms_along_no_axis(name):
+    f = getattr(np.fft, name)
+    agree(lambda x: np.real(f(x)) + np.imag(f(1j * x)), np.array(2.0))
+    agree(lambda x: np.imag(f(x * (1 + 2j), axes=())), X)
+
+
+@pytest.mark.parametrize("q", [0.3, [0.3], np.array([0.3, 0.6]), np.float64(0.3), np.float32(0.3)], ids=repr)
+@pytest.mark.parametrize("method", ["linear", "lower", "hazen", "midpoint"])
+def test_quantiles_have_the_type_numpy_gives_them(q, method):
+    x = X.astype(np.float32)
+    for f in (np.quantile, np.nanquantile, np.percentile):
+        found, expected = rz.function(lambda x: f(x, q, method=method))(x), f(x, q, method=method)  # noqa: B023
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        assert rz.grad(lambda x: np.sum(f(x, q, method=method)))(x).dtype == np.float32  # noqa: B023
