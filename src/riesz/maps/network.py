@@ -292,4 +292,3 @@ def _thinned(net: Network) -> Network:
         net.c.patience = patience
         net.made["thinned"] = other
     return net.made["thinned"]
-

@@ -21,10 +21,10 @@ from ..programs.blocks import Call, Loop
 from ..programs.program import Program, outputs
 from ..vectors import dense
 from .elementwise import discrete
-from .functions import Aval, Given, Record, Static, as_function, home_of, numbers_of, owned, trace_function
+from .functions import Aval, Given, Record, Static, as_function, home_of, innermost, numbers_of, owned, trace_function
 from .rearranging import concatenate, moveaxis, reshape
 from .remade import Derived
-from .traced import FLOAT, INT, Trace, Traced, current_level, innermost, refuse, slot_of, tidy
+from .traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
 from .trees import Tree, flatten, unflatten
 
 

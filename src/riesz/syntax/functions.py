@@ -32,8 +32,8 @@ from .mistakes import foreign
 from .outside import OUTSIDE, Outside
 from .remade import Derived, Remade
 from .sharing import ARGUMENT
-from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, own_arithmetic, slot_of, tidy
-from .tracing import forgive, inmost, refused
+from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, own_arithmetic, slot_of, tidy
+from .tracing import forgive, inmost, leaked, refused
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Effects, changed, place, reached
 
@@ -477,6 +477,17 @@ def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: S
         value = dense(x)
         found.append(own(value, a, id(value) in taken))
         taken.add(id(found[-1]))
+    return found
+
+
+def innermost(leaves: Sequence[Any]) -> Trace | None:
+    """The innermost trace among leaves; None where none is traced."""
+    found: Trace | None = None
+    for x in leaves:
+        if type(x) is Traced and (found is None or x.home.level > found.level):
+            found = x.home
+    if found is not None and not found.open:
+        raise leaked(found)
     return found
 
 

@@ -24,10 +24,10 @@ from ..programs.program import Constant, Program, outputs
 from ..spaces import R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
 from ..terms.open import fit
-from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, numbers_of, result_space, written
+from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, innermost, numbers_of, result_space, written
 from .symbolic import any_traced, fixed, opened, present, traced_space
 from .symbolic import written as written_at
-from .traced import FLOAT, Trace, innermost
+from .traced import FLOAT, Trace
 from .trees import LEAF, NOTHING, Node, Tree, tree_space, unflatten
 
 

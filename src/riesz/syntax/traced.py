@@ -373,17 +373,6 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return fresh(convert(found, np.dtype(named["dtype"])) if named.get("dtype") is not None else found, args)
 
 
-def innermost(leaves: Sequence[Any]) -> Trace | None:
-    """The innermost trace among leaves; None where none is traced."""
-    found: Trace | None = None
-    for x in leaves:
-        if type(x) is Traced and (found is None or x.home.level > found.level):
-            found = x.home
-    if found is not None and not found.open:
-        raise leaked(found)
-    return found
-
-
 def trace_of(*xs: Any) -> Trace:
     """The innermost trace among the arguments."""
     found: Trace | None = None
