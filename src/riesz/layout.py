@@ -373,7 +373,7 @@ def own_arithmetic(x: Any) -> str | None:
     if isinstance(x, np.ma.MaskedArray):
         return "a masked array, whose arithmetic is its own; use its plain array, x.data, and np.where(mask, …)"
     if isinstance(x, np.matrix):
-        return "an np.matrix, whose arithmetic is its own; use np.asarray(x) and the operator @"
+        return "an np.matrix, whose arithmetic is its own; use the plain array, np.asarray(x), and the operator @"
     if kind.__array_ufunc__ is not np.ndarray.__array_ufunc__ or kind.__array_function__ is not np.ndarray.__array_function__:
         return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
     return None

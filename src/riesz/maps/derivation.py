@@ -117,7 +117,11 @@ class Derivation:
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
-        return Family(program, V, W, V, lambda *args: self._at(*args).H, self.names)
+        return Family(program, V, W, V, self._adjoint_at, self.names)
+
+    def _adjoint_at(self, *args: Any) -> LinearMap:
+        """f'(x)*."""
+        return self._at(*args).H
 
     def _at(self, *args: Any) -> LinearMap:
         """f'(x): an instance of the derivative."""
@@ -132,6 +136,9 @@ class Derivation:
             return Source(program, leaves, () if self._arrays is None else self._arrays(leaves))
 
         return TracedMap(V, W, source()) if traced else LinearMap(V, W, lambda: kept(specialised(program, leaves)), source=source)
+
+    def __getstate__(self) -> Any:
+        return {"function": self.function, "names": self.names, "programs": self.programs, "_arrays": None}  # captured arrays lose their names
 
     @property
     def size(self) -> int:

@@ -76,6 +76,11 @@ class Outside:
             )
 
     @property
+    def wrote(self) -> bool:
+        """Whether the function wrote into an array it found outside."""
+        return self._careful and not all([c.same for held in self._roots.values() for c in held])
+
+    @property
     def rolled(self) -> bool:
         """Whether random numbers were drawn since."""
         return self.dice is not None and self.dice.rolled
