@@ -245,7 +245,7 @@ def _logical(function: Any, dtype: Any) -> None:
         x = lifted(a)
         if _given(where) is not None:
             x = convert(x, BOOL)
-            x = np.logical_or(x, np.logical_not(where)) if function is np.all else np.logical_and(x, where)
+            x = np.logical_or(x, np.logical_not(where)) if function == np.all else np.logical_and(x, where)
         gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
         return several(Discrete(function, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), dtype, x)
 
