@@ -109,3 +109,15 @@ class Described:
     def device(self) -> str:
         """Where the numbers will be."""
         return "cpu"
+
+
+def held_in(x: Any) -> Any:
+    """The traced array that somebody's own array is made of (its class took one for a NumPy array); None where there is none."""
+    own = hasattr(type(x), "__array__") and not isinstance(type(x), Kind) and not isinstance(x, (np.ndarray, np.generic))
+    held = x.__array__() if own else None
+    return held if isinstance(type(held), Kind) else None
+
+
+def of_python(x: Any) -> bool:
+    """Whether a number is Python's own, not NumPy's."""
+    return bool(x.weak) if isinstance(type(x), Kind) else type(x) in (float, int, bool)

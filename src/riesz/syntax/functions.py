@@ -26,6 +26,7 @@ from ..relations.core import frozen
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
+from .classes import held_in
 from .comparing import comparable, compare
 from .contents import contents_of
 from .mistakes import foreign
@@ -418,6 +419,7 @@ def presented(result: Any) -> Any:
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
+    x = x if (held := held_in(x)) is None else held
     if type(x) in TRACED and type(x) is not Traced:
         raise TraceError(f"{trace.name} returns complex numbers, but results are real; return real and imaginary part, z.real and z.imag")
     if type(x) is Traced or holds_traced(x):

@@ -17,7 +17,7 @@ from ..errors import TraceError
 from ..layout import own_arithmetic as own_arithmetic
 from ..opaque import Discrete
 from ..ops import Cast
-from .classes import Described, Kind, asks_as_author, class_of
+from .classes import Described, Kind, asks_as_author, class_of, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
 from .outside import note as note
@@ -142,7 +142,7 @@ class Traced(Described, Operators, metaclass=Kind):
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
         result = UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
-        return typed(result, True) if self.weak and _of_python(left) and _of_python(right) else result
+        return typed(result, True) if self.weak and of_python(left) and of_python(right) else result
 
     def operate_alone(self, ufunc: Any) -> Any:
         """The ufunc of an operator with one operand."""
@@ -328,11 +328,6 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
     return call_ufunc(ufunc, (left, right), {})
 
 
-def _of_python(x: Any) -> bool:
-    """Whether a number is Python's own, not NumPy's."""
-    return bool(x.weak) if type(x) is Traced else type(x) in (float, int, bool)
-
-
 def typed(x: Any, weak: bool | None) -> Any:
     """A traced number as one of Python (operators on Python's numbers give such), of NumPy (ufuncs do), or (None) as an array without axes."""
     if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
@@ -406,7 +401,7 @@ def tidy(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return stacked(cast(Any, x))
     if hasattr(x, "__array__"):
-        return np.asarray(x)
+        return np.asarray(x) if (held := held_in(x)) is None else held
     hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else "; write float(c)" if hasattr(cast(Any, type(x)), "__float__") else ""
     raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
 
