@@ -308,7 +308,7 @@ class Function(Remade):
         record = trace_function(self.function, given, self.name, outside=outside)
         written, rolled = changed(outside.before), outside.rolled
         self._written |= written  # what the function writes to itself (a counter, a log) says nothing about its results
-        steady = not written and not effects.found
+        steady = not written and not effects.found and not outside.wrote
         if outer is None and steady and not rolled and given.key not in self._compared and comparable(self.function, things, given, record):
             compare(self.function, given, record)
             self._compared.add(given.key)

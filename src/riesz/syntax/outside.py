@@ -80,6 +80,11 @@ class Outside:
         """Whether random numbers were drawn since."""
         return self.dice is not None and self.dice.rolled
 
+    @property
+    def wrote(self) -> bool:
+        """Whether the function wrote into an array."""
+        return self._careful and not all([c.same for contents in self._roots.values() for c in contents])
+
     def finish(self) -> None:
         """Refuse functions that wrote to what they computed with."""
         for root in self._used:
