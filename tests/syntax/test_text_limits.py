@@ -103,7 +103,7 @@ used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for text in json.load(sys.stdin):
     try:
         rz.function(text)(np.linspace(0.1, 1.0, 300))
-    except (rz.ExpressionError, ValueError, IndexError) as problem:
+    except (rz.errors.RieszError, ValueError, IndexError) as problem:
         assert len(str(problem)) < 1000, str(problem)[:200]
     else:
         raise SystemExit(f"computed: {text[:60]}")

@@ -12,6 +12,8 @@ from .tracing import refuse
 
 MOST = 1 << 16
 """Up to how many numbers a stand-in has memory."""
+LARGE = 1 << 20
+"""From arrays of so many numbers, and integers of that size, on NumPy is not asked: its answer might take long."""
 
 
 def raise_explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> NoReturn:
@@ -26,12 +28,14 @@ def explained(problem: Exception, function: Callable[..., Any], args: Any, named
     """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz does not know."""
     if isinstance(problem, RieszError) or _any((args, named), callable):  # a user's function has its own errors
         return problem
+    called = name or f"np.{getattr(function, '__name__', function)}"
+    if _any((args, named), _large):
+        return problem if isinstance(problem, (ValueError, IndexError)) else refuse(f"{called}: {type(problem).__name__}: {problem}")
     try:
         with np.errstate(all="ignore"):
             function(*_standing_in(args), **_standing_in(named or {}))
     except Exception as own:
         return own if not isinstance(own, AssertionError) else problem
-    called = name or f"np.{getattr(function, '__name__', function)}"
     if isinstance(problem, TypeError) and "argument" in str(problem):
         return refuse(f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see docs/coverage.md")
     return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})")
@@ -63,6 +67,10 @@ def outside(room: str, said: str) -> str:
 
 
 OTHERS = {"pandas", "polars", "pyarrow", "xarray", "sympy", "mpmath", "torch", "tensorflow", "dask", "networkx", "statsmodels", "sklearn"}
+
+
+def _large(x: Any) -> bool:
+    return abs(x) > LARGE if type(x) is int else getattr(x, "size", 0) > LARGE
 
 
 def _any(values: Any, test: Callable[[Any], bool]) -> bool:
