@@ -22,6 +22,7 @@ ROOMS = [
         "threads",
         "lingering",
         "buffers",
+        "quietly",
         "sets",
         "relations",
         "paths",

@@ -104,6 +104,8 @@ class Get(Op):
 class Select(Op):
     """where(c, a, b), broadcast as in NumPy; linear in a and b, and what was not chosen leaves no trace."""
 
+    hushes = True  # its branches are computed without warnings
+
     @property
     def title(self) -> str:
         return "where"

@@ -98,16 +98,19 @@ class Elementwise(Op):
 
 
 # Note [Strong]: a selection (where, max, clip) is a product with zeros that annihilate whatever they meet, nan and inf included. `strong`
-# lists the arguments with such zeros: where one of them is 0 the product is 0. A cotangent that came through a selection is strong too
-# (calculus/reverse.py), so what a branch not taken does to its coefficients is never seen. Numbers are inspected only if some are not finite.
+# lists the arguments with such zeros: where one of them is 0 the product is 0. Truth values among them only select. After a selection, a slice or
+# a triangle a tangent or cotangent has places that nothing reaches (calculus/reached.py). A product with such a vector is `guarded`: its last
+# argument is a mask, false at these places, and the vector is 0 there. So the mask matters only if some number is not finite, and a number that
+# happens to be 0 stays one: 0 · ∞ is nan.
 class Contraction(Multilinear):
     """Σ over labels of a product: one tuple of labels per argument, the labels of the result, the sizes of labels that occur in the
-    result only (axes of ones), and the arguments whose zeros are strong."""
+    result only (axes of ones), the arguments whose zeros are strong, and the one that the last one guards."""
 
     labels: tuple[Labels, ...]
     out: Labels
     extra: tuple[tuple[int, int], ...] = ()
     strong: tuple[int, ...] = ()
+    guarded: int = -1
 
     def check(self) -> None:
         lost = [label for label, _ in self.extra if label not in self.out or any([label in ls for ls in self.labels])]
@@ -139,11 +142,16 @@ class Contraction(Multilinear):
         labels = (*self.labels[:k], self.out, *self.labels[k + 1 :])
         out = self.labels[k]
         extra = {label: sizes[label] for label in out if not any(label in ls for ls in labels)}
-        return contraction(labels, out, extra, tuple([i for i in self.strong if i != k]))
+        return contraction(labels, out, extra, tuple([i for i in self.strong if i != k]), self.guarded if k != self.guarded else -1)
 
     def strongly(self, k: int) -> Contraction:
         """The same with strong zeros in argument k."""
         return self if k in self.strong or len(self.labels) == 1 else contraction(self.labels, self.out, dict(self.extra), (*self.strong, k))
+
+    @cached_property
+    def unguarded(self) -> Contraction:
+        """The same without its guard."""
+        return contraction(self.labels[:-1], self.out, dict(self.extra), tuple([i for i in self.strong if i != len(self.labels) - 1]))
 
     @cached_property
     def trivial(self) -> bool:
@@ -182,6 +190,11 @@ class Contraction(Multilinear):
 
     def run(self, *xs: Any) -> Any:
         if self.strong:
+            if self.guarded >= 0:
+                with np.errstate(all="ignore"):
+                    found = self.unguarded.run(*[dense(x) for x in xs[:-1]])
+                    if np.isfinite(np.sum(dense(found))):
+                        return found
             return self._selected([dense(x) for x in xs])
         for x in xs:
             if type(x) is Formal:
@@ -195,20 +208,18 @@ class Contraction(Multilinear):
         return self.kernel(*xs) if self.out else number(self.kernel(*xs))
 
     def _selected(self, xs: list[Any]) -> Any:
-        """With strong zeros: masks select; other factors are multiplied plainly where everything is finite."""
+        """With strong zeros: a mask selects from one factor; several factors are multiplied plainly where everything is finite."""
         labels, strong = list(self.labels), list(self.strong)
-        kind: Any = np.result_type(*[x for x in xs if np.asarray(x).dtype.kind != "b"] or [1.0])  # Python floats take the type of the others
-        for i in self.strong:
-            if np.asarray(xs[i]).dtype.kind != "b":
-                continue
-            strong.remove(i)
-            at = next((j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None)
-            if at is None:
-                xs[i], strong = np.asarray(xs[i], kind), [*strong, i]
-            else:
-                taken = kind.type(xs[at]) if type(xs[at]) is float else xs[at]
-                xs[at] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[at]), taken, 0)
+        masks = [i for i in strong if np.asarray(xs[i]).dtype.kind == "b"]
+        kind: Any = np.result_type(*[x for i, x in enumerate(xs) if i not in masks] or [1.0])  # Python floats take the type of the others
+        if len(xs) - len(masks) == 1:
+            (one,) = [i for i in range(len(xs)) if i not in masks]
+            for i in [i for i in masks if set(labels[i]) <= set(labels[one]) and len(set(labels[one])) == len(labels[one])]:
+                taken = kind.type(xs[one]) if type(xs[one]) is float else xs[one]
+                xs[one] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[one]), taken, 0)
                 labels[i], xs[i] = (), 1.0
+                strong.remove(i)
+        xs = [np.asarray(x, kind) if i in masks and i in strong else x for i, x in enumerate(xs)]
         kept = [i for i, x in enumerate(xs) if not (type(x) is float and x == 1.0 and not labels[i])] or [0]
         plain = contraction(tuple([labels[i] for i in kept]), self.out, dict(self.extra))
         if not strong or all([bool(np.isfinite(x).all()) for x in xs]):
@@ -219,11 +230,11 @@ class Contraction(Multilinear):
         distinct = [tuple([label for label in every if label in ls]) for ls in labels]
         shown = [_spread(single(np.asarray(x), ls, ds, sizes), ds, every) for x, ls, ds in zip(xs, labels, distinct, strict=True)]
         dead = np.logical_or.reduce(np.broadcast_arrays(*[shown[i] == 0 for i in strong]))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
             product = shown[0]
             for x in shown[1:]:
                 product = product * x
-        total = single(np.where(dead, 0, product), every, self.out, sizes)
+            total = single(np.where(dead, 0, product), every, self.out, sizes)
         return total if self.out else number(total)
 
     @cached_property
@@ -262,18 +273,20 @@ def _product(a: Any, b: Any) -> Any:
     return a * b
 
 
-def contraction(labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None, strong: tuple[int, ...] = ()) -> Contraction:
+def contraction(
+    labels: tuple[Labels, ...], out: Labels, extra: dict[int, int] | None = None, strong: tuple[int, ...] = (), guarded: int = -1
+) -> Contraction:
     """A contraction with its labels renamed in order of appearance."""
-    return _contraction(labels, out, tuple(extra.items()) if extra else (), strong)
+    return _contraction(labels, out, tuple(extra.items()) if extra else (), strong, guarded)
 
 
 @lru_cache(maxsize=4096)
-def _contraction(labels: tuple[Labels, ...], out: Labels, extra: tuple[tuple[int, int], ...], strong: tuple[int, ...]) -> Contraction:
+def _contraction(labels: tuple[Labels, ...], out: Labels, extra: tuple[tuple[int, int], ...], strong: tuple[int, ...], guarded: int) -> Contraction:
     names: dict[int, int] = {}
     renamed = tuple([tuple([names.setdefault(label, len(names)) for label in ls]) for ls in labels])
     result = tuple([names.setdefault(label, len(names)) for label in out])
     rest = tuple(sorted([(names.setdefault(label, len(names)), n) for label, n in extra]))
-    return Contraction(renamed, result, rest, tuple(sorted(set(strong))))
+    return Contraction(renamed, result, rest, tuple(sorted(set(strong))), guarded)
 
 
 @lru_cache(maxsize=4096)

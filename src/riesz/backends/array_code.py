@@ -17,6 +17,7 @@ from ..contractions import column_sums, number
 from ..opaque import Discrete, Get, Ruled, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ..programs.along import kind_of
+from ..programs.deferring import Deferred, deferred, has_nan
 from ..programs.fusing import SparseProduct
 from ..programs.program import INPUT, Constant, Program
 from ..relations.compound import Both
@@ -61,6 +62,7 @@ class Arrays:
         self.names.update({v.text: v for v in inputs})  # no other thing gets the name of an argument
         self.lines: list[str] = []
         self.called: list[str] = []
+        program = deferred(program)
         self._program = program
         self._values: list[Any] = [None] * len(program.ops)
         self._last = [0] * len(program.ops)
@@ -72,6 +74,7 @@ class Arrays:
         for slot, value in zip(program.inputs, inputs, strict=True):
             self._values[slot] = value
         self._held: set[int] = set()
+        self.calm, hushed = 0, program.hushed  # how many lines end with the last one that a selection reads
         for slot, op in enumerate(program.ops):
             if op is not INPUT:
                 self._slot = slot
@@ -79,6 +82,8 @@ class Arrays:
                     self._constant(op.value) if type(op) is Constant else self._step(op, [self._values[a] for a in program.args[slot]])
                 )
                 self._free(slot)
+                if hushed is not None and hushed[slot]:
+                    self.calm = len(self.lines)
 
     @property
     def wide(self) -> str:
@@ -161,6 +166,8 @@ class Arrays:
                 return self._elementwise(op, xs)
             case Contraction():
                 return self._contraction(op, xs)
+            case Deferred():
+                return self._deferred(op, xs)
             case Reduction(relations=(relation,)):
                 return self._reduction(op, relation, self._array(xs[0]))
             case Reduction() if op.joined is not None and not any([x.kind is None for x in xs]):
@@ -339,20 +346,29 @@ class Arrays:
             return self._product(op, xs)
         return self._matrix(op, [self._array(x) for x in xs])
 
+    def _deferred(self, op: Deferred, xs: list[Value]) -> Value:
+        """A product, and its guard if there is a nan in it."""
+        given = xs[: len(op.plain.labels)]
+        found = self._contraction(op.plain, given)
+        if found.kind is None or found.repeated:
+            return self._call(op, xs)
+        name = f"t{self._slot}"
+        if found.text != name:
+            found = self._set(found.text, found.kind)
+        self._shared()
+        again = f"{self._name(f'exact_{self._slot}', op.exact)}({', '.join([self._array(x).text for x in xs])})"
+        wrong = f"{name} != {name}" if found.kind is float else f"{self._name('has_nan', has_nan)}({name})"
+        self.lines.extend([f"if {wrong}:", f"    {name} = {again}"])
+        return found
+
     def _strong(self, op: Contraction, xs: list[Value]) -> Value:
-        """Strong zeros matter only where another factor is not finite. A sum that is finite has none such: it is cheaper to look at."""
+        """Strong zeros matter only where another factor is not finite. A product without nan has none such: it is cheaper to look at."""
         plain, slot = contraction(op.labels, op.out), self._slot
         if not op.out or op.extra or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs]):
             return self._call(op, xs)
         again = f"dense({self._name(f'strong_{slot}', op.run)}({', '.join([x.text for x in xs])}))"
-        look = self._name("finite", finite)
-        if set(op.out) == {*op.labels[0], *op.labels[1]}:
-            (other,) = [x.text for i, x in enumerate(xs) if i not in op.strong]
-            found = self._product(plain, xs)
-            self.lines[-1] += f" if {look}({other}) else {again}"
-            return found
-        found = self._matrix(plain, xs)
-        self.lines.extend([f"if not {look}({found.text}):", f"    {found.text} = {again}"])
+        found = self._product(plain, xs) if set(op.out) == {*op.labels[0], *op.labels[1]} else self._matrix(plain, xs)
+        self.lines.extend([f"if {self._name('has_nan', has_nan)}({found.text}):", f"    {found.text} = {again}"])
         return found
 
     def _product(self, op: Contraction, xs: list[Value]) -> Value:
@@ -465,16 +481,6 @@ def _copies(relation: Any) -> bool:
     if isinstance(relation, Both):
         return _copies(relation.second) or (isinstance(relation.second, Diagonal) and _copies(relation.first))
     return isinstance(relation, (Function, Gather, Pairs, Segments, Triangular))
-
-
-def finite(x: Any) -> bool:
-    """Whether all numbers are finite; it may say no where only their sum is not.
-
-    >>> finite(np.ones(3)), finite(np.array([1.0, np.inf]))
-    (True, False)
-    """
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(x.sum()))
 
 
 def numbers(shape: Any) -> int:

@@ -91,11 +91,15 @@ _CALLED = {
     "empty",
     "float",
     "found",
+    "has_nan",
+    "hush",
     "len",
     "ndarray",
     "number",
     "own",
+    "restore",
     "tiles",
+    "token",
     "tuple",
 }
 _TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}

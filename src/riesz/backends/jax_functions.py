@@ -35,6 +35,10 @@ def _larger(a: Any, b: Any) -> Any:
     return jnp.where(a == b, 0.5, jnp.where(a > b, 1.0, 0.0)).astype(jnp.result_type(a, b))
 
 
+def _larger_number(a: Any, b: Any) -> Any:
+    return jnp.where(jnp.isnan(b) & ~jnp.isnan(a), 1.0, _larger(a, b)).astype(jnp.result_type(a, b))
+
+
 def _sinc(x: Any) -> Any:
     y = jnp.pi * jnp.where(x == 0, 1e-20, x)
     return jnp.sin(y) / y
@@ -83,6 +87,8 @@ _DIFFERENT = {
     "pow",
     "power_slope",
     "larger",
+    "larger_number",
+    "smaller_number",
     "sinc",
     "sinc_derivative",
 }
@@ -99,6 +105,8 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "pow": jnp.power,
     "power_slope": _power_slope,
     "larger": _larger,
+    "larger_number": _larger_number,
+    "smaller_number": lambda a, b: _larger_number(-a, -b),
     "sinc": _sinc,
     "sinc_derivative": _sinc_derivative,
 }
@@ -156,7 +164,7 @@ def _bin(bins: Any, v: Any, right: bool) -> Any:
 
 def _shares(x: Any, peak: Any, *, axis: Any) -> Any:
     at = x == peak
-    return at.astype(x.dtype) / jnp.sum(at, axis=axis, keepdims=True).astype(x.dtype)
+    return at.astype(x.dtype) / jnp.maximum(jnp.sum(at, axis=axis, keepdims=True), 1).astype(x.dtype)
 
 
 def _order_or_nan(x: Any) -> Any:
@@ -166,8 +174,15 @@ def _order_or_nan(x: Any) -> Any:
 
 
 def _share(a: Any, lower: bool) -> Any:
+    n = a.shape[-1]
+    read = jnp.tri(n, dtype=a.dtype) - jnp.eye(n, dtype=a.dtype) / 2
+    gap, size = [jnp.max(jnp.abs(x), axis=(-2, -1), keepdims=True, initial=0) for x in (a - a.mT, a)]
+    return jnp.where(gap <= jnp.finfo(a.dtype).eps ** 0.5 * size, 0.5, read if lower else read.T).astype(a.dtype)
+
+
+def _mirrored(a: Any, *, lower: bool) -> Any:
     read = jnp.tri(a.shape[-1], dtype=bool)
-    return jnp.where(a == a.mT, 0.5, jnp.where(read if lower else read.T, 1.0, 0.0)).astype(a.dtype)
+    return jnp.where(read if lower else read.T, a, a.mT)
 
 
 def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:
@@ -267,6 +282,7 @@ SMOOTH: dict[str, Callable[..., Any]] = {
     "inv": lambda a, *, strict: jnp.linalg.inv(a),
     "pinv": lambda a, *, cutoff, hermitian: jnp.linalg.pinv(a, rtol=cutoff, hermitian=hermitian),
     "cholesky": jnp.linalg.cholesky,
+    "mirrored": _mirrored,
     "eigh": _eigh,
     "svd": _svd,
     "polar": _polar,

@@ -50,9 +50,8 @@ def product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, sizes: dic
 def strong_product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, strong: Sequence[int], sizes: dict[int, int]) -> Any:
     """A contraction in which zeros of some arguments annihilate what they meet (Note [Strong] in ops.py)."""
     xs, labels, strong = [jnp.asarray(x) for x in xs], list(labels), list(strong)
-    for i in tuple(strong):
-        if xs[i].dtype != bool:
-            continue
+    masks = [i for i in strong if xs[i].dtype == bool]
+    for i in masks if len(xs) - len(masks) == 1 else []:  # a mask selects from one factor
         at = next((j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None)
         if at is not None:
             xs[at] = jnp.where(_spread(xs[i], labels[i], labels[at]), xs[at], 0)
@@ -62,6 +61,8 @@ def strong_product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, str
     strong, labels, xs = [kept.index(i) for i in strong], [labels[i] for i in kept], [xs[i] for i in kept]
     if not strong:
         return product(xs, labels, out, sizes)
+    kind = jnp.result_type(*[x for x in xs if x.dtype != bool] or [float])
+    xs = [x.astype(kind) if x.dtype == bool else x for x in xs]
     every = tuple(dict.fromkeys([k for ls in labels for k in ls]))
 
     def careful(*xs: Any) -> Any:

@@ -8,9 +8,11 @@ import numpy as np
 
 from ..ops import Contraction
 from ..programs.components import Components, components
+from ..programs.deferring import has_nan, unguarded
 from ..programs.program import Program
 from ..programs.tiled import Tiled
 from ..programs.tiling import tiled
+from ..quietly import hush, restore
 from ..syntax.functions import own
 from .array_code import Value, numbers
 from .code import Code, Task, function, result_text
@@ -32,11 +34,20 @@ def written(task: Task) -> Code | str:
 def array_code(task: Task) -> Code:
     """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
-    program = tiled(task.program)
+    plain = unguarded(task.program)
+    program = tiled((task.program if plain is None else plain[0]).hushed_first)
     inputs = [Value(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
     code = TiledArrays(program, inputs)
     lines = [f"{n} = float({n})" for n, a in zip(names, record.avals, strict=True) if not a.shape and a.dtype == FLOAT and not a.weak]
-    lines.extend(code.lines)
+    calm = record.program.hushed is not None  # there are branches not taken: nobody is warned of what happens there
+    cut = 0 if not calm else code.calm if program.hushed is not None and plain is None else len(code.lines)
+    if cut:
+        code.names |= {"hush": hush, "restore": restore}
+        lines.extend(["token = hush()", "try:", *[f"    {line}" for line in code.lines[:cut]], "finally:", "    restore(token)"])
+    lines.extend(code.lines[cut:])
+    for v in dict.fromkeys([code.outputs[i].text for i in plain[1]] if plain is not None else []):  # the interpreter has the guards
+        code.names["has_nan"] = has_nan
+        lines.extend([f"if has_nan({v}):", "    return OTHER"])
     texts: list[str] = []
     space, seen = code.names, set[str]()
     for j, (v, aval) in enumerate(zip(code.outputs, record.outputs, strict=True)):
@@ -50,7 +61,8 @@ def array_code(task: Task) -> Code:
         else:
             space[f"aval_{j}"], space["own"] = aval, own
             texts.append(code.handed(v, f"aval_{j}", seen))
-    source, run = function(record.name, record.avals, names, [*lines, f"return {result_text(record, texts, space)}"], space)
+    lines.append(f"return {result_text(record, texts, space)}")
+    source, run = function(record.name, record.avals, names, lines, space)
     called = f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}." if code.called else ""
     loops = "".join([f" {op}." for op in program.ops if isinstance(op, Tiled)])
     why = f"{len(task.program)} steps on arrays, a line for each.{loops}{called}"

@@ -8,6 +8,7 @@ A step with several results has a dict of wires, one per result that moves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -15,13 +16,14 @@ import numpy as np
 
 from ..errors import LinearityError
 from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
-from ..ops import Combination, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
+from ..ops import Cast, Combination, Contraction, Elementwise, Linear, Multilinear, Op, Reduction, Reshape, broadcast, product
 from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Gather, freeze
 from ..sets import Seg, box_set
 from ..terms.primitives import UNKNOWN, divide, reciprocal
 from ..vectors import dense
+from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
 from .reverse import unknown
 
 
@@ -40,8 +42,10 @@ class Affine:
 
     def __init__(self, base: Any, tape: Program, lift: Callable[[Any], int]) -> None:
         self.base = base
+        self.hushes = getattr(base, "hushes", False)
         self.tape = tape
         self.lift = lift
+        self.reach: dict[int, Reach] = {}  # of wires that do not reach everywhere (reached.py)
 
     def const(self, value: Any) -> Pair:
         """K_w^[1](x) = (w, 0)."""
@@ -57,7 +61,7 @@ class Affine:
 
     def scale(self, k: float, x: Pair) -> Pair:
         """(k·), a linear map."""
-        return Pair(self.base.scale(k, x.value), None if x.wire is None else self.tape.scale(k, x.wire))
+        return Pair(self.base.scale(k, x.value), None if x.wire is None else self._scaled(k, x.wire))
 
     def step(self, op: Op, args: Sequence[Pair]) -> Pair:
         """One operation, by its kind."""
@@ -90,23 +94,72 @@ class Affine:
     def _linear(self, op: Linear, y: Any, args: Sequence[Pair], live: tuple[int, ...]) -> int:
         """h^[1](x) = (h(x), h)."""
         small = op if len(live) == len(args) else op.only(live)
-        return self._wide(self.tape.step(small, [args[i].wire for i in live]), y)
+        wires = [args[i].wire for i in live]
+        if type(small) is Combination and not all([math.isfinite(k) for k in small.coefficients]) and any([w in self.reach for w in wires]):
+            wires = [self._scaled(k, w) for k, w in zip(small.coefficients, wires, strict=True)]
+            return self._wide(self._sum(wires), y)
+        return self._wide(self._reached(self.tape.step(small, wires), small, wires), y)
+
+    def _reached(self, wire: int, op: Any, wires: Sequence[int], more: Sequence[Any] = ()) -> int:
+        """A wire, and what is known of the places it reaches, from the step that it ends."""
+        known, shapes = [self.reach.get(w) for w in wires], [self.tape.shape(w) for w in wires]
+        if type(op) is Combination:
+            found = union(self.base, known, shapes, self.tape.shape(wire))
+        elif isinstance(op, (Reduction, Contraction, Reshape, Take)):
+            found = after(self.base, op, known, shapes, more) if known != [None] or type(op) in (Reduction, Contraction) else None
+        else:
+            found = known[0] if isinstance(op, Cast) else somewhere(self.base, known[0], shapes[0], self.tape.shape(wire))
+        return self._knowing(wire, found)
+
+    def _knowing(self, wire: int, found: Reach | None) -> int:
+        if found is not None:
+            self.reach[wire] = found
+        return wire
+
+    def _scaled(self, k: float, wire: int) -> int:
+        """(k·) of a wire."""
+        r = self.reach.get(wire)
+        if r is None or math.isfinite(k):
+            return self._knowing(self.tape.scale(k, wire), r)
+        return self._knowing(self._product(product((), self.tape.shape(wire)), [self.base.const(k)], 1, wire), r)
+
+    def _product(self, op: Contraction, values: Sequence[Any], k: int, wire: int) -> int:
+        """A product with a wire, its argument k, of which some places may not be reached; `values` are the other arguments."""
+        r = self.reach.get(wire)
+        slots = [self.lift(v) for v in values]
+        slots.insert(k, wire)
+        if r is ZEROS:
+            return self.tape.step(op.strongly(k), slots)
+        mask = None if r is None or all([_finite(self.base, v) for v in values]) else r.mask
+        return self.tape.step(op, slots) if mask is None else self.tape.step(guarded(op, k), [*slots, self.lift(mask)])
 
     def _wide(self, wire: int, y: Any) -> int:
         """A wire in the shape of the value, where broadcasting made that larger."""
         shape = self.base.shape(y)
-        return wire if self.tape.shape(wire) == shape else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
+        if self.tape.shape(wire) == shape:
+            return wire
+        op = broadcast(self.tape.shape(wire), shape)
+        return self._reached(self.tape.step(op, (wire,)), op, [wire])
 
     def _multilinear(self, op: Multilinear, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> int:
         """⋄^[1](u, v) = (u ⋄ v, (u⋄) • π₁ + (⋄v) • π₀), for any number of arguments."""
         if type(op) is Take and not op.batch and isinstance(values[1], (np.ndarray, np.integer)):
-            return self.tape.step(_gather(op, values[1], self.base.shape(values[0])), (args[0].wire,))
+            gather = _gather(op, values[1], self.base.shape(values[0]))
+            return self._reached(self.tape.step(gather, (args[0].wire,)), gather, [args[0].wire])
         if len(live) == 2 == len(args) and args[0].wire == args[1].wire and values[0] is values[1] and getattr(op, "swapped", None) is op:
-            return self.tape.scale(2.0, self.tape.step(op, (self.lift(values[0]), args[1].wire)))  # u ⋄ u, symmetric: 2·(u⋄)
-        wires: list[int] = []
-        for i in live:
-            wires.append(self.tape.step(op, [args[i].wire if j == i else self.lift(v) for j, v in enumerate(values)]))
-        return self._sum(wires)
+            return self._scaled(2.0, self._leg(op, values, 1, args[1].wire))  # u ⋄ u, symmetric: 2·(u⋄)
+        return self._sum([self._leg(op, values, i, args[i].wire) for i in live])
+
+    def _leg(self, op: Multilinear, values: list[Any], k: int, wire: int) -> int:
+        """A multilinear step as a function of its argument k."""
+        others = [v for j, v in enumerate(values) if j != k]
+        if type(op) is Contraction:
+            masks = [(i, values[i]) for i in op.strong if i != k]
+            shapes = [self.tape.shape(wire) if j == k else self.base.shape(v) for j, v in enumerate(values)]
+            return self._knowing(self._product(op, others, k, wire), through(self.base, op, k, self.reach.get(wire), masks, shapes))
+        slots = [self.lift(v) for v in others]
+        slots.insert(k, wire)
+        return self._reached(self.tape.step(op, slots), op, [wire], others)
 
     def _primitive(self, op: Elementwise, args: Sequence[Pair]) -> Pair:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
@@ -117,7 +170,7 @@ class Affine:
             y, (slope,) = self.base.linearized(op, (x.value,))
             if slope is UNKNOWN:
                 raise unknown(op, 0)
-            return Pair(y, None if slope is None else self._times(slope, x.wire, ()))
+            return Pair(y, None if slope is None else self._times(slope, x.wire, (0,) if op.primitive.rule.selects else ()))
         if all([a.wire is None for a in args]):
             return Pair(self.base.step(op, [a.value for a in args]), None)
         y, partials = self.base.linearized(op, [a.value for a in args])
@@ -131,9 +184,12 @@ class Affine:
         return Pair(y, None if not wires else self._wide(self._sum(wires), y))
 
     def _times(self, partial: Any, wire: int, strong: tuple[int, ...]) -> int:
-        if type(partial) is float:
-            return self.tape.scale(partial, wire)
-        return self.tape.step(product(self.base.shape(partial), self.tape.shape(wire), strong), (self.lift(partial), wire))
+        """partial ⊛ wire; `strong`: it selects."""
+        if type(partial) is float and (not strong or math.isfinite(partial)):
+            return self._scaled(partial, wire)
+        shapes = self.base.shape(partial), self.tape.shape(wire)
+        op, r = product(*shapes, strong), self.reach.get(wire)
+        return self._knowing(self._product(op, [partial], 1, wire), through(self.base, op, 1, r, [(0, partial)] if strong else [], shapes))
 
     def _select(self, y: Any, values: list[Any], args: Sequence[Pair]) -> int:
         """where(c, a, b)^[1] = (where(c, a, b), (c ⊛) • da + (¬c ⊛) • db): selections, not products."""
@@ -221,7 +277,8 @@ class Affine:
     def _sum(self, wires: list[int]) -> Any:
         if len(wires) < 2:
             return wires[0] if wires else None
-        return self.tape.step(Combination((1.0,) * len(wires)), wires)
+        op = Combination((1.0,) * len(wires))
+        return self._reached(self.tape.step(op, wires), op, wires)
 
 
 def _stays_zero(op: Any, zero: list[bool]) -> bool:
@@ -238,3 +295,10 @@ def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:
     n = shape[op.axis]
     at = np.asarray(index, np.intp)
     return Reduction((Gather(Seg(n), box_set(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)
+
+
+def _finite(base: Any, value: Any) -> bool:
+    """Whether a coefficient is known to be finite: a constant of a program, or numbers."""
+    if isinstance(base, Program):
+        return known_finite(base, value)
+    return type(value) is not tuple and bool(np.isfinite(dense(value)).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -96,8 +96,20 @@ def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
 @quiet
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
+    flags = linear_slots(tape)
     with np.errstate(all="ignore"):
-        return pullback(tape, linear_slots(tape), seeds, NUMBERS, tape_value(tape))
+        return _exact(lambda guards: pullback(tape, flags, seeds, NUMBERS, tape_value(tape), guards=guards))
+
+
+def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
+    """Cotangents computed plainly, and once more with guards if there is a nan among them (Note [Strong] in ops.py)."""
+    found = cotangents(False)
+    for c in found:
+        if c is not None:
+            flat = np.ravel(dense(c))
+            if np.isnan(flat.dot(flat)):
+                return cotangents(True)
+    return found
 
 
 _PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reduction, Reshape, Cast, Select, Discrete}
@@ -117,7 +129,34 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
     flags = bytearray(len(ops))
     for slot, x, f in zip(program.inputs, leaves, moving, strict=True):
         values[slot], flags[slot] = x, f
-    for slot, (op, given) in enumerate(zip(ops, args, strict=True)):
+    hushed = program.hushed
+    if hushed is None:
+        _forward(program, range(len(ops)), values, flags)
+    else:
+        with np.errstate(all="ignore"):
+            _forward(program, [s for s, h in enumerate(hushed) if h], values, flags)
+        _forward(program, [s for s, h in enumerate(hushed) if not h], values, flags)
+
+    def partials(slot: int) -> Sequence[Any]:
+        op, given = ops[slot], args[slot]
+        if type(op) is Select:
+            chosen = values[given[0]]
+            return None, chosen, NOT.run(chosen)
+        xs = [dense(values[a]) for a in given]
+        return op.primitive.slopes(xs, dense(values[slot]))
+
+    with np.errstate(all="ignore"):
+        found = [values[s] for s in program.outputs]
+        seeds = [np.float32(1.0) if type(found[0]) is np.float32 else 1.0, *[None] * (len(found) - 1)]
+        every = _exact(lambda guards: pullback(program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials, guards=guards))
+        return found, [c for c, f in zip(every, moving, strict=True) if f]
+
+
+def _forward(program: Program, which: Iterable[int], values: list[Any], flags: bytearray) -> None:
+    """Some steps on numbers; `flags` is told which of them move."""
+    ops, args = program.ops, program.args
+    for slot in which:
+        op, given = ops[slot], args[slot]
         kind = op.__class__
         if kind is float:
             values[slot] = op * values[given[0]]
@@ -133,20 +172,6 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
                 if flags[a]:
                     flags[slot] = 1
                     break
-
-    def partials(slot: int) -> Sequence[Any]:
-        op, given = ops[slot], args[slot]
-        if type(op) is Select:
-            chosen = values[given[0]]
-            return None, chosen, NOT.run(chosen)
-        xs = [dense(values[a]) for a in given]
-        return op.primitive.slopes(xs, dense(values[slot]))
-
-    with np.errstate(all="ignore"):
-        found = [values[s] for s in program.outputs]
-        seeds = [np.float32(1.0) if type(found[0]) is np.float32 else 1.0, *[None] * (len(found) - 1)]
-        every = pullback(program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials)
-        return found, [c for c, f in zip(every, moving, strict=True) if f]
 
 
 def linear_slots(tape: Program) -> bytearray:
@@ -205,7 +230,7 @@ def derive_program(program: Program, moving: Sequence[bool] | None = None) -> De
 def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong: bool = False, marks: list[bool] | None = None) -> Program:
     """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay.
 
-    `strong`: what it is applied to has strong zeros; `marks`, if given, is told which of its results have.
+    `strong`: nothing reaches the zeros of what it is applied to; `marks`, if given, is told which of its results have places that nothing reaches.
     """
     flags = program.dependent(program.inputs[inputs:])
     back = Program()

@@ -18,6 +18,8 @@ OTHER = object()
 class Numbers:
     """eval⁽⁰⁾: a leaf is a float, an array or a formal vector."""
 
+    hushes = True  # what a selection reads is computed without warnings
+
     def const(self, value: Any) -> Any:
         """A fixed vector."""
         return value

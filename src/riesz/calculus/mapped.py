@@ -34,6 +34,7 @@ class Mapped:
 
     def __init__(self, base: Any, n: int) -> None:
         self.base = base
+        self.hushes = getattr(base, "hushes", False)
         self.n = n
 
     def const(self, value: Any) -> Lane:
@@ -69,7 +70,7 @@ class Mapped:
         match op:
             case Contraction():
                 labels = tuple([(-1, *ls) if a.moving else ls for ls, a in zip(op.labels, args, strict=True)])
-                return Lane(base.step(contraction(labels, (-1, *op.out), dict(op.extra), op.strong), values), True)
+                return Lane(base.step(contraction(labels, (-1, *op.out), dict(op.extra), op.strong, op.guarded), values), True)
             case Elementwise() | Combination() | Select() | Discrete(shaped=None):
                 return Lane(base.step(op, self._aligned(args)), True)
             case Reduction():

@@ -3,7 +3,7 @@
 (s_n • … • s_1)* = s_1* • … • s_n*, and red_R* = red_{Rᵀ} for the wiring: the cotangents of a slot read twice are added up.
 Over numbers this computes; over symbols (a Program) it writes the adjoint program.
 A program that is not linear is read back the same way, with `partials` for its primitives: each step's derivative at the point, transposed.
-A cotangent that came through a selection has strong zeros from there on (Note [Strong] in ops.py).
+A cotangent may have places that nothing reaches; what it meets there leaves no trace (reached.py, Note [Strong] in ops.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 
 from ..errors import TraceError
 from ..opaque import Declared, Get, Put, Select, Strongly, Take
-from ..ops import Combination, Contraction, Elementwise, Multilinear, Reduction, Shape, Single, product, unbroadcast
+from ..ops import Cast, Combination, Contraction, Elementwise, Multilinear, Reduction, Reshape, Shape, Single, product, unbroadcast
 from ..programs.blocks import Block
 from ..programs.program import Program
 from ..terms.primitives import UNKNOWN
 from ..vectors import Formal
+from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
 
 
 def pullback(
@@ -33,18 +34,23 @@ def pullback(
     strongly: bool = False,
     marks: list[bool] | None = None,
     partials: Callable[[int], Sequence[Any]] | None = None,
+    guards: bool = True,
 ) -> list[Any]:
     """The cotangents of all slots that `flags` marks as linear, from those of the outputs; `value` gives the coefficients.
 
-    `strongly`: the seeds have strong zeros; `marks`, if given, is told which inputs' cotangents have.
+    `strongly`: nothing reaches the zeros of the seeds; `marks`, if given, is told which inputs' cotangents have places that nothing reaches.
     `partials` gives the partial derivatives of a step that is not linear, None for arguments it does not depend on.
+    Without `guards` everything is multiplied plainly: right where no nan comes out.
     """
     ops, args, shapes = program.ops, program.args, program.shapes
-    strong = bytearray(len(ops))
+    reach: list[Any] = [_NOTHING] * len(ops)
     whole: list[Any] = [None] * len(ops)  # a cotangent, or a list of cotangents to be added
     pieces: dict[int, dict[Any, list[Any]]] = {}  # cotangents of parts of a slot
 
-    def give(slot: int, cotangent: Any) -> None:
+    def give(slot: int, cotangent: Any, reached: Reach | None = None) -> None:
+        if guards:
+            before = reach[slot]
+            reach[slot] = reached if before is _NOTHING else union(domain, (before, reached), (shapes[slot],) * 2, shapes[slot])
         held = whole[slot]
         if held is None:
             whole[slot] = cotangent
@@ -57,65 +63,77 @@ def pullback(
         """Everything a slot was given, added up: the converse of the wiring."""
         for key, parts in pieces.pop(slot, {}).items():
             axis, _ = key
-            op = Reduction(tuple([r for r, _ in parts]), axis)
-            give(slot, domain.step(op, [c for _, c in parts]))
+            op = Reduction(tuple([r for r, _, _, _ in parts]), axis)
+            found = domain.step(op, [c for _, c, _, _ in parts])
+            give(slot, found, after(domain, op, [r for _, _, r, _ in parts], [s for _, _, _, s in parts]) if guards else None)
         held = whole[slot]
         if type(held) is list:
             summands = cast("list[Any]", held)
             held = whole[slot] = domain.step(Combination((1.0,) * len(summands)), summands)
         return held
 
+    def times(op: Contraction, k: int, given: Sequence[Any], reached: Reach | None) -> Any:
+        """A product with a cotangent, its argument k, of which some places may not be reached."""
+        if reached is None or len(given) == 1 or all([known_finite(domain, x) for i, x in enumerate(given) if i != k]):
+            return domain.step(op, given)
+        if reached is ZEROS:
+            return domain.step(op.strongly(k), given)
+        mask = reached.mask
+        return domain.step(op, given) if mask is None else domain.step(guarded(op, k), [*given, mask])
+
+    def scaled(k: float, c: Any, shape: Shape, reached: Reach | None) -> Any:
+        return domain.scale(k, c) if reached is None or math.isfinite(k) else times(product((), shape), 1, (domain.const(k), c), reached)
+
     for slot, seed in zip(program.outputs, seeds, strict=True):
         if flags[slot] and seed is not None:
-            give(slot, seed)
-            strong[slot] = strongly
+            give(slot, seed, ZEROS if strongly and guards else None)
     for slot in range(len(ops) - 1, -1, -1):
         if not flags[slot] or not args[slot]:
             continue
         op, given = ops[slot], args[slot]
         kind = op.__class__
-        if strong[slot]:
-            for a in given:
-                strong[a] = 1
         if kind is Declared or isinstance(op, Block):
             parts = pieces.pop(slot, None)
             if parts is not None:
-                cotangents = _gathered(parts, shapes[slot], domain)
+                partly = any([r is not None for held in parts.values() for _, r in held])
+                cotangents = _gathered({i: [c for c, _ in held] for i, held in parts.items()}, shapes[slot], domain)
                 if isinstance(op, Declared):
                     _declared(op, given, cotangents, flags, domain, value, give)
                 else:
-                    for a in _block(op, given, cotangents, flags, domain, value, give, bool(strong[slot])):
-                        strong[a] = 1
+                    _block(op, given, cotangents, flags, domain, value, give, partly)
             continue
         c = whole[slot] if slot not in pieces and type(whole[slot]) is not list else collect(slot)
         if c is None:
             continue
         whole[slot] = None  # free as soon as it is used
+        r: Reach | None = reach[slot] if guards else None
         if kind is float:  # (k·)* = (k·)
-            if strong[slot] and not math.isfinite(op):
-                give(given[0], domain.step(product((), shapes[slot], (1,)), (domain.const(op), c)))
-            else:
-                give(given[0], domain.scale(op, c))
+            give(given[0], scaled(op, c, shapes[slot], r), r)
         elif kind is Combination:  # (Σ kᵢ xᵢ)* = ⟨(kᵢ·)⟩
             for k, a in zip(op.coefficients, given, strict=True):
                 if flags[a]:
-                    part = c if shapes[a] == shapes[slot] else domain.step(unbroadcast(shapes[slot], shapes[a]), (c,))
-                    give(a, part if k == 1.0 else domain.scale(k, part))
+                    part, left = c, r
+                    if shapes[a] != shapes[slot]:
+                        sums = unbroadcast(shapes[slot], shapes[a])
+                        part, left = domain.step(sums, (c,)), None if r is None else after(domain, sums, [r], [shapes[slot]])
+                    give(a, part if k == 1.0 else scaled(k, part, shapes[a], left), left)
         elif kind is Contraction:  # linear in each argument
             read = tuple([shapes[a] for a in given])
             for k, a in enumerate(given):
                 if not flags[a]:
                     continue
-                turned = op.transpose(k, read)
-                if turned.strong:
-                    strong[a] = 1
-                if strong[slot]:
-                    turned = turned.strongly(k)
-                found = domain.step(turned, _with(c, k, given, value))
+                one, others, shown = (op, given, read) if op.guarded != k else (op.unguarded, given[:-1], read[:-1])  # see Note [Back]
+                turned = one.transpose(k, shown)
+                arguments = _with(c, k, others, value)
+                found = times(turned, k, arguments, r)
+                left = None
+                if guards:
+                    masks = [(i, arguments[i]) for i in turned.strong]
+                    left = through(domain, turned, k, r, masks, [*shown[:k], shapes[slot], *shown[k + 1 :]])
                 if k == 0 and len(given) == 2 and given[1] == a and op.swapped is op:  # u ⋄ u, symmetric: 2·(u⋄)
-                    give(a, domain.scale(2.0, found))
+                    give(a, domain.scale(2.0, found), left)
                     break
-                give(a, found)
+                give(a, found, left)
         elif kind is Elementwise or kind is Select:
             assert partials is not None
             selects = kind is Select or op.primitive.rule.selects
@@ -124,37 +142,51 @@ def pullback(
                     continue
                 if d is UNKNOWN:
                     raise unknown(op, given.index(a))
-                if selects:
-                    strong[a] = 1
-                give(a, _scaled(c, d, shapes[slot], shapes[a], _STRONG[selects][strong[slot]], domain))
+                found, left = _scaled(c, d, shapes[slot], shapes[a], selects, r, domain, times, guards)
+                give(a, found, left)
         elif kind is Reduction:  # [red_Rᵢ]* = ⟨red_{Rᵢᵀ}⟩; parts of one array meet in one step
             if type(c) is Formal and len(given) > 1:
                 c = c.dense()  # multiplied out once, not once for each part
-            for r, a in zip(op.relations, given, strict=True):
+            for relation, a in zip(op.relations, given, strict=True):
                 if flags[a]:
-                    back = r.converse
-                    pieces.setdefault(a, {}).setdefault((op.axis, back.target), []).append((back, c))
+                    back = relation.converse
+                    pieces.setdefault(a, {}).setdefault((op.axis, back.target), []).append((back, c, r, shapes[slot]))
         elif isinstance(op, Single):  # a map with an adjoint of its own
-            give(given[0], domain.step(op.turned(shapes[given[0]]), (c,)))
+            turned = op.turned(shapes[given[0]])
+            give(given[0], domain.step(turned, (c,)), _alone(domain, turned, r, shapes[slot], shapes[given[0]]))
         elif isinstance(op, Multilinear):
+            read = tuple([shapes[b] for b in given])
             for k, a in enumerate(given):
                 if not flags[a]:
                     continue
-                turned = op.transpose(k, tuple([shapes[b] for b in given]))
-                if strong[slot] and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
-                    turned = Strongly(turned, k)
-                give(a, domain.step(turned, _with(c, k, given, value)))
+                turned = op.transpose(k, read)
+                arguments = _with(c, k, given, value)
+                if isinstance(turned, (Take, Put)):
+                    left = after(domain, turned, [r], [shapes[slot]], arguments[1:]) if guards and (r is not None or type(turned) is Put) else None
+                else:
+                    left = somewhere(domain, r, shapes[slot], shapes[a])
+                    turned = Strongly(turned, k) if r is not None and isinstance(turned, Multilinear) else turned
+                give(a, domain.step(turned, arguments), left)
         elif kind is Get:
-            pieces.setdefault(given[0], {}).setdefault(op.at, []).append(c)
+            pieces.setdefault(given[0], {}).setdefault(op.at, []).append((c, r))
         else:
             raise AssertionError(f"not a linear step: {op}")
+    found = [collect(slot) for slot in program.inputs]
     if marks is not None:
-        marks.extend([bool(strong[slot]) for slot in program.inputs])
-    return [collect(slot) for slot in program.inputs]
+        marks.extend([reach[slot] is not None and reach[slot] is not _NOTHING for slot in program.inputs])
+    return found
 
 
-_STRONG = (((), (1,)), ((0,), (0, 1)))
-"""Which of the factors d ⊛ c have strong zeros: by whether the step selects, and whether c came through a selection."""
+# Note [Back]: the adjoint of a product with a guarded vector needs no guard. What it makes of the places that the vector does not reach goes, on the
+# way back, to places that are not reached either, until the selection or slice that left them out leaves it out again.
+_NOTHING = object()
+"""What reaches a slot that was given no cotangent yet."""
+
+
+def _alone(domain: Any, op: Any, r: Reach | None, source: Shape, target: Shape) -> Reach | None:
+    if r is None:
+        return None
+    return after(domain, op, [r], [source]) if isinstance(op, Reshape) else r if isinstance(op, Cast) else somewhere(domain, r, source, target)
 
 
 def _with(c: Any, k: int, given: tuple[int, ...], value: Callable[[int], Any]) -> Sequence[Any]:
@@ -170,21 +202,29 @@ def unknown(op: Elementwise, at: int) -> TraceError:
     return TraceError(f"the derivative of {op.primitive.name}{where} is not known" + ("; keep that argument fixed" if where else ""))
 
 
-def _scaled(c: Any, d: Any, shape: Shape, target: Shape, strong: tuple[int, ...], domain: Any) -> Any:
-    """d ⊛ c, summed over what broadcasting repeated: the adjoint of (d ⊛), whose argument has the shape `target`."""
-    if type(d) is float and (not strong or math.isfinite(d)):
+def _scaled(
+    c: Any, d: Any, shape: Shape, target: Shape, selects: bool, r: Reach | None, domain: Any, times: Callable[..., Any], guards: bool
+) -> tuple[Any, Reach | None]:
+    """d ⊛ c, summed over what broadcasting repeated: the adjoint of (d ⊛), whose argument has the shape `target`; and what it reaches."""
+    sums = None if shape == target else unbroadcast(shape, target)
+    if type(d) is float and (math.isfinite(d) or (r is None and not selects)):
         scaled = domain.scale(d, c)
-        return scaled if shape == target else domain.step(unbroadcast(shape, target), (scaled,))
-    first, back = _ways(domain.shape(d), shape, target, strong)
-    return domain.step(back, (d, c if first is None else domain.step(first, (c,))))
+        return scaled if sums is None else domain.step(sums, (scaled,)), r if sums is None or r is None else after(domain, sums, [r], [shape])
+    factor = domain.shape(d)
+    first, back = _ways(factor, shape, target, (0,) if selects else ())
+    joint = np.broadcast_shapes(factor, target)
+    if first is not None:
+        c, r = domain.step(first, (c,)), None if r is None else after(domain, first, [r], [shape])
+    left = through(domain, back, 1, r, [(0, d)] if selects else [], (factor, joint)) if guards else None
+    return times(back, 1, (d, c), r), left
 
 
 @lru_cache(maxsize=4096)
 def _ways(factor: Shape, shape: Shape, target: Shape, strong: tuple[int, ...]) -> tuple[Contraction | None, Any]:
     """The sum over axes that neither factor nor argument has, if there are any, and the adjoint of their product."""
     joint = np.broadcast_shapes(factor, target)
-    back = cast(Contraction, product(factor, target, (0,) if 0 in strong else ()).transpose(1, (factor, target)))
-    return None if joint == shape else unbroadcast(shape, joint), back.strongly(1) if 1 in strong else back
+    back = cast(Contraction, product(factor, target, strong).transpose(1, (factor, target)))
+    return None if joint == shape else unbroadcast(shape, joint), back
 
 
 def _gathered(parts: dict[Any, list[Any]], shapes: Any, domain: Any) -> list[Any]:
@@ -203,10 +243,10 @@ def _block(
     flags: Sequence[int],
     domain: Any,
     value: Callable[[int], Any],
-    give: Callable[[int, Any], None],
+    give: Callable[..., None],
     strong: bool,
-) -> list[int]:
-    """The transpose of a block is a block. The arguments whose cotangents have strong zeros are returned."""
+) -> None:
+    """The transpose of a block is a block. Which of its results are not reached everywhere it knows; where, their zeros say."""
     from .blocks import transpose_block
 
     turned = transpose_block(op, tuple([bool(flags[a]) for a in given]), strong)
@@ -214,10 +254,9 @@ def _block(
     zeros = [domain.zeros(shape) for shape in turned.zeros]
     fixed, rest = [value(given[i]) for i in turned.fixed], [value(given[i]) for i in turned.rest]
     result = domain.step(turned.op, [*fixed, *cotangents[:carries], *zeros, *rest, *cotangents[carries:]])
-    for j, i in enumerate(turned.targets):
+    for j, (i, partly) in enumerate(zip(turned.targets, turned.strong, strict=True)):
         if flags[given[i]]:
-            give(given[i], domain.step(Get(j), (result,)))
-    return [given[i] for i, s in zip(turned.targets, turned.strong, strict=True) if s]
+            give(given[i], domain.step(Get(j), (result,)), ZEROS if partly else None)
 
 
 def _declared(
@@ -227,7 +266,7 @@ def _declared(
     flags: Sequence[int],
     domain: Any,
     value: Callable[[int], Any],
-    give: Callable[[int, Any], None],
+    give: Callable[..., None],
 ) -> None:
     """The transpose of a declared function is another leg of its form."""
     leg, where = next((leg, where) for leg, where in op.leg_slices() if any([flags[a] for a in given[where]]))

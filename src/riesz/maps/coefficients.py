@@ -26,6 +26,11 @@ SEEN = 1 << 16
 """Up to so many numbers of a constant are compared to find out along which axes it varies."""
 
 
+def plain(k: float) -> bool:
+    """Whether a number may be multiplied at any time, before a selection or after it: it is neither 0 nor inf nor nan. Others stay factors."""
+    return k != 0.0 and math.isfinite(k)
+
+
 class Factor(NamedTuple):
     """A slot with one label per axis; `strong`: its zeros annihilate whatever they meet (Note [Strong] in ops.py)."""
 
@@ -89,6 +94,11 @@ class Coefficients:
         self._look()
         return self._number[slot]
 
+    def finite(self, slot: int) -> bool:
+        """Whether a slot is known to have finite numbers only: a constant."""
+        op = self.program.ops[slot]
+        return type(op) is Constant and type(op.value) is not Formal and bool(np.isfinite(op.value).all())
+
     def _look(self) -> None:
         ops, args = self.program.ops, self.program.args
         for slot in range(len(self._vary), len(ops)):
@@ -120,10 +130,11 @@ class Coefficients:
         for a, labels in zip(args, op.labels, strict=True):
             k, a, labels = self.peeled(a, labels)
             scale *= k
-            if labels or self.number(a) is None:
+            number = None if labels else self.number(a)
+            if number is None or not plain(number):
                 factors.append((a, labels))
             else:
-                scale *= self.number(a) or 0.0
+                scale *= number
         have = {k for _, labels in factors for k in labels}
         for label, n in sizes.items():
             if label not in have and label not in op.out:
@@ -139,15 +150,15 @@ class Coefficients:
         scale = 1.0
         while True:
             op = self.program.ops[slot]
-            if type(op) is float:
+            if type(op) is float and plain(op):
                 scale, slot = scale * op, self.program.args[slot][0]
             elif type(op) is Contraction and len(op.labels) == 1 and len(set(op.out)) == len(op.out) and set(op.labels[0]) <= set(op.out):
                 if len(set(op.labels[0])) < len(op.labels[0]):
                     return scale, slot, labels
                 names = dict(zip(op.out, labels, strict=True))
                 slot, labels = self.program.args[slot][0], tuple([names[k] for k in op.labels[0]])
-            elif labels and self.number(slot) is not None:
-                return scale * (self.number(slot) or 0.0), self.program.const(1.0), ()
+            elif labels and (number := self.number(slot)) is not None:
+                return (scale * number, self.program.const(1.0), ()) if plain(number) else (scale, self.program.const(number), ())
             else:
                 return scale, slot, labels
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.domains import NUMBERS
 from ..calculus.linear import specialised
-from ..programs.fusing import ready
+from ..programs.fusing import runnable
 from ..programs.program import Program, outputs
 from ..spaces import Space
 from ..terms.core import Term
@@ -74,7 +74,7 @@ class Value:
         if any_traced(value):
             return present(self.codomain, written(self.program, [], opened(self.domain, value), np.dtype(float)))
         leaves = self.domain.open(value)
-        return self.codomain.wrap(outputs(ready(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves})
+        return self.codomain.wrap(outputs(runnable(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves})
 
     def __bool__(self) -> bool:
         return True

@@ -31,10 +31,10 @@ def edges(c: Coefficients, program: Program, slot: int, moving: Any, place: Call
     op, strong = (op.op, True) if isinstance(op, Strongly) else (op, False)
     live = [i for i, a in enumerate(args) if moving[a]]
     if type(op) is float:
-        return [(args[0], [identity(c, shape).scaled(op)])]
+        return [(args[0], [identity(c, shape).scaled(c, op)])]
     match op:
         case Combination():
-            return [(args[i], [_broadcast(c, shapes[i], shape).scaled(op.coefficients[i])]) for i in live]
+            return [(args[i], [_broadcast(c, shapes[i], shape).scaled(c, op.coefficients[i])]) for i in live]
         case Contraction():
             return [(args[i], _contraction(c, op, i, shapes, args, program, place)) for i in live]
         case Reduction():
@@ -94,8 +94,9 @@ def _contraction(
     names = {label: c.fresh(n) for label, n in sizes.items()}
     scale = 1.0
     factors: list[Factor] = []
+    guard = len(args) - 1 if op.guarded == k else -1  # entries are made of what reaches a place
     for i, a in enumerate(args):
-        if i != k:
+        if i not in (k, guard):
             more, found = factors_of(c, place(a), [names[x] for x in op.labels[i]], i in op.strong)
             scale, factors = scale * more, [*factors, *found]
     out = tuple([axis_map(names[x], sizes[x]) for x in op.out])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..relations.spans import Affine, lines_meet
-from .coefficients import Coefficients, Factor
+from .coefficients import Coefficients, Factor, plain
 from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, radix, refined, size_of, values, whole
 
 SPLIT = 32
@@ -72,9 +72,11 @@ class Entry:
         """All labels."""
         return tuple(dict.fromkeys([*self.outer, *[k for f in self.factors for k in f.labels]]))
 
-    def scaled(self, k: float) -> Entry:
+    def scaled(self, c: Coefficients, k: float) -> Entry:
         """k times the entry."""
-        return Entry(self.out, self.inn, self.factors, k * self.scale)
+        if plain(k):
+            return Entry(self.out, self.inn, self.factors, k * self.scale)
+        return Entry(self.out, self.inn, (*self.factors, Factor(c.program.const(k), ())), self.scale)
 
     @property
     def strongly(self) -> Entry:
@@ -323,7 +325,9 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
     factors: list[Factor] = []
     for f in e.factors:
         k = c.number(f.slot) if not f.labels else None
-        if k is None:
+        if k == 0.0 and f.strong:
+            return None
+        if k is None or not plain(k):
             factors.append(f)
         else:
             scale *= k

@@ -20,7 +20,7 @@ from ..programs.program import INPUT, Constant, Program, outputs
 from ..relations.core import seal
 from ..stackless import quiet
 from ..vectors import dense
-from .coefficients import Coefficients, Factor
+from .coefficients import Coefficients, Factor, plain
 from .edges import edges
 from .entries import Apart, Entry, composed
 from .factored import Factored
@@ -176,7 +176,7 @@ class _Expansion:
         """A slot as a number and what it is a multiple of."""
         at, scale = self.place[slot], 1.0
         program = self.c.program
-        while type(program.ops[at]) is float:
+        while type(program.ops[at]) is float and plain(program.ops[at]):
             at, scale = program.args[at][0], scale * program.ops[at]
         return scale, Factor(at, labels, strong)
 
@@ -189,7 +189,7 @@ class _Expansion:
     def _entries(self, slot: int) -> list[Entry] | None:
         op, args, shapes = self.program.ops[slot], list(self.program.args[slot]), self.program.shapes
         if type(op) is float:
-            return [e.scaled(op) for e in self.found[args[0]]]
+            return [e.scaled(self.c, op) for e in self.found[args[0]]]
         op = op.op if type(op) is Strongly else op
         match op:
             case Cast():
@@ -203,7 +203,7 @@ class _Expansion:
                 made = None if self._larger(args[0]) else self._put(op, args, self.found[args[0]])
                 return self._put(op, args, self.own(args[0])) if made is None else made
             case Combination() if all([shapes[a] == shapes[slot] for a in args]):
-                return [e if k == 1.0 else e.scaled(k) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
+                return [e if k == 1.0 else e.scaled(self.c, k) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
             case Combination() | Reduction() | Reshape():
                 return self._moved(slot)
             case _:
@@ -223,7 +223,8 @@ class _Expansion:
             return None
         names = {k: self.c.fresh(n) for k, n in sizes.items()}
         labels = [tuple([names[k] for k in ls]) for ls in op.labels]
-        found = [self._factor(a, ls, i in op.strong) for i, (a, ls) in enumerate(zip(args, labels, strict=True))]
+        kept = len(args) - (op.guarded >= 0)  # where the cotangent is not reached its zeros say as well
+        found = [self._factor(a, ls, i in op.strong or i == op.guarded) for i, (a, ls) in enumerate(zip(args[:kept], labels, strict=False))]
         out = tuple([axis_map(names[k], sizes[k]) for k in op.out])
         return [Entry(out, (), tuple([f for _, f in found]), math.prod([k for k, _ in found]))]
 

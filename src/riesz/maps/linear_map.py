@@ -15,7 +15,7 @@ from ..calculus.linear import linear_program
 from ..calculus.mapped import mapped
 from ..errors import LinearityError, SpaceError, TraceError, VectorError
 from ..ops import Reduction, Reshape
-from ..programs.fusing import large, ready
+from ..programs.fusing import large, ready, runnable
 from ..programs.program import Program, outputs
 from ..relations.makers import edges
 from ..sets import Seg, Set
@@ -145,7 +145,7 @@ class LinearMap(Structured):
     @cached_property
     def _runs(self) -> Program:
         """The program that is run on numbers."""
-        return ready(self.program) if self._normal is None else self._normal
+        return runnable(self.program) if self._normal is None else self._normal
 
     @cached_property
     def _normal(self) -> Program | None:
@@ -157,7 +157,7 @@ class LinearMap(Structured):
         if cost(ready(self.program)).flops < HEAVY:
             return None
         each = {w.name: w.each for w in self.plan().ways}
-        return ready(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else None
+        return runnable(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else None
 
     @property
     def T(self) -> LinearMap:

@@ -13,7 +13,7 @@ from ..relations import Function
 from ..relations.core import freeze
 from ..relations.spans import Affine
 from ..sets import Seg
-from .coefficients import Coefficients, Factor
+from .coefficients import Coefficients, Factor, plain
 from .entries import Cost, Entry, costs, evaluated, renamed
 from .indexing import IndexMap, Labels, Table, along, distinct, labels_of, size_of
 
@@ -161,12 +161,12 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
         return None
     labels = tuple([k if c.sizes[k] == sizes[i] else c.fresh(sizes[i]) for i, k in enumerate(first.labels)])
     parts: list[tuple[float, Factor]] = []
-    plain = 0.0
+    bare = 0.0
     out = tuple([labels[i] for i in needed])
     for f in group:
         whole = [c.sizes[f.labels[i]] == sizes[i] for i in needed]
         if not f.entry.factors and all(whole):
-            plain += f.entry.scale
+            bare += f.entry.scale
             continue
         one = f.entry.factors[0] if f.entry.factors else Factor(c.program.const(1.0), ())
         names = dict(zip(f.labels, labels, strict=True))
@@ -176,8 +176,8 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
             if c.sizes[f.labels[i]] != sizes[i]:
                 factor = c.placed(factor, axis, (f.starts[i] or 0) - (low[i] or 0), sizes[i])
         parts.append((f.entry.scale, Factor(factor.slot, tuple([names[k] for k in factor.labels]), factor.strong)))
-    if plain:
-        parts.append((plain, Factor(c.program.const(1.0), ())))
+    if bare:
+        parts.append((bare, Factor(c.program.const(1.0), ())))
     names = dict(zip(first.labels, labels, strict=True))
     shift = {k: (low[i] or 0) - (first.starts[i] or 0) for i, k in enumerate(first.labels)}
 
@@ -192,8 +192,12 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
     if len(parts) == 1 and parts[0][1].labels == out:
         k, factor = parts[0]
         number = c.number(factor.slot) if not factor.labels else None
-        return [Entry(*sides, (), k * number) if number is not None else Entry(*sides, (c.factor(factor.slot, factor.labels, factor.strong),), k)]
-    if all([not f.labels and c.number(f.slot) is not None for _, f in parts]):
+        return [
+            Entry(*sides, (), k * number)
+            if number is not None and plain(number)
+            else Entry(*sides, (c.factor(factor.slot, factor.labels, factor.strong),), k)
+        ]
+    if all([not f.labels and (k := c.number(f.slot)) is not None and plain(k) for _, f in parts]):
         return [Entry(*sides, (), sum([k * (c.number(f.slot) or 0.0) for k, f in parts]))]
     total = c.total(parts, out)
     strong = any([f.strong for _, f in parts]) or _gaps(c, group, ragged)

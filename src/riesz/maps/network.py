@@ -143,7 +143,22 @@ def derived(program: Program, fixed: int = 0) -> Network:
         net.shapes[node] = program.shapes[slot]
         net.blocks[node] = {slot: [identity(c, program.shapes[slot])]} if moving[slot] and 0 not in program.shapes[slot] else {}
     _Elimination(net, force=False).run()
+    _without_zeros(net)
     return net
+
+
+def _without_zeros(net: Network) -> None:
+    """Leave out entries that are 0 times finite numbers; 0 times what may be infinite stays."""
+    if net.simple:
+        for row in net.blocks.values():
+            for a, es in list(row.items()):
+                row[a] = [e for e in es if not _zero(net.c, e)]
+                if not row[a]:
+                    del row[a]
+
+
+def _zero(c: Coefficients, e: Entry) -> bool:
+    return any([c.number(f.slot) == 0.0 for f in e.factors]) and all([c.finite(f.slot) for f in e.factors])
 
 
 def _live(program: Program, moving: Any) -> bytearray:
@@ -290,5 +305,6 @@ def _thinned(net: Network) -> Network:
         patience, net.c.patience = net.c.patience, 16
         _Elimination(other, force=True).run()
         net.c.patience = patience
+        _without_zeros(other)
         net.made["thinned"] = other
     return net.made["thinned"]

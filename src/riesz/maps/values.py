@@ -10,7 +10,7 @@ import numpy as np
 
 from ..calculus.domains import NUMBERS
 from ..ops import contraction
-from ..programs.fusing import ready
+from ..programs.fusing import runnable
 from ..programs.program import Constant, Program, outputs
 from ..relations.core import seal
 from ..vectors import dense
@@ -62,7 +62,7 @@ class Values:
         if key not in known:
             known[key] = self.net.c.program.prune(self.net.params, wanted)
         with np.errstate(all="ignore"):
-            return [seal(dense(x)) for x in outputs(ready(known[key]), NUMBERS, self.point)]
+            return [seal(dense(x)) for x in outputs(runnable(known[key]), NUMBERS, self.point)]
 
     def coefficient(self, e: Entry) -> tuple[Any, Labels]:
         """Σ over inner labels of the product of the factors, times the scale, on those of the outer labels that it depends on."""

@@ -22,6 +22,7 @@ from ..relations import fused as composed
 from ..relations.running import weighed_sum
 from ..vectors import dense
 from .collecting import collected
+from .deferring import deferred
 from .hoisting import hoisted
 from .ordering import ordered
 from .program import INPUT, Constant, Program
@@ -65,6 +66,15 @@ def ready(program: Program) -> Program:
         found = collected(found) if large(found) else found
         known["_ready"] = None if found is program else found
     return known["_ready"] or program
+
+
+def runnable(program: Program) -> Program:
+    """A program as the interpreter runs it: ready, and with masks computed only where they are wanted; once."""
+    known = program.__dict__
+    if "_runnable" not in known:
+        found = deferred(ready(program))
+        known["_runnable"] = None if found is program else found
+    return known["_runnable"] or program
 
 
 def in_order(program: Program) -> Program:

@@ -173,6 +173,38 @@ class Program:
         return pairs(Seg(slot), Seg(len(arguments) + slot), moved + passed)
 
     @property
+    def hushed(self) -> bytearray | None:
+        """The slots that a selection reads, directly or not: what happens there may belong to a branch not taken, and nobody is warned of it.
+
+        Arguments of such slots are among them, so they can be computed first. None if there are none.
+        """
+        known: dict[str, Any] = self.__dict__
+        if known.get("_hushed", (-1,))[0] != len(self.ops):
+            flags = bytearray(len(self.ops))
+            for slot in range(len(self.ops) - 1, -1, -1):
+                op, args = self.ops[slot], self.args[slot]
+                if (type(op) is Contraction and op.strong) or type(getattr(op, "op", None)) is Contraction:  # and one whose guard is deferred
+                    flags[slot] = 1
+                if flags[slot] or getattr(op, "hushes", False):
+                    for a in args if flags[slot] else args[1:]:  # what a condition does is no branch's business
+                        flags[a] = 1
+            known["_hushed"] = (len(self.ops), flags if any(flags) else None)
+        return known["_hushed"][1]
+
+    @property
+    def hushed_first(self) -> Program:
+        """The same steps, those that a selection reads before the others."""
+        flags = self.hushed
+        if flags is None:
+            return self
+        found, place = Program(share=False), dict[int, int]()
+        for slot in (*self.inputs, *[s for s, h in enumerate(flags) if h], *[s for s, h in enumerate(flags) if not h]):
+            if slot not in place:
+                place[slot] = found.take(self, slot, [place[a] for a in self.args[slot]])
+        found.outputs = [place[s] for s in self.outputs]
+        return found
+
+    @property
     def held(self) -> set[int]:
         """The identities of all arrays this program keeps: constants, and those of programs inside its steps."""
         found: set[int] = set()
@@ -259,8 +291,20 @@ def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
     slots: list[Any] = [None] * len(program.ops)
     for slot, value in zip(program.inputs, inputs, strict=True):
         slots[slot] = value
-    step, scale, const = domain.step, domain.scale, domain.const
-    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+    hushed = program.hushed if getattr(domain, "hushes", False) else None
+    if hushed is None:
+        _steps(program, domain, range(len(slots)), slots)
+    else:
+        with np.errstate(all="ignore"):
+            _steps(program, domain, [s for s, h in enumerate(hushed) if h], slots)
+        _steps(program, domain, [s for s, h in enumerate(hushed) if not h], slots)
+    return slots
+
+
+def _steps(program: Program, domain: Any, which: Iterable[int], slots: list[Any]) -> None:
+    ops, given, step, scale, const = program.ops, program.args, domain.step, domain.scale, domain.const
+    for slot in which:
+        op, args = ops[slot], given[slot]
         kind = cast(Any, type(op))
         if kind is float:
             slots[slot] = scale(op, slots[args[0]])
@@ -268,7 +312,6 @@ def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
             slots[slot] = const(op.value)
         elif op is not INPUT:
             slots[slot] = step(op, [slots[a] for a in args])
-    return slots
 
 
 def outputs(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:

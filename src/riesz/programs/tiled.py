@@ -78,7 +78,7 @@ def _beside(shapes: Sequence[Shape], shape: Shape, k: int, axes: tuple[int, ...]
 def resized(op: Any, axis: int | None, m: int) -> Any:
     """An op that knows the length of the long axis, for another one."""
     if axis is not None and type(op) is Contraction and op.extra:
-        return contraction(op.labels, op.out, {k: m if k == op.out[axis] else n for k, n in op.extra}, op.strong)
+        return contraction(op.labels, op.out, {k: m if k == op.out[axis] else n for k, n in op.extra}, op.strong, op.guarded)
     return Reshape(resize(op.shape, axis, m)) if type(op) is Reshape else op
 
 

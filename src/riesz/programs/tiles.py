@@ -283,6 +283,8 @@ FORMS: dict[Any, str] = {
     **{f: f"np.{f.__name__}({{0}}, {{1}})" for f in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.remainder, np.fmod)},
     RULES["step"].array: "(1.0 if {0} > 0.0 else 0.0 if {0} <= 0.0 else {0})",
     RULES["larger"].array: "(0.5 if {0} == {1} else 1.0 if {0} > {1} else 0.0)",
+    RULES["larger_number"].array: "(0.5 if {0} == {1} else 1.0 if {0} > {1} or ({1} != {1} and {0} == {0}) else 0.0)",
+    RULES["smaller_number"].array: "(0.5 if {0} == {1} else 1.0 if {0} < {1} or ({1} != {1} and {0} == {0}) else 0.0)",
     RULES["power_slope"].array: "(0.0 if {1} == 0.0 else {1} * {0} ** ({1} - 1.0))",
 }
 """Functions of numbers as Numba compiles them."""

@@ -253,7 +253,7 @@ def copysign(a: Any, b: Any) -> Any:
 def modf(x: Any) -> Any:
     """Fractional and integral part."""
     whole = discrete(np.trunc, x)
-    return x - whole, whole
+    return where(discrete(np.isinf, x), 0.0, x - whole), whole
 
 
 @answers(np.divmod, what="⌊x / y⌋ and x − y·⌊x / y⌋", rule="0, dx − ⌊x / y⌋ · dy")
@@ -375,14 +375,14 @@ def real(x: Any, tol: Any = None) -> Any:
 @answers(np.imag, what="zero", rule="0")
 def imag(x: Any) -> Any:
     """The imaginary part."""
-    return x.imag
+    return lifted(np.zeros(x.shape, x.dtype), x.home)
 
 
 @answers(np.angle, what="discrete: 0 or π", rule="0")
 def angle(x: Any, deg: bool = False) -> Any:
     """The argument of a real number."""
-    half = 180.0 if deg else np.pi
-    return convert(where(discrete(np.less, lifted(x), 0.0), half, 0.0), x.dtype if x.dtype.kind == "f" else FLOAT)
+    found = discrete(np.arctan2, 0.0, convert(lifted(x), x.dtype if x.dtype.kind == "f" else FLOAT))
+    return found * (180.0 / np.pi) if deg else found
 
 
 @answers(np.isclose, what="discrete", rule="no derivative")
@@ -440,7 +440,8 @@ def linspace(
     gaps = num - 1 if endpoint else num
     rank = max(np.ndim(tidy(start)), np.ndim(tidy(stop)))
     t = (np.arange(num) / max(gaps, 1)).astype(kind).reshape((num, *(1,) * rank))
-    found = np.moveaxis(tidy(start) * (1 - t) + tidy(stop) * t, 0, axis)
+    found = tidy(start) + (tidy(stop) - tidy(start)) * t
+    found = np.moveaxis(np.where(t == 1, tidy(stop), found) if endpoint and num > 1 else found, 0, axis)
     found = found if dtype is None else convert(found, np.dtype(dtype))
     return (found, (tidy(stop) - tidy(start)) * (1.0 / gaps if gaps else np.nan)) if retstep else found
 

@@ -20,7 +20,7 @@ from ..calculus.domains import MULTIPLIED, OTHER
 from ..calculus.guard import guard
 from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
-from ..programs.fusing import ready
+from ..programs.fusing import runnable
 from ..programs.program import Program, outputs
 from ..relations.core import frozen
 from ..spaces import Space, real_space
@@ -440,7 +440,7 @@ def evaluated(record: Record, leaves: Sequence[Any]) -> list[Any]:
     home = home_of(record, leaves)
     if home is None:
         given = numbers_of([*leaves, *record.captured])
-        found = outputs(ready(record.program), MULTIPLIED, given)
+        found = outputs(runnable(record.program), MULTIPLIED, given)
         guard(lambda: record.program, given, found)
         return owned(found, record.outputs, record.held, [*leaves, *given])
     return written(record.program, record, leaves, home, record.outputs)

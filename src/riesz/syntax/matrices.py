@@ -214,19 +214,34 @@ PINV = Smooth("pinv", _pinv_array, _pinv_shape, _pinv_differential)
 # -- symmetric matrices -----------------------------------------------------------------------------------
 
 
-# Note [Symmetric]: NumPy reads one triangle of a matrix that is meant to be symmetric. An entry that equals its mirror image is read from both, half
-# and half, as in a tie of maxima: so the gradient at a symmetric matrix is symmetric. Where the two differ, the triangle NumPy reads counts alone.
+# Note [Symmetric]: NumPy reads one triangle of a matrix that is meant to be symmetric, and so the value does. In the derivative of a matrix that is
+# symmetric up to rounding an entry and its mirror image count half each, as in a tie of maxima: so the gradient is symmetric. In that of any other
+# matrix the triangle NumPy reads counts alone. Each matrix of a stack is looked at as a whole: one entry's last bit changes nothing.
 def mirrored(a: Any, lower: bool = True) -> Any:
     """The symmetric matrix with the lower or upper triangle of a. See Note [Symmetric]."""
-    share = several(Discrete(_share, (("lower", lower),), like_first), a.dtype, a)
-    half = share * a
+    return applied(Ruled(MIRRORED, (("lower", lower),)), a)
+
+
+def _mirrored_array(a: Any, *, lower: bool) -> Any:
+    read = np.tri(a.shape[-1], dtype=bool)
+    return np.where(read if lower else read.T, a, a.mT)
+
+
+def _mirrored_differential(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
+    half = chosen(several(Discrete(_share, (("lower", lower),), like_first), a.dtype, a), d[0])
     return half + half.mT
 
 
+MIRRORED = Smooth("mirrored", _mirrored_array, _first_shape, _mirrored_differential)
+
+
 def _share(a: Any, lower: bool) -> Any:
+    """What an entry counts: ½ each for an entry and its mirror image, or 1 and 0; the diagonal meets itself. See Note [Symmetric]."""
     n = a.shape[-1]
-    read = np.tri(n, dtype=bool) if lower else np.tri(n, dtype=bool).T
-    return np.where(a == a.mT, 0.5, np.where(read, 1.0, 0.0)).astype(a.dtype)
+    read = np.tri(n, dtype=a.dtype) - np.eye(n, dtype=a.dtype) / 2
+    with np.errstate(all="ignore"):
+        gap, size = [np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0) for x in (a - a.mT, a)]
+    return np.where(gap <= np.sqrt(np.finfo(a.dtype).eps) * size, a.dtype.type(0.5), read if lower else read.T)
 
 
 def half_triangle(x: Any) -> Any:

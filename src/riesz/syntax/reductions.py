@@ -173,7 +173,7 @@ def shares(x: Any, peak: Any, *, axis: Any) -> Any:
         count = (at.reshape(-1, at.shape[-1]) @ np.ones(at.shape[-1], at.dtype)).reshape(*at.shape[:-1], 1)
     else:
         count = np.sum(at, axis=axis, keepdims=True)
-    return at if (count == 1).all() else np.divide(at, count, out=at)
+    return at if (count == 1).all() else np.divide(at, np.maximum(count, 1), out=at)  # nan: no place attains it
 
 
 def _extremum_shape(shape: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
@@ -385,12 +385,13 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
     # The stencil is NumPy's: its weights are the gradient of the coordinate vectors, one row per point.
     weights: Any = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order)
     weights = weights.astype(x.dtype)
-    if n <= 3:
-        return moveaxis(np.tensordot(weights, x, ([1], [at])), 0, at)
-    rows = [np.nonzero(weights[i])[0] for i in (0, n - 1)]
     y = moveaxis(x, at, 0)
+    rows = [np.nonzero(weights[i])[0] for i in range(n) if n <= 3 or i in (0, n - 1)]  # a number with weight 0 is not read
+    if n <= 3:
+        return moveaxis(concatenate([expand_dims(np.tensordot(weights[i][r], along(y, 0, r), ([0], [0])), 0) for i, r in enumerate(rows)], 0), 0, at)
     tail = (slice(None), *(None,) * (y.ndim - 1))
-    middle = sum([np.ascontiguousarray(np.diagonal(weights[1:-1], k))[tail] * y[k : n - 2 + k] for k in (0, 1, 2)], 0.0)
+    bands = [np.ascontiguousarray(np.diagonal(weights[1:-1], k)) for k in (0, 1, 2)]
+    middle = sum([band[tail] * y[k : n - 2 + k] for k, band in enumerate(bands) if band.any()], 0.0)
     ends = [np.tensordot(weights[i][r], along(y, 0, r), ([0], [0])) for i, r in zip((0, n - 1), rows, strict=True)]
     return moveaxis(concatenate([expand_dims(ends[0], 0), middle, expand_dims(ends[1], 0)], 0), 0, at)
 

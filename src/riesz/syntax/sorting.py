@@ -360,15 +360,26 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
         low = convert(discrete(np.floor, place), INT)
         high = several(Discrete(np.minimum), INT, low + 1, np.asarray(n - 1))
         below, above, part = rows[..., low], rows[..., high], place - discrete(np.floor, place)
-        return _presented(below + part * (above - below), shape, kept, q.shape, keepdims)
+        return _presented(_interpolated(below, above, part), shape, kept, q.shape, keepdims)
     place = np.ravel(_place(n, q, method))
     low = np.floor(place).astype(np.intp)
     part = (place - low).astype(x.dtype)
     found = along(rows, x.ndim - 1, low)
     if part.any():
-        weight = float(part[0]) if (part == part[0]).all() else part  # one number is a scaling
-        found = found + weight * (along(rows, x.ndim - 1, np.minimum(low + 1, n - 1)) - found)
+        above = along(rows, x.ndim - 1, np.minimum(low + 1, n - 1))
+        gap = above - found
+        if (part == part[0]).all():  # one number is a scaling
+            found = found + float(part[0]) * gap if part[0] < 0.5 else above - float(1 - part[0]) * gap
+        else:
+            found = _interpolated(found, above, part)
     return _presented(found, shape, kept, q.shape, keepdims)
+
+
+def _interpolated(below: Any, above: Any, part: Any) -> Any:
+    """As NumPy does it: from the nearer end."""
+    gap = above - below
+    near = discrete(np.less, part, 0.5) if type(part) is Traced else part < 0.5
+    return where(near, below + part * gap, above - (1.0 - part) * gap)
 
 
 def _nothing(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
@@ -415,9 +426,14 @@ def _hundredth(q: Any) -> Any:
 @answers(np.median, what=_STATISTIC, rule="dx of the middle element; of an even number ½ of each of the two")
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The median."""
-    half = np.asarray(0.5)
-    empty = _nothing(a, half, axis, keepdims)
-    return _quantile(a, half, axis, keepdims, "linear") if empty is None else empty
+    empty = _nothing(a, np.asarray(0.5), axis, keepdims)
+    if empty is not None:
+        return empty
+    x, shape, kept = _flattened(a, axis)
+    rows = taken(x, several(Discrete(_order_or_nan, (), _same_shape), INT, x))
+    last, (at, odd) = x.ndim - 1, divmod(x.shape[-1], 2)
+    above = along(rows, last, np.array([at]))
+    return _presented(above if odd else 0.5 * (along(rows, last, np.array([at - 1])) + above), shape, kept, (), keepdims)
 
 
 def _numbers_place(x: Any, q: tuple[float, ...], method: str) -> Any:
@@ -445,7 +461,7 @@ def _per_row(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:-1], len(parameters["q"]))
 
 
-def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
+def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str, middle: bool = False) -> Any:
     if type(q) is Traced:
         raise refuse("quantiles of the numbers that are not nan at traced q are not known to riesz; q is fixed, or np.quantile")
     empty = _nothing(a, q, axis, keepdims)
@@ -455,7 +471,8 @@ def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
     given = (("q", tuple([float(v) for v in q.ravel()])), ("method", method))
     low, high = [taken(x, several(Discrete(_neighbour, (*given, ("above", k)), _per_row), INT, x)) for k in (0, 1)]
     part = several(Discrete(_between, given, _per_row), x.dtype, x)
-    found = where(discrete(np.equal, part, 0.0), low, low + part * (high - low))  # above the last number there may be nan
+    mean = 0.5 * (low + high) if middle else _interpolated(low, high, part)
+    found = where(discrete(np.equal, part, 0.0), low, mean)  # above the last number there may be nan
     return _presented(found, shape, kept, q.shape, keepdims)
 
 
@@ -481,7 +498,7 @@ def nanpercentile(
 @answers(np.nanmedian, what=_STATISTIC, rule=_OF_NUMBERS)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The median of the numbers."""
-    return _nanquantile(a, np.asarray(0.5), axis, keepdims, "linear")
+    return _nanquantile(a, np.asarray(0.5), axis, keepdims, "linear", middle=True)
 
 
 # -- what cannot be ---------------------------------------------------------------------------------------

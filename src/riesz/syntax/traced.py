@@ -84,7 +84,7 @@ class Traced(Described, Operators, metaclass=Kind):
     @property
     def imag(self) -> Traced:
         """Zeros."""
-        return self * 0.0
+        return lifted(np.zeros(self.shape, self.dtype), self.home)
 
     @property
     def flat(self) -> Any:

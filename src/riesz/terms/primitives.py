@@ -223,6 +223,14 @@ def _larger(a: Any, b: Any) -> Any:
     return np.multiply(found, 0.5, out=found) if type(found) is np.ndarray else found * found.dtype.type(0.5)
 
 
+def _larger_number(a: Any, b: Any) -> Any:
+    return np.where(np.isnan(b) & ~np.isnan(a), 1.0, _larger(a, b)).astype(np.result_type(a, b), copy=False)[()]
+
+
+def _smaller_number(a: Any, b: Any) -> Any:
+    return _larger_number(-a, -b)
+
+
 def _inverse(x: Any) -> Any:
     with np.errstate(divide="ignore"):
         return np.where(x == 0, 0, 1 / np.where(x == 0, 1, x))[()]
@@ -333,6 +341,7 @@ sigmoid = _unary("sigmoid", _sigmoid, lambda x: 1.0 / (1.0 + math.exp(-x)), lamb
 absolute = _unary("absolute", np.abs, abs, lambda x, y: sign(x))
 sign = _unary("sign", np.sign, lambda x: 1.0 if x > 0.0 else -1.0 if x < 0.0 else x + 0.0, lambda x, y: None)
 relu = _unary("relu", lambda x: np.maximum(x, 0.0), None, lambda x, y: step(x))
+relu.rule.selects = True
 step = _unary("step", lambda x: np.heaviside(x, 0.0), None, lambda x, y: None)
 exp2 = _unary("exp2", np.exp2, None, lambda x, y: _LN2 * y)
 log2 = _unary("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(x))
@@ -356,8 +365,10 @@ trunc = _unary("trunc", np.trunc, None, lambda x, y: None)
 larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
 maximum = _choice("maximum", np.maximum, lambda a, b, y: (larger(a, b), larger(b, a)))
 minimum = _choice("minimum", np.minimum, lambda a, b, y: (larger(b, a), larger(a, b)))
-fmax = _choice("fmax", np.fmax, lambda a, b, y: (larger(a, b), larger(b, a)))
-fmin = _choice("fmin", np.fmin, lambda a, b, y: (larger(b, a), larger(a, b)))
+larger_number = _binary("larger_number", _larger_number, None, lambda a, b, y: (None, None))  # and 1 where only b is nan
+smaller_number = _binary("smaller_number", _smaller_number, None, lambda a, b, y: (None, None))
+fmax = _choice("fmax", np.fmax, lambda a, b, y: (larger_number(a, b), larger_number(b, a)))
+fmin = _choice("fmin", np.fmin, lambda a, b, y: (smaller_number(a, b), smaller_number(b, a)))
 log = ln
 reciprocal = power(-1)
 _closed.append(True)

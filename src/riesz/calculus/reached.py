@@ -1,0 +1,193 @@
+"""Which places of a tangent or cotangent anything reaches at all   (Note [Strong] in ops.py).
+
+A slice, a selection, a triangle leave places that nothing reaches: zeros that are no numbers. What such a place meets, inf or nan, leaves no trace.
+A number that happens to be 0 is another matter: 0 · ∞ is nan. So places are known by masks, apart from the numbers: truth values of the shape of the
+vector, made by the same steps as the vector itself, and only when a product asks for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..opaque import Discrete, Select
+from ..ops import Contraction, Elementwise, Op, Reduction, contraction
+from ..programs.program import Constant, Program
+from ..terms.primitives import larger, larger_number, smaller_number
+from ..vectors import Formal
+
+Shape = tuple[int, ...]
+
+NONZERO = Discrete(np.not_equal)
+BOTH = Discrete(np.logical_and)
+EITHER = Discrete(np.logical_or)
+TRUTHS = {
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor),
+    *(np.isnan, np.isfinite, np.isinf, np.signbit),
+}
+
+
+class Reach:
+    """A mask that is made when it is first asked for, from other masks. `make` gets theirs, None where everything is reached."""
+
+    __slots__ = ("found", "make", "parts")
+
+    def __init__(self, make: Callable[[list[Any]], Any], parts: Sequence[Reach | None] = ()) -> None:
+        self.make: Callable[[list[Any]], Any] | None = make
+        self.parts = tuple(parts)
+        self.found: Any = None
+
+    @property
+    def mask(self) -> Any:
+        """The mask; None where everything is reached."""
+        stack: list[Reach] = [self]
+        while stack:  # programs are longer than Python's stack
+            top = stack[-1]
+            waiting = [p for p in top.parts if p is not None and p.make is not None] if top.make is not None else []
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if top.make is not None:
+                top.found = top.make([None if p is None else p.found for p in top.parts])
+                top.make, top.parts = None, ()
+        return self.found
+
+
+ZEROS = Reach(lambda _: None)
+"""Of a vector whose zeros are the places that nothing reaches: what comes out of a sub-program, of which no more is known. A mask made of the
+vector would not be linear."""
+
+
+def truth(domain: Any, leaf: Any) -> bool:
+    """Whether a leaf is known to hold truth values: they only select, and are finite."""
+    if not isinstance(domain, Program):
+        return np.asarray(leaf).dtype.kind == "b"
+    op = domain.ops[leaf]
+    return type(op) is Discrete and op.function in TRUTHS
+
+
+def known_finite(domain: Any, leaf: Any) -> bool:
+    """Whether a coefficient is known to be finite while a program is written: a constant, or shares of a choice."""
+    if not isinstance(domain, Program):
+        return False
+    op = domain.ops[leaf]
+    if type(op) is Constant:
+        return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
+    return truth(domain, leaf) or (type(op) is Elementwise and op.primitive in (larger, larger_number, smaller_number))
+
+
+def nonzero(domain: Any, leaf: Any) -> Any:
+    """Where a leaf is not 0."""
+    return leaf if truth(domain, leaf) else domain.step(NONZERO, (leaf, domain.const(0.0)))
+
+
+def _counted(domain: Any, mask: Any) -> Any:
+    """A mask as numbers, to be added up."""
+    return domain.step(Select(), (mask, domain.const(1.0), domain.const(0.0)))
+
+
+def after(domain: Any, op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Any] = ()) -> Reach | None:
+    """What a step that moves and adds numbers reaches, from what its arguments reach; `more` are arguments that are no vectors."""
+    if ZEROS in reach:
+        return ZEROS
+    if not more and all([r is None for r in reach]) and _places(op, tuple(shapes)) is None:
+        return None
+
+    def make(masks: list[Any]) -> Any:
+        if not more and all([m is None for m in masks]):
+            found = _places(op, tuple(shapes))
+            return None if found is None else domain.const(found)
+        counts = [domain.const(np.ones(s) if s else 1.0) if m is None else _counted(domain, m) for m, s in zip(masks, shapes, strict=True)]
+        return nonzero(domain, domain.step(op, [*counts, *more]))
+
+    return Reach(make, reach)
+
+
+def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
+    """The places of the result that a step reaches, None if these are all: remembered with the step."""
+    if type(op) is Contraction and len(set(op.out)) == len(op.out):
+        return None
+    if type(op) is not Contraction and type(op) is not Reduction:
+        return None
+    known: dict[Any, Any] = cast(Any, op.__dict__).setdefault("_places", {})
+    if shapes not in known:
+        if type(op) is Reduction:
+            target = op.relations[0].target.size
+            flat = Reduction(op.relations, 0)
+            hit = np.asarray(flat.run(*[np.ones(r.source.box or ()) for r in op.relations])).reshape(target) != 0
+            whole = op.shape_of(shapes)
+            axes = len(op.relations[0].target.box or ())
+            shown = hit.reshape([whole[i] if op.axis <= i < op.axis + axes else 1 for i in range(len(whole))])
+            known[shapes] = None if hit.all() else np.ascontiguousarray(np.broadcast_to(shown, whole))
+        else:
+            hit = np.asarray(op.run(*[np.ones(s) for s in shapes])) != 0
+            known[shapes] = None if hit.all() else hit
+    return known[shapes]
+
+
+def union(domain: Any, parts: Sequence[Reach | None], shapes: Sequence[Shape], shape: Shape) -> Reach | None:
+    """What a sum reaches."""
+    if any([r is None and s == shape for r, s in zip(parts, shapes, strict=True)]) or all([r is None for r in parts]):
+        return None
+    if ZEROS in parts:
+        return ZEROS
+
+    def make(masks: list[Any]) -> Any:
+        if any([m is None and s == shape for m, s in zip(masks, shapes, strict=True)]):
+            return None
+        found: Any = None
+        for m, s in zip(masks, shapes, strict=True):
+            one = domain.const(np.ones(s, bool) if s else True) if m is None else m
+            found = one if found is None else domain.step(EITHER, (found, one))
+        return found
+
+    return parts[0] if len(parts) == 1 and shapes[0] == shape else Reach(make, parts)
+
+
+def through(domain: Any, op: Contraction, k: int, before: Reach | None, masks: Sequence[tuple[int, Any]], shapes: Sequence[Shape]) -> Reach | None:
+    """What a product reaches, whose argument k is a vector: what the sum over its labels reaches, where the selecting arguments let it."""
+    alone = contraction((op.labels[k],), op.out, _extra(op, (k,), shapes))
+    if not masks:
+        return after(domain, alone, [before], [shapes[k]])
+    if before is ZEROS:
+        return ZEROS
+    which = (k, *[i for i, _ in masks])
+
+    def make(found: list[Any]) -> Any:
+        weights = [nonzero(domain, m) for _, m in masks]
+        if op.labels[k] == op.out and all([op.labels[i] == op.out for i, _ in masks]) and len(set(op.out)) == len(op.out):
+            total = weights[0]
+            for w in [*weights[1:], *([] if found[0] is None else [found[0]])]:
+                total = domain.step(BOTH, (total, w))
+            return total
+        mine = domain.const(np.ones(shapes[k]) if shapes[k] else 1.0) if found[0] is None else _counted(domain, found[0])
+        joint = contraction(tuple([op.labels[i] for i in which]), op.out, _extra(op, which, shapes))
+        return nonzero(domain, domain.step(joint, [mine, *[_counted(domain, w) for w in weights]]))
+
+    return Reach(make, (before,))
+
+
+def _extra(op: Contraction, which: tuple[int, ...], shapes: Sequence[Shape]) -> dict[int, int]:
+    have = {label for i in which for label in op.labels[i]}
+    sizes = op.sizes(tuple(shapes))
+    return {label: sizes[label] for label in op.out if label not in have}
+
+
+def somewhere(domain: Any, before: Reach | None, source: Shape, target: Shape) -> Reach | None:
+    """What a map that mixes everything reaches: all places, or none if it was given none."""
+    if before is None:
+        return None
+    if before is ZEROS:
+        return ZEROS
+    n, m = len(source), len(target)
+    count = contraction((tuple(range(n)),), tuple(range(n, n + m)), {n + i: size for i, size in enumerate(target)})
+    return after(domain, count, [before], [source]) if math.prod(source) else None
+
+
+def guarded(op: Contraction, k: int) -> Contraction:
+    """The product with one more argument, a mask of the shape of argument k that says where it is reached. See Note [Strong] in ops.py."""
+    return contraction((*op.labels, op.labels[k]), op.out, dict(op.extra), (*op.strong, len(op.labels)), k)
