@@ -140,3 +140,21 @@ def test_quantiles_have_the_type_numpy_gives_them(q, method):
         assert np.asarray(found).dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
         assert rz.grad(lambda x: np.sum(f(x, q, method=method)))(x).dtype == np.float32  # noqa: B023
+
+
+KINDS = """
+    np.cov(x); np.cov(x, x ** 2, dtype=np.float32); np.corrcoef(x, x ** 2); np.corrcoef(x, x ** 2, dtype=np.float32); np.polyval(x, x);
+    np.polyval([1.0, 2.0], x); np.polyval(np.ones(2, np.float32), x); np.polyval(x, 2.0); np.logspace(x[0], x[1], 3, dtype=np.float32);
+    np.geomspace(x[0], x[1], 3, dtype=np.float64); np.interp(x, np.arange(3.0), np.arange(3.0)); np.interp(x, np.sort(x), x)
+"""
+
+
+@pytest.mark.parametrize("text", [" ".join(t.split()) for t in KINDS.split(";")])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_statistics_and_polynomials_have_the_types_numpy_gives_them(text, kind):
+    f = eval(f"lambda x: {text}", {"np": np})
+    x = np.array([0.5, 1.5, 2.0], kind)
+    found, expected = rz.function(f)(x), f(x)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert rz.grad(lambda x: np.sum(f(x)))(x).dtype == kind

@@ -173,7 +173,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """Linear interpolation."""
     trace = trace_of(tidy(x), tidy(xp), tidy(fp), *[tidy(v) for v in (left, right, period) if v is not None])
     t, knots, values = [lifted(v, trace) if not isinstance(v, (bool, int)) else lifted(float(v), trace) for v in (x, xp, fp)]
-    t, knots, values = [v if v.dtype.kind == "f" else convert(v, FLOAT) for v in (t, knots, values)]
+    t, knots, values = [v if v.dtype == FLOAT else convert(v, FLOAT) for v in (t, knots, values)]  # NumPy interpolates in double precision
     if knots.ndim != 1 or knots.shape != values.shape:
         raise ValueError("fp and xp are not of the same length.")
     if not knots.size:
