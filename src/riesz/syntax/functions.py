@@ -418,6 +418,8 @@ def presented(result: Any) -> Any:
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
+    if hasattr(cast(Any, type(x)), "__array__") and type(x) not in TRACED and not isinstance(x, (np.ndarray, np.generic)):  # an array with labels
+        x = next((part for part in (getattr(x, "data", None), getattr(x, "values", None)) if type(part) in TRACED), x)
     if type(x) in TRACED and type(x) is not Traced:
         raise TraceError(f"{trace.name} returns complex numbers, but results are real; return real and imaginary part, z.real and z.imag")
     if type(x) is Traced or holds_traced(x):
