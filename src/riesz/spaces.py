@@ -412,8 +412,6 @@ class _Close(NamedTuple):
 def _leaf_space(v: Any) -> Space:
     from .vectors import TensorValue
 
-    if v is None:
-        return zero_space
     if isinstance(v, TensorValue):
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
     if isinstance(v, (float, np.floating)):

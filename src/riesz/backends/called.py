@@ -35,11 +35,11 @@ def graded(function: Function, given: Given, record: Record, both: Callable[...,
         return None
     both.__dict__["__wrapped__"] = function.function  # what it can reach is what f can
     run = _written(function, given, Function(both, name=f"value_and_grad({function.name})").record(given))
-    return None if run is None else (run, function.watched(given), function.era)
+    return None if run is None else (run, function.watched(given), function.era, function)
 
 
-Quick = tuple[Callable[[tuple[Any, ...]], Any], list[Any], object]
-"""Generated code; the rows it depends on, as `Function.watched` has them; and the era it belongs to."""
+Quick = tuple[Callable[[tuple[Any, ...]], Any], list[Any], object, Function]
+"""Generated code; the rows it depends on, as `Function.watched` has them; the era it belongs to, and the function that says which era it is."""
 
 
 def _written(function: Function, given: Given, record: Record) -> Callable[[tuple[Any, ...]], Any] | None:

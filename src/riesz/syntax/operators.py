@@ -25,6 +25,9 @@ class Operators:
             frame = frame and frame.f_back
         return 10_000
 
+    def _sympy_(self) -> Any:
+        raise refuse("SymPy cannot compute with a traced array: it stands for numbers, not for a symbol; write np.sin(x) for sympy.sin(x)")
+
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
         raise NotImplementedError

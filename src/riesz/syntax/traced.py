@@ -132,9 +132,6 @@ class Traced(Described, Operators, metaclass=Kind):
             "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
 
-    def _sympy_(self) -> Any:
-        raise refuse("SymPy cannot compute with a traced array: it stands for numbers, not for a symbol; write np.sin(x) for sympy.sin(x)")
-
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
         """p(args), for riesz's own primitives."""
         return primitive_step(primitive, *args)
