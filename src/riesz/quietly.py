@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,10 @@ try:
 
     _QUIET: Any = _make(all="ignore")  # pyright: ignore
 
-    def hush() -> Any:
-        """No warnings from here on; what it gives is for `restore`."""
-        return _state.set(_QUIET)  # pyright: ignore
-
-    def restore(token: Any) -> None:
-        """As it was before."""
-        _state.reset(token)  # pyright: ignore
-
+    hush: Any = partial(_state.set, _QUIET)  # pyright: ignore
+    """No warnings from here on; what it gives is for `restore`."""
+    restore: Any = _state.reset  # pyright: ignore
+    """As it was before."""
 except ImportError:  # another NumPy
 
     def hush() -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import vdot
 
 from ..ops import Contraction
 from ..programs.components import Components, components
-from ..programs.deferring import has_nan, unguarded
+from ..programs.deferring import unguarded
 from ..programs.program import Program
 from ..programs.tiled import Tiled
 from ..programs.tiling import tiled
@@ -46,8 +47,8 @@ def array_code(task: Task) -> Code:
         lines.extend(["token = hush()", "try:", *[f"    {line}" for line in code.lines[:cut]], "finally:", "    restore(token)"])
     lines.extend(code.lines[cut:])
     for v in dict.fromkeys([code.outputs[i].text for i in plain[1]] if plain is not None else []):  # the interpreter has the guards
-        code.names["has_nan"] = has_nan
-        lines.extend([f"if has_nan({v}):", "    return OTHER"])
+        code.names["vdot"] = vdot
+        lines.extend([f"found = vdot({v}, {v})", "if found != found:", "    return OTHER"])  # as in has_nan
     texts: list[str] = []
     space, seen = code.names, set[str]()
     for j, (v, aval) in enumerate(zip(code.outputs, record.outputs, strict=True)):
