@@ -38,13 +38,17 @@ class Pair:
 
 
 class Affine:
-    """The domain of pairs over a base domain; wires are slots of `tape`, and `lift` brings a base value there as a coefficient."""
+    """The domain of pairs over a base domain; wires are slots of `tape`, and `lift` brings a base value there as a coefficient.
 
-    def __init__(self, base: Any, tape: Program, lift: Callable[[Any], int]) -> None:
+    Without `guards` it is not looked which places wires reach: right where all coefficients are finite.
+    """
+
+    def __init__(self, base: Any, tape: Program, lift: Callable[[Any], int], guards: bool = True) -> None:
         self.base = base
         self.hushes = getattr(base, "hushes", False)
         self.tape = tape
         self.lift = lift
+        self.guards = guards
         self.reach: dict[int, Reach] = {}  # of wires that do not reach everywhere (reached.py)
 
     def const(self, value: Any) -> Pair:
@@ -102,6 +106,8 @@ class Affine:
 
     def _reached(self, wire: int, op: Any, wires: Sequence[int], more: Sequence[Any] = ()) -> int:
         """A wire, and what is known of the places it reaches, from the step that it ends."""
+        if not self.guards:
+            return wire
         known, shapes = [self.reach.get(w) for w in wires], [self.tape.shape(w) for w in wires]
         if type(op) is Combination:
             found = union(self.base, known, shapes, self.tape.shape(wire))
@@ -154,9 +160,12 @@ class Affine:
         """A multilinear step as a function of its argument k."""
         others = [v for j, v in enumerate(values) if j != k]
         if type(op) is Contraction:
+            found = self._product(op, others, k, wire)
+            if not self.guards:
+                return found
             masks = [(i, values[i]) for i in op.strong if i != k]
             shapes = [self.tape.shape(wire) if j == k else self.base.shape(v) for j, v in enumerate(values)]
-            return self._knowing(self._product(op, others, k, wire), through(self.base, op, k, self.reach.get(wire), masks, shapes))
+            return self._knowing(found, through(self.base, op, k, self.reach.get(wire), masks, shapes))
         slots = [self.lift(v) for v in others]
         slots.insert(k, wire)
         return self._reached(self.tape.step(op, slots), op, [wire], others)
@@ -188,8 +197,11 @@ class Affine:
         if type(partial) is float and (not strong or math.isfinite(partial)):
             return self._scaled(partial, wire)
         shapes = self.base.shape(partial), self.tape.shape(wire)
-        op, r = product(*shapes, strong), self.reach.get(wire)
-        return self._knowing(self._product(op, [partial], 1, wire), through(self.base, op, 1, r, [(0, partial)] if strong else [], shapes))
+        op = product(*shapes, strong)
+        found = self._product(op, [partial], 1, wire)
+        if not self.guards:
+            return found
+        return self._knowing(found, through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes))
 
     def _select(self, y: Any, values: list[Any], args: Sequence[Pair]) -> int:
         """where(c, a, b)^[1] = (where(c, a, b), (c ⊛) • da + (¬c ⊛) • db): selections, not products."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, cast
@@ -11,11 +12,12 @@ import numpy as np
 from ..layout import INVERSE, METRIC
 from ..opaque import NOT, Discrete, Select
 from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..programs.blocks import Block
 from ..programs.program import INPUT, Constant, Input, Program, outputs, run
 from ..spaces import Space
 from ..stackless import quiet
 from ..terms.core import Term
-from ..vectors import dense
+from ..vectors import Formal, dense
 from .affine import Affine, Pair
 from .domains import MULTIPLIED, NUMBERS
 from .interpret import interpret
@@ -37,10 +39,47 @@ def lower(term: Term) -> Program:
 @quiet
 def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
     """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients."""
-    tape = Program(share=False)
-    domain = Affine(base, tape, _owning(tape, leaves))
-    pairs = [Pair(v, tape.input(base.shape(v))) for v in leaves]
-    return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
+
+    def attempt(guards: bool) -> tuple[list[Any], Program]:
+        tape = Program(share=False)
+        domain = Affine(base, tape, _owning(tape, leaves), guards)
+        pairs = [Pair(v, tape.input(base.shape(v))) for v in leaves]
+        return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
+
+    return _as_guarded_as_needed(attempt)
+
+
+def _as_guarded_as_needed(attempt: Callable[[bool], tuple[list[Any], Program]]) -> tuple[list[Any], Program]:
+    """A tape written plainly, and once more with guards where a coefficient is not finite (Note [Strong] in ops.py)."""
+    values, tape = attempt(False)
+    with np.errstate(all="ignore"):
+        finite = all([_finite_step(op) for op in tape.ops])
+    return (values, tape) if finite else attempt(True)
+
+
+def _finite_step(op: Any) -> bool:
+    """Whether the coefficients of a step of a tape are finite."""
+    kind = cast(Any, type(op))
+    if kind is Constant:
+        return _finite(op.value)
+    if kind is float:
+        return math.isfinite(op)
+    if kind is Combination:
+        return all([math.isfinite(k) for k in op.coefficients])
+    return not isinstance(op, Block)  # what is inside has coefficients of its own
+
+
+def _finite(x: Any) -> bool:
+    """Whether numbers are finite; large ones may count as infinite, which costs time only."""
+    if type(x) is float:
+        return math.isfinite(x)
+    if type(x) is Formal:
+        return all([_finite(t.scale) and all([_finite(f) for f, _ in t.factors]) for t in x.terms])
+    return (
+        isinstance(x, (np.ndarray, np.generic))
+        and x.dtype.kind in "fiub"
+        and math.isfinite(np.add.reduce(x, None, None if x.dtype.kind == "f" else float))
+    )
 
 
 def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
@@ -72,11 +111,15 @@ def affine_program(
 
     Without `keep` the linear program is used at once: it refers to the caller's arrays.
     """
-    tape = Program(share=False)
-    domain = Affine(base, tape, _owning(tape, leaves) if keep else tape.const)
     flags = [True] * len(leaves) if moving is None else moving
-    slots = run(program, domain, [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)])
-    return _close([slots[s] for s in program.outputs], tape, base)
+
+    def attempt(guards: bool) -> tuple[list[Any], Program]:
+        tape = Program(share=False)
+        domain = Affine(base, tape, _owning(tape, leaves) if keep else tape.const, guards)
+        slots = run(program, domain, [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)])
+        return _close([slots[s] for s in program.outputs], tape, base)
+
+    return attempt(True) if any([isinstance(op, Block) for op in program.ops]) else _as_guarded_as_needed(attempt)
 
 
 def _close(results: list[Pair], tape: Program, base: Any) -> tuple[list[Any], Program]:
