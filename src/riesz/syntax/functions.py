@@ -22,7 +22,7 @@ from ..errors import SpaceError, TraceError, VectorError
 from ..layout import describe, hint
 from ..programs.fusing import runnable
 from ..programs.program import Program, outputs
-from ..relations.core import frozen
+from ..relations.core import freeze, frozen
 from ..spaces import Space, real_space
 from ..stackless import quiet
 from ..vectors import dense
@@ -104,7 +104,9 @@ class Record:
         return self
 
     def copy_of(self, x: Any) -> Any:
-        """What stands for an array from outside in the program; None for others."""
+        """What stands for an array from outside in the program, or for an index array, which steps know by its numbers; None for others."""
+        if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self._copies:
+            self._copies[id(x)] = x, freeze(x)
         return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
 
     def settled(self) -> Record:
