@@ -148,7 +148,7 @@ OURS = {  # kinds of arguments: expressions separated by semicolons; * before on
         np.convolve({0}, onp.array([1.0, -2.0, 1.0]), "same"); np.sum({0}, where=onp.arange({0}.shape[-1]) % 2 == 0, initial=0.5);
         np.nansum({0}, axis=0, initial=1.5); np.nanmax({0}, initial=0.3); np.max({0}, initial=0.4); np.add.reduce({0}, axis=-1, initial=2.0);
         np.prod({0}, where=onp.arange({0}.shape[-1]) > 0); np.mean({0}, where={0} > 0.0 - 3.0); np.maximum.reduce({0}, axis=None, initial=0.2);
-        np.nanmean({0}, axis=0, keepdims=True); np.sum({0}, axis=0, dtype=onp.float32); np.stack([{0}, {0}], dtype=onp.float64);
+        np.nanmean({0}, axis=0, keepdims=True); np.stack([{0}, {0}], dtype=onp.float64);
         np.logaddexp.reduce({0}); np.add.outer({0}, {0}); np.square({0}).mean(axis=0)
     """,
     (ANY, ANY): """

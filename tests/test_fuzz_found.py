@@ -158,3 +158,24 @@ def test_statistics_and_polynomials_have_the_types_numpy_gives_them(text, kind):
     assert np.asarray(found).dtype == np.asarray(expected).dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert rz.grad(lambda x: np.sum(f(x)))(x).dtype == kind
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axis"),
+    [(((5,), (2, 4)), 0), (((3, 4), (4,)), -1), (((3, 4), (3,)), 0), (((2, 3, 4), (3,)), 1), (((4, 5), (2, 3, 5)), 0), (((4,), (4,)), -1)],
+)
+def test_the_trapezoidal_rule_takes_points_of_any_shape_that_numpy_takes(shapes, axis):
+    y, x = [np.sin(1.0 + np.arange(np.prod(s))).reshape(s) for s in shapes]
+    agree(lambda y, x: np.trapezoid(y, x, axis=axis), y, x)
+
+
+def test_the_adjoint_of_a_map_with_an_argument_that_nothing_reads_is_a_matrix():
+    def f(x, z):
+        v = np.resize(np.nanmax(x, axis=-1), (3,))
+        return np.nansum(np.resize(np.kron(v, v), (2, 3, 4)), axis=(0, -1))
+
+    L = rz.linearize(f, X[:1], np.ones(4))[1]
+    for A in (L, L.H, L.H @ L, L @ L.H, L.simplify().H):
+        np.testing.assert_allclose(A.to_dense(), A.matmat(np.eye(A.shape[1])), atol=1e-12)
+        np.testing.assert_allclose(A.to_sparse().toarray(), A.to_dense(), atol=1e-12)
+        assert A.structure.nonzeros >= np.count_nonzero(A.to_dense())

@@ -75,10 +75,10 @@ class Network:
         other = Network.__new__(Network)
         other.c, other.shapes, other.inputs, other.outputs = self.c, self.shapes, self.outputs, self.inputs
         other.kept, other.hubs, other.params, other.strong, other.made = {}, [], self.params, set(), {}
-        other.blocks = {}
+        other.blocks = {a: {} for a in self.inputs}  # an input that nothing reads has a row too, an empty one
         for to, row in self.blocks.items():
             for a, es in row.items():
-                other.blocks.setdefault(a, {})[to] = [e.turned for e in es]
+                other.blocks[a][to] = [e.turned for e in es]
         other.__dict__["turned"] = self
         return other
 

@@ -427,6 +427,12 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
 @answers(np.trapezoid, what="combination of slices and Σ", rule="trapezoid of dx")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The trapezoidal rule."""
-    values = np.moveaxis(y, axis, -1)
-    steps = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1), axis=-1)
-    return np.sum((values[..., 1:] + values[..., :-1]) * steps * 0.5, axis=-1)
+    head = (slice(None),) * axes_of(axis, np.ndim(y))[0]
+    sums = y[(*head, slice(1, None))] + y[(*head, slice(None, -1))]
+    if x is None:
+        steps = dx
+    elif np.ndim(x) == 1:
+        steps = np.reshape(np.diff(x), (-1, *(1,) * (np.ndim(y) - len(head) - 1)))
+    else:
+        steps = np.diff(x, axis=axis)
+    return np.sum(steps * sums * 0.5, axis=axis)
