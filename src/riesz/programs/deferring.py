@@ -159,6 +159,18 @@ def unguarded(program: Program) -> tuple[Program, list[int]] | None:
     ]
 
 
+def without_guards(program: Program) -> Program:
+    """The same function as far as coefficients are finite, for people to read: a guard only says what 0 · ∞ is."""
+    if not any([type(op) is Contraction and op.guarded >= 0 for op in program.ops]):
+        return program
+    small = Program()
+    place: list[int] = []
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        plain = type(op) is Contraction and op.guarded >= 0
+        place.append(small.step(op.unguarded, [place[a] for a in args[:-1]]) if plain else small.take(program, slot, [place[a] for a in args]))
+    return small.prune([place[s] for s in program.inputs], [place[s] for s in program.outputs])
+
+
 def _truths(program: Program, op: Contraction, args: tuple[int, ...], i: int) -> bool:
     """Whether a strong argument selects by truth values, other than as a guard: what it does not choose need not be 0."""
     inner = program.ops[args[i]]

@@ -207,6 +207,9 @@ class Scalars:
 
     def select(self, c: int, x: int, y: int) -> int:
         """x where c holds, y elsewhere."""
+        known = self.ops[c]
+        if type(known) is Fixed:
+            return x if known.value else y
         return x if x == y else self.apply(SELECT, (c, x, y))
 
     def truth(self, x: int) -> bool:

@@ -14,6 +14,7 @@ from ..maps.linear_map import LinearMap
 from ..opaque import Declared, Get
 from ..ops import Combination, Contraction, Elementwise, Reduction
 from ..programs.blocks import Block, Call, Loop
+from ..programs.deferring import without_guards
 from ..programs.program import INPUT, Constant, Program
 from ..relations import Place, Point, Relation
 from ..spaces import DirectSum, Space, real_space
@@ -360,12 +361,13 @@ def _let(writer: Writer, body: list[str]) -> str:
 def map_writer(n: Notation, L: LinearMap) -> Writer:
     """A linear map with numbers for coefficients, or at a traced point."""
     s = L.steps
+    program = without_guards(s.program)
     if not s.point:
-        return Writer(n, s.program, _flags(s.program), wires(n, L.domain))
+        return Writer(n, program, _flags(program), wires(n, L.domain))
     names = {id(x): name for name, x in L.names}
     point = [(names.get(id(x)) or n.sub("x", i), ATOM) for i, x in enumerate(s.point)]
-    flags = s.program.dependent(s.program.inputs[len(point) :])
-    return Writer(n, s.program, flags, [*point, *wires(n, L.domain)], names.values())
+    flags = program.dependent(program.inputs[len(point) :])
+    return Writer(n, program, flags, [*point, *wires(n, L.domain)], names.values())
 
 
 def _flags(program: Program) -> Any:
@@ -383,8 +385,9 @@ def show_map(L: LinearMap) -> str:
 def family_writer(n: Notation, f: Family) -> Writer:
     """A linear map that depends on a point x."""
     count = len(f.point.leaves)
-    flags = f.program.dependent(f.program.inputs[count:])
-    return Writer(n, f.program, flags, [*input_names(n, f.point, "x", f.names), *wires(n, f.domain)])
+    program = without_guards(f.program)
+    flags = program.dependent(program.inputs[count:])
+    return Writer(n, program, flags, [*input_names(n, f.point, "x", f.names), *wires(n, f.domain)])
 
 
 def show_family(f: Family) -> str:
@@ -395,7 +398,8 @@ def show_family(f: Family) -> str:
 
 def show_value(f: Value) -> str:
     """x ↦ f(x)."""
-    writer = Writer(UNICODE, f.program, bytearray(len(f.program.ops)), input_names(UNICODE, f.domain, "x", f.names))
+    program = without_guards(f.program)
+    writer = Writer(UNICODE, program, bytearray(len(program.ops)), input_names(UNICODE, f.domain, "x", f.names))
     return _where(writer, writer.outputs()[0])
 
 
@@ -411,7 +415,7 @@ def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
     V, W = D.function.domain, D.function.codomain
     count, values = D.programs.inputs, D.programs.outputs
     found: list[tuple[Writer, list[str]]] = []
-    for program, space in ((D.programs.affine, V), (D.programs.reverse, W)):
+    for program, space in ((without_guards(D.programs.affine), V), (without_guards(D.programs.reverse), W)):
         flags = program.dependent(program.inputs[count:])
         writer = Writer(n, program, flags, [*input_names(n, V, "x", D.names), *wires(n, space)])
         found.append((writer, [writer.outputs(0, values)[0], writer.outputs(values)[0]]))
