@@ -29,7 +29,7 @@ STATE = HERE / ".state"
 CASES = HERE.parent / "tests" / "fuzz_cases"
 CHUNK = 25
 """Programs that a process takes at a time: what is done is written down after each."""
-FRESH = 4000
+FRESH = 1000
 """Programs after which a process ends and another takes its place, so that no cache grows without end."""
 
 

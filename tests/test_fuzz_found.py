@@ -179,3 +179,14 @@ def test_the_adjoint_of_a_map_with_an_argument_that_nothing_reads_is_a_matrix():
         np.testing.assert_allclose(A.to_dense(), A.matmat(np.eye(A.shape[1])), atol=1e-12)
         np.testing.assert_allclose(A.to_sparse().toarray(), A.to_dense(), atol=1e-12)
         assert A.structure.nonzeros >= np.count_nonzero(A.to_dense())
+
+
+def test_a_mask_of_many_steps_is_computed_with_all_that_it_is_made_of():
+    def f(x):
+        a = np.tanh(np.linalg.norm(x)) + 3.0 * np.eye(3)
+        y = np.linalg.solve(a, a)
+        return np.sum(np.choose(np.argsort(y, axis=-1) % 2, [y, y**2]))
+
+    for x in (np.zeros((3, 0)), np.array([0.5, -1.0])):
+        assert rz.hvp(f, (x,), (np.ones_like(x),)).shape == x.shape
+        assert rz.compile(rz.grad(lambda x: np.sum(rz.grad(f)(x) ** 2)), x, backend="numpy")(x).shape == x.shape

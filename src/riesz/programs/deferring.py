@@ -69,8 +69,7 @@ def deferred(program: Program) -> Program:
         mask = program.args[slot][-1]
         steps, read = _ancestors(program, mask, lazy)
         if len(steps) > MOST:
-            for s in steps:
-                lazy[s] = 0
+            _wanted(program, mask, lazy)
             steps, read = [], [mask]
         found[slot] = steps, read
     small = Program(share=False)
@@ -116,6 +115,16 @@ def _ancestors(program: Program, mask: int, lazy: bytearray) -> tuple[list[int],
             steps.add(slot)
             stack.extend(program.args[slot])
     return sorted(steps), list(read)
+
+
+def _wanted(program: Program, mask: int, lazy: bytearray) -> None:
+    """A mask is computed in any case, and all that it is made of."""
+    stack = [mask]
+    while stack:
+        slot = stack.pop()
+        if lazy[slot]:
+            lazy[slot] = 0
+            stack.extend(program.args[slot])
 
 
 def _masks(program: Program, steps: list[int], read: list[int], mask: int) -> Program:
