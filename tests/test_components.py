@@ -30,7 +30,7 @@ RNG = np.random.default_rng(5)
 def traced(f, *values):
     """The program of a NumPy function, and its inputs."""
     record, leaves = rz.function(f).at(values)
-    return record.program, leaves
+    return record.settled().program, leaves
 
 
 def plain(program, slots, inputs):

@@ -26,7 +26,7 @@ def raise_explained(problem: Exception, function: Callable[..., Any], args: Any,
 
 def explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> Exception:
     """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz does not know."""
-    if isinstance(problem, RieszError) or _any((args, named), callable):  # a user's function has its own errors
+    if isinstance(problem, RieszError) or _any((args, named), _not_numpys):
         return problem
     called = name or f"np.{getattr(function, '__name__', function)}"
     if _any((args, named), _large):
@@ -67,6 +67,11 @@ def outside(room: str, said: str) -> str:
 
 
 OTHERS = {"pandas", "polars", "pyarrow", "xarray", "sympy", "mpmath", "torch", "tensorflow", "dask", "networkx", "statsmodels", "sklearn"}
+
+
+def _not_numpys(x: Any) -> bool:
+    """A user's function has its own errors, and of sparse matrices NumPy knows nothing."""
+    return callable(x) or hasattr(x, "tocoo")
 
 
 def _large(x: Any) -> bool:
