@@ -258,7 +258,7 @@ def test_arrays_are_arguments_and_numbers_literals():
     f = lambda x: np.sum((a @ x)[:20] ** 2) * 3.5 + np.sum(np.bincount(index, weights=x[index], minlength=30))  # noqa: E731
     g = compare(rz.grad(f), (RNG.normal(size=30),))
     assert "3.5" in g.source or "7.0" in g.source
-    found = g.function.record(g.function.given((np.ones(30),), {}))
+    found = g.function.record(g.function.given((np.ones(30),), {})).settled()
     from riesz.backends.jax_citizen import Citizen
 
     citizen = Citizen(found.program, [float], [float], "f")

@@ -230,7 +230,7 @@ def test_a_row_with_nan_has_no_shares():
     x = np.array([[1.0, np.nan, 0.0], [1.0, 2.0, 0.0]])
     with np.errstate(invalid="ignore"):
         found = shares(x, x.max(axis=1, keepdims=True), axis=(-1,))
-    assert np.isnan(found[0]).all() and found[1].tolist() == [0.0, 1.0, 0.0]
+    assert found[0].tolist() == [0.0, 0.0, 0.0] and found[1].tolist() == [0.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -30,7 +30,7 @@ def traced(f, args):
     """A function's program, ready to run, and its inputs."""
     g = rz.function(f)
     given = g.given(tuple(args), {})
-    return ready(g.record(given).program), numbers_of(given.arrays)
+    return ready(g.record(given).settled().program), numbers_of(given.arrays)
 
 
 def loops(program):

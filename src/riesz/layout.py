@@ -386,6 +386,8 @@ def is_formal(value: Any) -> bool:
 
 
 def describe(value: Any) -> str:
+    if hasattr(type(value), "home"):
+        return f"a traced array of shape {value.shape}"
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
         return f"an array of {array.dtype} of shape {array.shape}"
@@ -404,6 +406,8 @@ def hint(value: Any) -> str:
     if isinstance(value, list):
         return "; write np.array([...]) for a vector"
     given = cast(Any, value)
+    if hasattr(type(given), "home"):
+        return ""
     if hasattr(given, "to_numpy"):
         return "; write x.to_numpy()"
     return "; write float(x)" if hasattr(given, "__float__") and not isinstance(given, float) else ""

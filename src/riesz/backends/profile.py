@@ -183,7 +183,7 @@ def _step(program: Program, slot: int, seconds: float, ran: Ran) -> Step:
 def title(op: Any) -> str:
     """A step in a few words."""
     from ..show.notation import UNICODE
-    from ..show.terms import labels_text, op_title
+    from ..show.terms import contract, op_title
 
     match op:
         case float():
@@ -191,7 +191,7 @@ def title(op: Any) -> str:
         case Elementwise():
             return op.primitive.name if op.primitive.parameter is None else f"{op.primitive.name}({op.primitive.parameter:g})"
         case Contraction():
-            return labels_text(op.labels, op.out)
+            return contract(UNICODE, op).removeprefix("contract[").removesuffix("]")
         case Combination():
             return f"sum of {len(op.coefficients)}"
         case Reduction():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..opaque import Get
-from ..ops import Combination
+from ..ops import Combination, Contraction
 from ..programs.blocks import Block, Call, Loop
 from ..programs.program import Constant, Program, outputs, run
 from ..vectors import dense
@@ -165,9 +165,9 @@ def _turned_loop(op: Block, moving: Flags, strong: bool) -> Turned:
     straight = op.body.prune([op.body.inputs[i] for i in order], op.body.outputs)
     marks: list[bool] = []
     inner = transpose_linear(straight, len(still_c) + len(still_x), strong=strong, marks=marks)
-    if any(marks) and not strong:  # a selection in one round is one for the rounds before it
+    strongly = strong or any(marks) or any([type(step) is Contraction and bool(step.strong) for step in straight.ops])
+    if strongly and not strong:  # a selection in one round is one for the rounds before it
         inner = transpose_linear(straight, len(still_c) + len(still_x), strong=True)
-    strongly = any(marks) or strong
     shapes = [op.body.shapes[s] for s in op.body.inputs]
     body = Program()
     fixed = [body.input(shapes[i]) for i in still_c]

@@ -31,6 +31,29 @@ def plain(k: float) -> bool:
     return k != 0.0 and math.isfinite(k)
 
 
+_FINITE = {
+    *("absolute", "arcsinh", "arctan", "arctan2", "cos", "floor", "larger", "larger_number", "maximum", "minimum", "relu", "sigmoid", "sign", "sin"),
+    *("sinc", "sinc_derivative", "smaller_number", "step", "tanh", "trunc"),
+}
+"""Primitives that are finite wherever their arguments are, and do not overflow."""
+
+
+def _is_finite(op: Any) -> bool:
+    """Whether a step gives finite numbers if its arguments are finite, as far as is known."""
+    if type(op) is Constant:
+        return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
+    if type(op) is Elementwise:
+        k = op.primitive.parameter
+        return op.primitive.name in _FINITE or (op.primitive.name == "power" and isinstance(k, (int, float)) and k >= 0 and k == int(k))
+    if type(op) is float:
+        return math.isfinite(op)
+    return (
+        op is INPUT
+        or isinstance(op, (Contraction, Reduction, Reshape, Select))
+        or (type(op) is Combination and all(map(math.isfinite, op.coefficients)))
+    )
+
+
 class Factor(NamedTuple):
     """A slot with one label per axis; `strong`: its zeros annihilate whatever they meet (Note [Strong] in ops.py)."""
 
@@ -55,6 +78,7 @@ class Coefficients:
         self.sizes: Sizes = {}  # of all labels ever made
         self._vary: list[tuple[bool, ...]] = []
         self._given: list[bool] = []
+        self._finite: list[bool] = []
         self._number: list[float | None] = []
         self._firsts: dict[Any, tuple[Any, Any]] = {}
         self._folded: dict[Any, int] = {}
@@ -95,9 +119,9 @@ class Coefficients:
         return self._number[slot]
 
     def finite(self, slot: int) -> bool:
-        """Whether a slot is known to have finite numbers only: a constant."""
-        op = self.program.ops[slot]
-        return type(op) is Constant and type(op.value) is not Formal and bool(np.isfinite(op.value).all())
+        """Whether a slot has finite numbers only at every finite point, as far as is known."""
+        self._look()
+        return self._finite[slot]
 
     def _look(self) -> None:
         ops, args = self.program.ops, self.program.args
@@ -107,6 +131,7 @@ class Coefficients:
             self._number.append(_known(op, self._vary[slot], self.program.shapes[slot], [self._number[a] for a in mine]))
             part = type(op) is Reduction and len(op.relations) == 1 and self.program.shapes[slot] != () and self.size(slot) <= self.size(mine[0])
             part = part or (type(op) is Contraction and len(mine) == 1 and not op.extra and len(op.out) == len(op.labels[0]))
+            self._finite.append(_is_finite(op) and all([self._finite[a] for a in mine]))
             self._given.append(op is INPUT or type(op) is Constant or ((part or type(op) is Reshape) and self._given[mine[0]]))
 
     # -- writing -----------------------------------------------------------------------------------------

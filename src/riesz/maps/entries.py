@@ -323,17 +323,20 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
     for k in every.difference(e.labels):
         scale *= c.sizes[k]
     factors: list[Factor] = []
+    zeros: list[Factor] = []  # they stay apart: in the end it is seen whether they meet anything that may be infinite
     for f in e.factors:
         k = c.number(f.slot) if not f.labels else None
         if k == 0.0 and f.strong:
             return None
-        if k is None or not plain(k):
+        if k == 0.0:
+            zeros = [f]
+        elif k is None or not plain(k):
             factors.append(f)
         else:
             scale *= k
     if scale == 0.0 or any([not c.sizes[k] for k in every]):
         return None
-    return Entry(e.out, e.inn, tuple(_multiplied(c, factors, set(e.outer))), scale)
+    return Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)
 
 
 def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:

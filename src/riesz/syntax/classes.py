@@ -113,7 +113,9 @@ class Described:
 
 def held_in(x: Any) -> Any:
     """The traced array that somebody's own array is made of (its class took one for a NumPy array); None where there is none."""
-    own = hasattr(type(x), "__array__") and not isinstance(type(x), Kind) and not isinstance(x, (np.ndarray, np.generic))
+    kind = type(x)
+    own = hasattr(kind, "__array__") and not isinstance(kind, Kind) and not isinstance(x, (np.ndarray, np.generic))
+    own = own and not kind.__module__.startswith("riesz")
     held = x.__array__() if own else None
     return held if isinstance(type(held), Kind) else None
 

@@ -26,7 +26,7 @@ def raise_explained(problem: Exception, function: Callable[..., Any], args: Any,
 
 def explained(problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = "") -> Exception:
     """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz does not know."""
-    if isinstance(problem, RieszError) or _any((args, named), _not_numpys):
+    if isinstance(problem, (RieszError, np.exceptions.AxisError)) or _any((args, named), _not_numpys):
         return problem
     called = name or f"np.{getattr(function, '__name__', function)}"
     if _any((args, named), _large):
