@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, swept
+from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, one, swept
 from ..calculus.products import metric
 from ..errors import SpaceError, VectorError
 from ..layout import INVERSE, describe, hint
@@ -21,7 +21,7 @@ from ..maps.linear_map import as_element
 from ..maps.sources import Source
 from ..programs.fusing import in_order
 from ..programs.program import Constant, Program, outputs
-from ..spaces import R, Space, direct_sum, real_space, space_of
+from ..spaces import Copower, R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
 from ..terms.open import fit
 from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, innermost, numbers_of, result_space, written
@@ -111,9 +111,15 @@ def _floats(x: Any) -> bool:
 
 def gradient_program(program: Program, domain: Space, codomain: Space, name: str, moving: Sequence[bool] | None = None) -> Program:
     """∇f as a program, for a function into ℝ: the adjoint program at dy = 1, raised by the domain's inner product."""
-    if codomain is not R:
-        raise SpaceError(f"a gradient needs a function into ℝ; {name} ends in {codomain}")
+    into_reals(codomain, name)
     return at_one(derive_program(program, moving), domain)
+
+
+def into_reals(codomain: Space, name: str) -> None:
+    """Gradients are of functions into ℝ; an array that holds one number, of shape (1,) or (1, 1), is that number."""
+    if codomain is R or (codomain.dim == 1 and codomain.plain and isinstance(codomain, Copower) and codomain.base is R):
+        return
+    raise SpaceError(f"a gradient needs a function into ℝ; {name} ends in {codomain} (jacobian takes any codomain, np.sum makes one number)")
 
 
 def at_one(parts: Derivative, domain: Space) -> Program:
@@ -121,7 +127,7 @@ def at_one(parts: Derivative, domain: Space) -> Program:
     fixed = Program()
     adjoint = parts.adjoint
     xs = [fixed.input(adjoint.shapes[s]) for s in adjoint.inputs[:-1]]
-    slots = outputs(adjoint, fixed, [*xs, fixed.const(1.0)])
+    slots = outputs(adjoint, fixed, [*xs, fixed.const(one(adjoint.shapes[adjoint.inputs[-1]]))])
     return fixed.prune(xs, metric(slots, domain, INVERSE, fixed))
 
 
