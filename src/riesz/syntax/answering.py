@@ -2,6 +2,7 @@
 
 np.array([x[0], x[1]]), np.asarray(x) and functions of SciPy written in Python do not ask their arguments first. For the time of a trace the names
 the traced code sees (in the modules, and in the function's own globals) stand for versions that do; given anything else they are the originals.
+So do functions held as values: in closures, defaults, partial applications, attributes, lists, dictionaries, tuples, and among the arguments.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial, wraps
+from operator import is_
 from threading import RLock
 from typing import Any, cast
 
@@ -19,14 +21,15 @@ from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
-from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
-from .watching import homes, reached
+from .traced import FUNCTIONS, TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
+from .watching import Standing, held, meant, reached
 
 _lock = RLock()
 _depth = 0
-_changed: list[tuple[dict[str, Any], str, Any]] = []
+_changed: list[tuple[Any, Any, Any, Any]] = []
+_standing: dict[int, tuple[Any, Any]] = {}
+_made: list[int] = []  # the identities of stand-ins for partial applications and tuples
 _versions: dict[Any, Any] = {}
-_joining: dict[str, Any] = {}
 
 
 def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,9 +137,15 @@ class _Listing:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         for a in args:
-            if (type(a) is list or type(a) is tuple) and holds_traced(a):
-                return self.original(*[tidy(b) if isinstance(b, (list, tuple)) and holds_traced(b) else b for b in args], **named)
+            if type(a) is list or type(a) is tuple:
+                return self.original(*[self.opened(b) for b in args], **{k: self.opened(b) for k, b in named.items()})
+        if named and not args:
+            named = {k: self.opened(b) for k, b in named.items()}
         return self.original(*args, **named)
+
+    def opened(self, x: Any) -> Any:
+        """A list that holds traced numbers as an array; anything else as it is."""
+        return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
 
     def __eq__(self, other: Any) -> bool:
         return other is self or other is self.original
@@ -151,25 +160,36 @@ class _Listing:
         return self.original.__reduce__()
 
 
-_LISTING = (
-    *(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.median, np.average, np.any, np.all, np.ndim, np.shape, np.size, np.dot),
-    *(np.linalg.norm, np.linalg.det, np.linalg.inv, np.linalg.solve, np.linalg.slogdet),
+class _ListingParts(_Listing):
+    """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
+
+    def opened(self, x: Any) -> Any:
+        """A list of arrays."""
+        return [super(_ListingParts, self).opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+
+
+_PARTS = (
+    *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
+    *(np.select, np.piecewise, np.lexsort),
 )
+_AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
+"""Functions whose lists are no arrays."""
 
 
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
-        _versions.update({original: _Listing(original) for original in _LISTING})
+        _versions.update({f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN})
+        _versions.update({f: _ListingParts(f) for f in _PARTS})
         _versions[np.array] = _asking(np.array, _copied)
         for original in (np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
         _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)
-        _joining.update({"r_": _Joining(np.r_), "c_": _Joining(np.c_)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
             _versions[original] = _asking(original, _rule(original))
         _versions[np.full] = _asking(np.full, full)
+        _versions.update({original: _Joining(original) for original in (np.r_, np.c_)})
     if "scipy" in sys.modules:
         from .scipy_names import counterparts
 
@@ -180,57 +200,105 @@ def _table() -> dict[Any, Any]:
 
 
 class _Modules:
-    """Where the modules have the functions of the table: found again when the table has grown."""
+    """Where the modules have the functions of the table: (names, originals, versions) of each; found again when the table has grown."""
 
     count = 0
-    rows: tuple[tuple[dict[str, Any], str, Any], ...] = ()
+    exchanged = 0
+    rows: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, Any]], ...] = ()
     known: frozenset[int] = frozenset()
 
+    @classmethod
+    def exchange(cls, table: dict[Any, Any]) -> None:
+        """All of them, unless they are already."""
+        loaded = [np, np.linalg, np.fft, *[sys.modules[part] for part in PARTS if part in sys.modules]]
+        count = len(table) + len(loaded)
+        if cls.count != count:
+            cls.known = frozenset([id(f) for f in table])
+            _standing.update({id(version): (f, version) for f, version in table.items()})
+            found = [(vars(module), [(k, meant(v)) for k, v in vars(module).items()]) for module in loaded]
+            rows = [(names, {k: f for k, f in items if id(f) in cls.known}) for names, items in found]
+            cls.rows = tuple([(names, originals, {k: table[f] for k, f in originals.items()}) for names, originals in rows])
+            cls.count = count
+        if cls.exchanged != count:
+            cls.exchanged = count
+            for names, originals, versions in cls.rows:
+                if all(map(is_, map(names.get, originals), originals.values())):
+                    names.update(versions)
+                else:  # some are exchanged, or somebody else's
+                    names.update({k: versions[k] for k, f in originals.items() if names.get(k) is f})
 
-def _places(things: Iterable[Any], table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
-    """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
-    loaded = [np, np.linalg, *[sys.modules[part] for part in PARTS if part in sys.modules]]
-    if _Modules.count != len(table) + len(loaded):
-        rows = [(vars(module), original.__name__, original) for module in loaded for original in table if hasattr(module, original.__name__)]
-        _Modules.rows, _Modules.known = tuple(rows), frozenset([id(original) for original in table])
-        _Modules.count = len(table) + len(loaded)
-    found = [row for row in _Modules.rows if row[0].get(row[1]) is row[2]]
-    known = _Modules.known
-    for names in homes(things):
-        found.extend([(names, name, value) for name, value in names.items() if id(value) in known])
-    return found
+    @classmethod
+    def restore(cls) -> None:
+        """The originals, but for names that somebody else changed in the meantime."""
+        cls.exchanged = 0
+        for names, originals, versions in cls.rows:
+            if all(map(is_, map(names.get, versions), versions.values())):
+                names.update(originals)
+            else:
+                names.update({k: originals[k] for k, f in versions.items() if names.get(k) is f})
 
 
-def _exchange(names: dict[str, Any], name: str, version: Any) -> None:
-    _changed.append((names, name, names[name]))
-    names[name] = version
+_HOLDERS = (partial, tuple, staticmethod)
 
 
-def _answered(function: Any, table: dict[Any, Any]) -> Any:
-    """A function, or the version of it that answers; a partial application of one too."""
-    if isinstance(function, partial) and any([function.func is f for f in table]):
-        return partial(table[function.func], *function.args, **function.keywords)
-    return next((version for original, version in table.items() if original is function), function)
+def _answered(x: Any, table: dict[Any, Any], deep: int = 8) -> Any:
+    """A function, or the version of it that answers; a partial application or a tuple of such, too."""
+    kind = cast(Any, type(x))
+    if id(x) in _Modules.known:
+        return table[x]
+    if not deep or not x or not (kind is partial or kind is staticmethod or kind is tuple or hasattr(kind, "_make")):
+        return x
+    parts: list[Any] = [x.func, *x.args, *x.keywords.values()] if kind is partial else [x.__func__] if kind is staticmethod else list(x)
+    found = [_answered(part, table, deep - 1) for part in parts]
+    if all(map(is_, found, parts)):
+        return x
+    if kind is partial:
+        count = 1 + len(x.args)
+        version = partial(*found[:count], **dict(zip(x.keywords, found[count:], strict=True)))
+    else:
+        version = staticmethod(found[0]) if kind is staticmethod else tuple(found) if kind is tuple else kind._make(found)
+    _standing[id(version)] = x, version
+    _made.append(id(version))
+    return version
+
+
+def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
+    """Into a namespace, a list, a cell, the defaults of a function, the attributes of an object or a class, `instead` of what is there."""
+    if isinstance(where, list):  # which may have grown or shrunk
+        where[:] = [value if x is instead else x for x in cast("list[Any]", where)]
+    elif isinstance(where, dict):
+        if where.get(name) is instead:
+            where[name] = value
+    elif isinstance(where, type):
+        if vars(where).get(name) is instead:
+            type.__setattr__(where, name, value)
+    elif getattr(where, name, None) is instead:
+        object.__setattr__(where, name, value)
 
 
 @contextmanager
-def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Any]:
-    """For the time of a trace; gives the function, or the version of it that answers. `things` is what the function reaches, where that is known."""
+def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
+    """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches, where that is known."""
     global _depth
     with _lock:
         _depth += 1
     try:
         with _lock:
-            table = _table()
-            for name, version in _joining.items():
-                _exchange(np.__dict__, name, version)
-            for names, name, value in _places(reached(function) if things is None else things, table):
-                _exchange(names, name, table[value])
-        yield _answered(function, table)
+            table, Standing.now = _table(), _standing
+            _Modules.exchange(table)
+            for where, name, value in held(reached(function) if things is None else things, _Modules.known, _HOLDERS):
+                version = _answered(value, table)
+                if version is not value:
+                    _changed.append((where, name, value, version))
+                    _put(where, name, version, value)
+        yield lambda x: _answered(x, table)
     finally:
         with _lock:
             _depth -= 1
             if not _depth:
+                _Modules.restore()
                 while _changed:
-                    names, name, value = _changed.pop()
-                    names[name] = value
+                    _put(*_changed.pop())
+                Standing.now = {}
+                while _made:
+                    del _standing[_made.pop()]

@@ -307,7 +307,7 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
         raise_explained(problem, function, args, named)
     for x, shared in zip(given, before, strict=True):  # whatever views the rule used inside
         x.shared = shared
-    if function in VIEWS or (function is np.einsum and rearranges(args)):
+    if function in VIEWS or (function == np.einsum and rearranges(args)):
         for part in traced_in((result,)):
             if not any([part is x for x in given]):
                 part.shared = False

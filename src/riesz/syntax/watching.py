@@ -127,14 +127,53 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
 
 
-def homes(things: Iterable[Any]) -> list[dict[str, Any]]:
-    """The namespaces in which the functions among some things look up what they mention."""
-    found: dict[int, dict[str, Any]] = {}
+def held(things: Iterable[Any], known: frozenset[int], holders: Any) -> list[tuple[Any, Any, Any]]:
+    """(where, name, value) of functions, given by their identities, and of possible holders of such, in what a function reached: its names and those
+    of the modules they are looked up in, closures, defaults, lists, dictionaries, attributes."""
+    found: list[tuple[Any, Any, Any]] = []
+    scanned: set[int] = set()
+
+    def look(where: Any, items: Iterable[tuple[Any, Any]]) -> None:
+        found.extend([(where, k, v) for k, v in items if id(v) in known or isinstance(v, holders)])
+
     for f in things:
         if isinstance(f, types.FunctionType):
-            found[id(f.__globals__)] = f.__globals__
-            found.update({id(where): where for where, _, _ in _names(f) if type(where) is dict})
-    return list(found.values())
+            rows = _names(f)
+            for where in (f.__globals__, *[where for where, _, _ in rows if type(where) is dict]):
+                if id(where) not in scanned:
+                    scanned.add(id(where))
+                    found.extend([(where, k, v) for k, v in where.items() if id(v) in known])
+            for where, k, v in rows:
+                if isinstance(v, holders) or (id(v) in known and type(where) is _Cells):
+                    found.append((where.cells[k], "cell_contents", v) if type(where) is _Cells else (where, k, v))
+            if f.__defaults__:
+                found.append((f, "__defaults__", f.__defaults__))
+            if f.__kwdefaults__:
+                look(f.__kwdefaults__, f.__kwdefaults__.items())
+        elif isinstance(f, dict):
+            look(f, cast("dict[Any, Any]", f).items())
+        elif isinstance(f, list):
+            look(f, enumerate(cast("list[Any]", f)))
+        elif not isinstance(f, (np.ndarray, tuple)):
+            if isinstance(getattr(f, "__dict__", None), dict):
+                look(vars(f), vars(f).items())
+            for kind in cast(Any, f if isinstance(f, type) else type(f)).__mro__[:-1]:
+                if id(kind) not in scanned and kind.__module__.split(".")[0] not in _LIBRARIES:
+                    scanned.add(id(kind))
+                    look(kind, vars(kind).items())
+                    look(f, [(k, getattr(f, k, None)) for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)])
+    return found
+
+
+class Standing:
+    """What stands for functions, and for what holds them, while a function is traced (answering.py): by its identity, (the function, the stand-in)."""
+
+    now: dict[int, tuple[Any, Any]] = {}
+
+
+def meant(x: Any) -> Any:
+    """What something stands for, or itself."""
+    return Standing.now.get(id(x), (x,))[0]
 
 
 def watch(things: Iterable[Any]) -> list[Any]:
@@ -156,7 +195,8 @@ def watch(things: Iterable[Any]) -> list[Any]:
         elif not isinstance(f, tuple):
             attributes = _Attributes(f)
             found.extend([(attributes, k, getattr(f, k, MISSING)) for k in attributes.names])
-    return found + [(c, None, c) for c in small]
+    found.extend([(c, None, c) for c in small])
+    return [(where, name, meant(value)) for where, name, value in found] if Standing.now else found
 
 
 SMALL = 256
@@ -221,7 +261,7 @@ _HOLDERS = {list, dict, set, deque}
 
 def changed(rows: list[Any]) -> set[Any]:
     """The places of watched values that are other ones by now."""
-    return {place(where, name) for where, name, value in rows if where.get(name, MISSING) is not value}
+    return {place(where, name) for where, name, value in rows if meant(where.get(name, MISSING)) is not value}
 
 
 class Dice:
