@@ -22,7 +22,7 @@ from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
 from .traced import FUNCTIONS, TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
-from .watching import Standing, held, meant, reached
+from .watching import Standing, held, meant, reached, spoken
 
 _lock = RLock()
 _depth = 0
@@ -49,7 +49,8 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
 def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rule for real or for complex arguments."""
 
-    def own(*args: Any, **named: Any) -> Any:
+    def own(*given: Any, **named: Any) -> Any:
+        args = tuple([_opened(a) for a in given])
         return COMPLEX[original](*args, **named) if is_complex(args) else call_function(original, args, named)
 
     return own
@@ -129,6 +130,11 @@ def _joined(item: Any, ndmin: int, turned: int) -> Any:
     return np.transpose(y, [*axes[:at], *axes[more:], *axes[at:more]])
 
 
+def _opened(x: Any) -> Any:
+    """A list that holds traced numbers as an array; anything else as it is."""
+    return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
+
+
 class _Listing:
     """A function of arrays that may be given lists of traced numbers, np.mean([x, y]); equal to the original, so that tables by function find it."""
 
@@ -136,16 +142,12 @@ class _Listing:
         self.original = original
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        for a in args:
-            if type(a) is list or type(a) is tuple:
-                return self.original(*[self.opened(b) for b in args], **{k: self.opened(b) for k, b in named.items()})
-        if named and not args:
-            named = {k: self.opened(b) for k, b in named.items()}
-        return self.original(*args, **named)
+        if args and type(args[0]) is Traced:  # then its rule is asked
+            return self.original(*args, **named)
+        opened = self.opened
+        return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
-    def opened(self, x: Any) -> Any:
-        """A list that holds traced numbers as an array; anything else as it is."""
-        return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
+    opened = staticmethod(_opened)
 
     def __eq__(self, other: Any) -> bool:
         return other is self or other is self.original
@@ -163,9 +165,10 @@ class _Listing:
 class _ListingParts(_Listing):
     """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
 
-    def opened(self, x: Any) -> Any:
+    @staticmethod
+    def opened(x: Any) -> Any:
         """A list of arrays."""
-        return [super(_ListingParts, self).opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+        return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
 
 
 _PARTS = (
@@ -174,6 +177,10 @@ _PARTS = (
 )
 _AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
 """Functions whose lists are no arrays."""
+
+
+_OFTEN = {np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.median, np.any, np.all, np.dot, np.linalg.norm}
+"""Given lists more often than others: they answer wherever they are called, the others where code that can be seen mentions them."""
 
 
 def _table() -> dict[Any, Any]:
@@ -200,42 +207,28 @@ def _table() -> dict[Any, Any]:
 
 
 class _Modules:
-    """Where the modules have the functions of the table: (names, originals, versions) of each; found again when the table has grown."""
+    """Where the modules have the functions of the table; found again when the table has grown."""
 
     count = 0
-    exchanged = 0
-    rows: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, Any]], ...] = ()
+    rows: tuple[tuple[dict[str, Any], str, Any, Any], ...] = ()  # (names, name, original, version) that are exchanged in any case
+    more: dict[str, list[tuple[dict[str, Any], str, Any, Any]]] = {}  # by name, those that are where traced code mentions it
     known: frozenset[int] = frozenset()
 
     @classmethod
-    def exchange(cls, table: dict[Any, Any]) -> None:
-        """All of them, unless they are already."""
+    def find(cls, table: dict[Any, Any]) -> None:
+        """The names of all functions of the table, in all modules."""
         loaded = [np, np.linalg, np.fft, *[sys.modules[part] for part in PARTS if part in sys.modules]]
-        count = len(table) + len(loaded)
-        if cls.count != count:
-            cls.known = frozenset([id(f) for f in table])
-            _standing.update({id(version): (f, version) for f, version in table.items()})
-            found = [(vars(module), [(k, meant(v)) for k, v in vars(module).items()]) for module in loaded]
-            rows = [(names, {k: f for k, f in items if id(f) in cls.known}) for names, items in found]
-            cls.rows = tuple([(names, originals, {k: table[f] for k, f in originals.items()}) for names, originals in rows])
-            cls.count = count
-        if cls.exchanged != count:
-            cls.exchanged = count
-            for names, originals, versions in cls.rows:
-                if all(map(is_, map(names.get, originals), originals.values())):
-                    names.update(versions)
-                else:  # some are exchanged, or somebody else's
-                    names.update({k: versions[k] for k, f in originals.items() if names.get(k) is f})
-
-    @classmethod
-    def restore(cls) -> None:
-        """The originals, but for names that somebody else changed in the meantime."""
-        cls.exchanged = 0
-        for names, originals, versions in cls.rows:
-            if all(map(is_, map(names.get, versions), versions.values())):
-                names.update(originals)
-            else:
-                names.update({k: originals[k] for k, f in versions.items() if names.get(k) is f})
+        if cls.count == len(table) + len(loaded):
+            return
+        cls.known, cls.count = frozenset([id(f) for f in table]), len(table) + len(loaded)
+        _standing.update({id(version): (f, version) for f, version in table.items()})
+        found = [(vars(module), k, meant(v)) for module in loaded for k, v in vars(module).items()]
+        rows = [(names, k, f, table[f]) for names, k, f in found if id(f) in cls.known]
+        cls.rows = tuple([row for row in rows if not isinstance(row[3], _Listing) or row[2] in _OFTEN])
+        cls.more = {}
+        for row in rows:
+            if isinstance(row[3], _Listing) and row[2] not in _OFTEN:
+                cls.more.setdefault(row[1], []).append(row)
 
 
 _HOLDERS = (partial, tuple, staticmethod)
@@ -246,7 +239,7 @@ def _answered(x: Any, table: dict[Any, Any], deep: int = 8) -> Any:
     kind = cast(Any, type(x))
     if id(x) in _Modules.known:
         return table[x]
-    if not deep or not x or not (kind is partial or kind is staticmethod or kind is tuple or hasattr(kind, "_make")):
+    if not deep or not (kind is partial or kind is staticmethod or kind is tuple or (isinstance(x, tuple) and hasattr(kind, "_make"))):
         return x
     parts: list[Any] = [x.func, *x.args, *x.keywords.values()] if kind is partial else [x.__func__] if kind is staticmethod else list(x)
     found = [_answered(part, table, deep - 1) for part in parts]
@@ -285,8 +278,13 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
     try:
         with _lock:
             table, Standing.now = _table(), _standing
-            _Modules.exchange(table)
-            for where, name, value in held(reached(function) if things is None else things, _Modules.known, _HOLDERS):
+            _Modules.find(table)
+            seen = list(reached(function)) if things is None else things
+            for names, name, value, version in (*_Modules.rows, *[row for k in _Modules.more.keys() & spoken(seen) for row in _Modules.more[k]]):
+                if names.get(name) is value:
+                    _changed.append((names, name, value, version))
+                    names[name] = version
+            for where, name, value in held(seen, _Modules.known, _HOLDERS):
                 version = _answered(value, table)
                 if version is not value:
                     _changed.append((where, name, value, version))
@@ -296,9 +294,9 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
         with _lock:
             _depth -= 1
             if not _depth:
-                _Modules.restore()
                 while _changed:
-                    _put(*_changed.pop())
+                    where, name, value, version = _changed.pop()
+                    _put(where, name, value, version)
                 Standing.now = {}
                 while _made:
                     del _standing[_made.pop()]

@@ -38,7 +38,7 @@ from .tracing import forgive, inmost, leaked, refused
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
 from .watching import MISSING, Effects, changed, meant, place, reached
 
-PARTS = ("scipy.special", "scipy.linalg", "scipy.fft")
+PARTS = ("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal")
 KEPT = 128
 """How many traces of one function are kept."""
 

@@ -9,7 +9,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -115,16 +115,20 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     if f.__closure__:
         cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
         found.extend([(cells, k, cells.get(k, MISSING)) for k in f.__code__.co_freevars])
-    for code in codes_of(f.__code__):
-        found.extend([(f.__globals__, k, f.__globals__[k]) for k in code.co_names if k in f.__globals__])
-    mentioned = {k for code in codes_of(f.__code__) for k in code.co_names}
+    names = mentioned(f.__code__)
+    found.extend([(f.__globals__, k, f.__globals__[k]) for k in names if k in f.__globals__])
     seen: set[int] = {id(f.__globals__)}
     for _, _, value in found:  # grows: a module may be an attribute of a module
         if isinstance(value, types.ModuleType) and id(vars(value)) not in seen and value.__name__.split(".")[0] not in _OTHERS:
             inside = vars(value)
             seen.add(id(inside))
-            found.extend([(inside, k, inside[k]) for k in mentioned if k in inside])
+            found.extend([(inside, k, inside[k]) for k in names if k in inside])
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
+
+
+def spoken(things: Iterable[Any]) -> set[str]:
+    """All names that the functions among some things mention."""
+    return {name for f in things if isinstance(f, types.FunctionType) for name in mentioned(f.__code__)}
 
 
 def held(things: Iterable[Any], known: frozenset[int], holders: Any) -> list[tuple[Any, Any, Any]]:
@@ -321,6 +325,12 @@ def _values(f: Any) -> list[Any]:
 _RULES = {"CustomDerivative": ("rule", "turned")}
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
 _OTHERS = _LIBRARIES | sys.stdlib_module_names  # modules that are not a user's
+
+
+@lru_cache(4096)
+def mentioned(code: types.CodeType) -> tuple[str, ...]:
+    """The globals and attributes that code, and code written inside it, names."""
+    return tuple(dict.fromkeys([name for c in codes_of(code) for name in c.co_names]))
 
 
 def codes_of(code: types.CodeType) -> list[types.CodeType]:
