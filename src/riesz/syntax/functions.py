@@ -107,6 +107,16 @@ class Record:
         """What stands for an array from outside in the program; None for others."""
         return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
 
+    def reordered(self, order: tuple[int, ...]) -> Record:
+        """The same with its arguments' leaves in another order."""
+        key = ("reordered", order)
+        if key not in self.derived:
+            inputs, count = self.program.inputs, len(order)
+            program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
+            avals = [self.avals[k] for k in order]
+            self.derived[key] = Record(self.name, program, self.captured, avals, self.results, self.tree, self._outside, self._copies)
+        return self.derived[key]
+
     def settled(self) -> Record:
         """The same with the numbers that all arrays from outside have now; the same one as long as nobody writes to them."""
         if not self.captured:

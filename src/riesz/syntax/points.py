@@ -148,28 +148,41 @@ class Point:
         self.given = given
         self.function = f.function
         self.name = f.name
-        self.leaves: list[Any] = given.arrays
         chosen = _chosen(given, argnums, len(args), f.name)
         for i in chosen:
             _differentiable(given, i, given.owners[i], f.name)
         self.record: Record = f.record(given)
+        self.leaves: list[Any] = given.arrays
+        self.owners: list[list[int]] = given.owners
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
-        self.owned = [given.owners[i] for i in chosen]
+        self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
+        if any([i > j for i, j in zip(chosen, chosen[1:], strict=False)]):
+            self._reorder([k for i in chosen for k in given.owners[i]])
+        self.owned = [self.owners[i] for i in chosen]
         flags = [False] * (len(self.leaves) + len(self.record.captured))
         for owned in self.owned:
             for k in owned:
                 flags[k] = True
         self.moving = flags
-        spaces = [tree_space(t, [real_space(given.avals[k].shape) for k in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        spaces = [tree_space(t, [real_space(self.record.avals[k].shape) for k in o]) for t, o in zip(self.trees, self.owned, strict=True)]
         natural = spaces[0] if self.single else direct_sum(*spaces)
         self.domain = _fitting(natural, space)
-        self.avals = [given.avals[k] for o in self.owned for k in o]
         self.main, self.more, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
         self.has_aux = has_aux
         shown = Record(f.name, self.record.program, [], [], self.record.results[: self.main], self.main_tree)
         self.codomain = result_space(shown, what)
         self.home: Trace | None = home_of(self.record, self.leaves)
+
+    def _reorder(self, moving: list[int]) -> None:
+        """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
+        order = list(range(len(self.leaves)))
+        for at, k in zip(sorted(moving), moving, strict=True):
+            order[at] = k
+        self.record = self.record.reordered(tuple(order))
+        self.leaves = [self.leaves[k] for k in order]
+        where = {k: at for at, k in enumerate(order)}
+        self.owners = [[where[k] for k in owned] for owned in self.owners]
 
     def program(self) -> Program:
         """f as a program."""
@@ -224,7 +237,7 @@ class Point:
         """A program at this point, and its arrays with names, for print: the arguments, and what the function closes over."""
         outside = [x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in self.record.captured]  # read by the trace around
         point = tuple(leaves) if self.home is None else (*fixed(leaves), *outside)
-        return Source(program, point, named_arrays(self.function, self.given.owners, self.leaves if self.home is None else point, self.record))
+        return Source(program, point, named_arrays(self.function, self.owners, self.leaves if self.home is None else point, self.record))
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program of the same arguments, at this point."""
