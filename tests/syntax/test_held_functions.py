@@ -250,3 +250,60 @@ def test_programs_hold_numpys_own_functions() -> None:
         record = rz.function(f).at((X,))[0]
         held = [op.function for op in record.program.ops if hasattr(op, "function")]
         assert held and all([pickle.loads(pickle.dumps(g)) is g for g in held])
+
+
+def test_types_of_whole_numbers_are_called_on_traced_arrays() -> None:
+    W = np.array([[0.5, 0.25, 1.0], [2.0, 3.0, 0.0], [4.0, 7.0, 1.0]])
+
+    def f(W: Any) -> Any:
+        rows = np.int64(W[:, -1])
+        assert rows.dtype == np.int64 and isinstance(np.arange(2)[0], np.int64) and np.zeros(2, np.int64).dtype == np.int64
+        return np.sum(W[:, :-1][rows])
+
+    np.testing.assert_array_equal(rz.grad(f)(W), [[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    assert rz.function(lambda x: np.int32(x))(2.7) == 2
+    assert rz.function(lambda x: np.int32(x))(X).dtype == np.int32
+    assert rz.function(lambda x, kind: kind(x) + kind(3))(2.7, np.int64) == 5
+    with pytest.raises(rz.TraceError, match=r"x\.astype\(np\.float32\)"):
+        rz.function(lambda x: np.float32(x))(X)
+    assert np.int64 is np.dtype("int64").type
+
+
+class Layer:
+    def value(self, x: Any) -> Any:
+        return logsumexp(x) + np.max(np.cumsum([x[0], x[1]])) * 0.0
+
+
+def test_methods_of_objects_use_functions_that_answer() -> None:
+    layer = Layer()
+    np.testing.assert_allclose(rz.grad(lambda x: layer.value(x))(X), SOFTMAX)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    ("left", "right"), [((5,), (3,)), ((3,), (5,)), ((4,), (2,)), ((4, 3), (2, 2)), ((6, 7), (4, 1)), ((2, 2), (4, 5)), ((3, 4, 2), (2, 2, 2)), ((), ())]
+)
+def test_convolutions_in_any_number_of_axes(left: Any, right: Any, mode: str) -> None:
+    rng = np.random.default_rng(0)
+    a, v, da, dv = [rng.standard_normal(s) for s in (left, right, left, right)]
+    names = ["convolve", "correlate", "fftconvolve", "oaconvolve", *(["convolve2d"] if len(left) == 2 else [])]
+    for f in [getattr(scipy.signal, name) for name in names]:
+        value, moved = rz.jvp(lambda a, v, f=f: f(a, v, mode), (a, v), (da, dv))
+        np.testing.assert_allclose(value, f(a, v, mode), atol=1e-12)
+        np.testing.assert_allclose(moved, f(da, v, mode) + f(a, dv, mode), atol=1e-12)
+        w = rng.standard_normal(np.shape(value))
+        back = rz.vjp(lambda a, v, f=f: f(a, v, mode), a, v)[1](w)
+        np.testing.assert_allclose(np.sum(back[0] * da) + np.sum(back[1] * dv), np.sum(w * moved))
+
+
+def test_convolutions_that_are_wrong_or_not_known() -> None:
+    a, v = np.ones((3, 4)), np.ones((4, 3))
+    for f, problem in (
+        (lambda a: scipy.signal.convolve(a, v, "valid"), ValueError),
+        (lambda a: scipy.signal.convolve(a, v, "half"), ValueError),
+        (lambda a: scipy.signal.convolve(a, v[0]), ValueError),
+        (lambda a: scipy.signal.convolve2d(a, v, boundary="wrap"), rz.TraceError),
+        (lambda a: scipy.signal.fftconvolve(a, v, axes=0), rz.TraceError),
+    ):
+        with pytest.raises(problem):
+            rz.function(f)(a)

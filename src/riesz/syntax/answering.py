@@ -171,6 +171,29 @@ class _ListingParts(_Listing):
         return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
 
 
+class _Whole(type):
+    """A type of whole numbers that may be called on traced arrays, np.int64(x); otherwise it is the type it is made from."""
+
+    original: Any
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if len(args) == 1 and holds_traced(args[0]):
+            return convert(tidy(args[0]), np.dtype(cls.original))
+        return cls.original(*args, **named)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.original)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+
 _PARTS = (
     *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
     *(np.select, np.piecewise, np.lexsort),
@@ -197,6 +220,8 @@ def _table() -> dict[Any, Any]:
             _versions[original] = _asking(original, _rule(original))
         _versions[np.full] = _asking(np.full, full)
         _versions.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
+        _versions.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
     if "scipy" in sys.modules:
         from .scipy_names import counterparts
 
@@ -224,11 +249,11 @@ class _Modules:
         _standing.update({id(version): (f, version) for f, version in table.items()})
         found = [(vars(module), k, meant(v)) for module in loaded for k, v in vars(module).items()]
         rows = [(names, k, f, table[f]) for names, k, f in found if id(f) in cls.known]
-        cls.rows = tuple([row for row in rows if not isinstance(row[3], _Listing) or row[2] in _OFTEN])
         cls.more = {}
         for row in rows:
-            if isinstance(row[3], _Listing) and row[2] not in _OFTEN:
+            if isinstance(row[3], (_Listing, _Whole)) and row[2] not in _OFTEN:
                 cls.more.setdefault(row[1], []).append(row)
+        cls.rows = tuple([row for row in rows if row not in cls.more.get(row[1], ())])
 
 
 _HOLDERS = (partial, tuple, staticmethod)

@@ -128,6 +128,7 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
+            f"{'' if dtype is None else f'For another type write x.astype(np.{np.dtype(dtype).name}). '}"
             "To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that converts its arguments "
             "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )

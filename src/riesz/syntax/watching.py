@@ -9,7 +9,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -77,7 +77,13 @@ def reached(*starts: Any) -> Iterator[Any]:
 
     seen: set[int] = set()
     stack: list[Any] = list(starts)
-    while stack and len(seen) < MOST:
+    functions: list[types.FunctionType] = []
+    kinds: dict[type, None] = {}  # the classes of objects
+    while len(seen) < MOST:
+        if not stack and kinds:
+            stack = _methods(kinds, functions, seen)
+        if not stack:
+            return
         f = stack.pop()
         if id(f) in seen:
             continue
@@ -97,16 +103,36 @@ def reached(*starts: Any) -> Iterator[Any]:
             stack += list(cast("dict[Any, Any]", f).values()) if isinstance(f, dict) else list(cast("list[Any]", f))
         elif _is_object(f):
             yield f
-            stack += [*_Attributes(f).values(), vars(type(f)).get("__call__")]
+            stack += _Attributes(f).values()
+            kinds.update(dict.fromkeys(cast(Any, type(f)).__mro__[:-1]))
         elif isinstance(f, type) and f.__module__.split(".")[0] not in _OTHERS:
             yield f
-            stack += list(vars(f).values())
+            stack += [*vars(f).values(), *f.__mro__[1:-1]]
         elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _LIBRARIES:
             yield f
+            functions.append(f)
             stack += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *[value for _, _, value in _names(f)]]
             stack.append(getattr(f, "__wrapped__", None))
+        elif isinstance(f, (property, cached_property)):
+            stack.append(f.fget if isinstance(f, property) else cast(Any, f).func)
         elif not isinstance(f, type):  # what rz.grad(f), rz.compile(f) and the like give
             stack += [getattr(cast(Any, f), name, None) for name in ("__wrapped__", *_RULES.get(type(f).__name__, ()))]
+
+
+def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], seen: set[int]) -> list[Any]:
+    """Methods and properties of classes that functions mention, and those that operators call; a user's, and not seen yet."""
+    mentioned = spoken(functions)
+    found: list[Any] = []
+    for kind in kinds:
+        if kind.__module__.split(".")[0] not in _OTHERS:
+            names = [k for k in vars(kind) if k in mentioned or (k.startswith("__") and k not in _APART)]
+            found.extend([v for v in map(vars(kind).__getitem__, names) if hasattr(v, "__get__") and id(v) not in seen])
+    return found
+
+
+_APART = {"__init__", "__new__", "__post_init__", "__repr__", "__str__", "__eq__", "__hash__", "__dict__", "__weakref__", "__doc__", "__del__"}
+_APART |= {"__init_subclass__", "__class_getitem__", "__copy__", "__deepcopy__", "__reduce__", "__getstate__", "__setstate__", "__replace__"}
+"""Special methods that computing with an object does not call."""
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
