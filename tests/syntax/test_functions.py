@@ -532,5 +532,5 @@ def test_an_array_with_one_number_has_a_gradient(name: str) -> None:
 @pytest.mark.parametrize("f", [lambda x: x, lambda x: x[:0], lambda x: (x[0],), lambda x: [x[0], x[1]], lambda x: x[:2, None]])
 def test_larger_results_have_no_gradient(f: Any) -> None:
     for derivative in (rz.grad, rz.value_and_grad, rz.hessian):
-        with pytest.raises(rz.SpaceError, match="into ℝ.*jacobian"):
+        with pytest.raises(rz.SpaceError, match=r"into ℝ.*jacobian"):
             derivative(f)(np.ones(3))

@@ -281,7 +281,8 @@ def test_methods_of_objects_use_functions_that_answer() -> None:
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize(
-    ("left", "right"), [((5,), (3,)), ((3,), (5,)), ((4,), (2,)), ((4, 3), (2, 2)), ((6, 7), (4, 1)), ((2, 2), (4, 5)), ((3, 4, 2), (2, 2, 2)), ((), ())]
+    ("left", "right"),
+    [((5,), (3,)), ((3,), (5,)), ((4,), (2,)), ((4, 3), (2, 2)), ((6, 7), (4, 1)), ((2, 2), (4, 5)), ((3, 4, 2), (2, 2, 2)), ((), ())],
 )
 def test_convolutions_in_any_number_of_axes(left: Any, right: Any, mode: str) -> None:
     rng = np.random.default_rng(0)

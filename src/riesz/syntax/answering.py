@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from operator import is_
 from threading import RLock
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -235,9 +235,9 @@ class _Modules:
     """Where the modules have the functions of the table; found again when the table has grown."""
 
     count = 0
-    rows: tuple[tuple[dict[str, Any], str, Any, Any], ...] = ()  # (names, name, original, version) that are exchanged in any case
-    more: dict[str, list[tuple[dict[str, Any], str, Any, Any]]] = {}  # by name, those that are where traced code mentions it
-    known: frozenset[int] = frozenset()
+    rows: ClassVar[list[tuple[dict[str, Any], str, Any, Any]]] = []  # (names, name, original, version) that are exchanged in any case
+    more: ClassVar[dict[str, list[tuple[dict[str, Any], str, Any, Any]]]] = {}  # by name, those that are where traced code mentions it
+    known: ClassVar[frozenset[int]] = frozenset()
 
     @classmethod
     def find(cls, table: dict[Any, Any]) -> None:
@@ -248,12 +248,10 @@ class _Modules:
         cls.known, cls.count = frozenset([id(f) for f in table]), len(table) + len(loaded)
         _standing.update({id(version): (f, version) for f, version in table.items()})
         found = [(vars(module), k, meant(v)) for module in loaded for k, v in vars(module).items()]
-        rows = [(names, k, f, table[f]) for names, k, f in found if id(f) in cls.known]
-        cls.more = {}
-        for row in rows:
-            if isinstance(row[3], (_Listing, _Whole)) and row[2] not in _OFTEN:
-                cls.more.setdefault(row[1], []).append(row)
-        cls.rows = tuple([row for row in rows if row not in cls.more.get(row[1], ())])
+        cls.rows, cls.more = [], {}
+        for names, k, f in [row for row in found if id(row[2]) in cls.known]:
+            seldom = isinstance(table[f], (_Listing, _Whole)) and f not in _OFTEN
+            (cls.more.setdefault(k, []) if seldom else cls.rows).append((names, k, f, table[f]))
 
 
 _HOLDERS = (partial, tuple, staticmethod)
@@ -261,23 +259,34 @@ _HOLDERS = (partial, tuple, staticmethod)
 
 def _answered(x: Any, table: dict[Any, Any], deep: int = 8) -> Any:
     """A function, or the version of it that answers; a partial application or a tuple of such, too."""
-    kind = cast(Any, type(x))
     if id(x) in _Modules.known:
         return table[x]
-    if not deep or not (kind is partial or kind is staticmethod or kind is tuple or (isinstance(x, tuple) and hasattr(kind, "_make"))):
+    if not deep or not isinstance(x, _HOLDERS):
         return x
-    parts: list[Any] = [x.func, *x.args, *x.keywords.values()] if kind is partial else [x.__func__] if kind is staticmethod else list(x)
+    kind, parts, make = _opener(x)
     found = [_answered(part, table, deep - 1) for part in parts]
-    if all(map(is_, found, parts)):
+    if all(map(is_, found, parts)) or type(x) is not kind:
         return x
-    if kind is partial:
-        count = 1 + len(x.args)
-        version = partial(*found[:count], **dict(zip(x.keywords, found[count:], strict=True)))
-    else:
-        version = staticmethod(found[0]) if kind is staticmethod else tuple(found) if kind is tuple else kind._make(found)
+    version = make(found)
     _standing[id(version)] = x, version
     _made.append(id(version))
     return version
+
+
+def _opener(x: Any) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
+    """The kind of a holder, what it holds, and how one is made of other things."""
+    if isinstance(x, staticmethod):
+        return staticmethod, [cast(Any, x).__func__], lambda found: staticmethod(found[0])
+    if isinstance(x, partial):
+        p = cast("partial[Any]", x)
+        count = 1 + len(p.args)
+        return (
+            partial,
+            [p.func, *p.args, *p.keywords.values()],
+            lambda found: partial(*found[:count], **dict(zip(p.keywords, found[count:], strict=True))),
+        )
+    kind = cast(Any, type(x))
+    return (kind if hasattr(kind, "_make") else tuple), list(x), getattr(kind, "_make", tuple)
 
 
 def _put(where: Any, name: Any, value: Any, instead: Any) -> None:

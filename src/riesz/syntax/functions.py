@@ -237,7 +237,8 @@ class Given:
         """The arguments with other array leaves; the others as `answered` gives them."""
         rest = iter(arrays)
         values = [
-            unflatten(tree, [next(rest) if type(x) is Aval else answered(x) for x in leaves]) for leaves, tree in zip(self.leaves, self.trees, strict=True)
+            unflatten(tree, [next(rest) if type(x) is Aval else answered(x) for x in leaves])
+            for leaves, tree in zip(self.leaves, self.trees, strict=True)
         ]
         count = len(values) - len(self.kwargs)
         return values[:count], dict(zip(self.kwargs, values[count:], strict=True))

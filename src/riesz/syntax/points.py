@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -157,7 +158,7 @@ class Point:
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
-        if any([i > j for i, j in zip(chosen, chosen[1:], strict=False)]):
+        if any([i > j for i, j in pairwise(chosen)]):
             self._reorder([k for i in chosen for k in given.owners[i]])
         self.owned = [self.owners[i] for i in chosen]
         flags = [False] * (len(self.leaves) + len(self.record.captured))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Any:
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*around, (0, 0)]), m[:-1], axis=lead)
         x = np.moveaxis(windows, len(lead), -1)
         y = np.broadcast_to(np.flip(y, lead), (*x.shape[:-1], m[-1]))
-    full = Traced(trace, trace.step(Convolution(2), (x.slot, y.slot)), dtype)
+    full = Traced(trace, trace.step(Convolution(2), (cast(Any, x).slot, cast(Any, y).slot)), dtype)
     full = np.sum(full, tuple([len(lead) + i for i in lead])) if lead else full
     if mode == "full":
         return full
@@ -64,7 +64,9 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """As scipy.signal.fftconvolve and oaconvolve, along all axes."""
     if axes is not None:
-        raise refuse("scipy.signal.fftconvolve and oaconvolve with axes=… are not known to riesz for traced arrays; write np.fft.rfft, * and np.fft.irfft")
+        raise refuse(
+            "scipy.signal.fftconvolve and oaconvolve with axes=… are not known to riesz for traced arrays; write np.fft.rfft, * and np.fft.irfft"
+        )
     return convolve(in1, in2, mode)
 
 

@@ -10,7 +10,7 @@ import types
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache, partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -130,8 +130,9 @@ def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], see
     return found
 
 
-_APART = {"__init__", "__new__", "__post_init__", "__repr__", "__str__", "__eq__", "__hash__", "__dict__", "__weakref__", "__doc__", "__del__"}
-_APART |= {"__init_subclass__", "__class_getitem__", "__copy__", "__deepcopy__", "__reduce__", "__getstate__", "__setstate__", "__replace__"}
+_APART = {"__init__", "__new__", "__post_init__", "__repr__", "__str__", "__eq__", "__hash__", "__dict__", "__weakref__", "__doc__", "__del__"} | {
+    *("__init_subclass__", "__class_getitem__", "__copy__", "__deepcopy__", "__reduce__", "__getstate__", "__setstate__", "__replace__")
+}
 """Special methods that computing with an object does not call."""
 
 
@@ -196,9 +197,9 @@ def held(things: Iterable[Any], known: frozenset[int], holders: Any) -> list[tup
 
 
 class Standing:
-    """What stands for functions, and for what holds them, while a function is traced (answering.py): by its identity, (the function, the stand-in)."""
+    """What stands for functions, and what holds them, while one is traced (answering.py): by its identity, (the function, the stand-in)."""
 
-    now: dict[int, tuple[Any, Any]] = {}
+    now: ClassVar[dict[int, tuple[Any, Any]]] = {}
 
 
 def meant(x: Any) -> Any:
