@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .calculus.derive import affine_program, lower, reverse_numbers
+from .calculus.derive import affine_program, lower, one_of, reverse_numbers
 from .calculus.domains import NUMBERS, OTHER
 from .calculus.dual import Dual, DualNumber
 from .calculus.guard import guard
@@ -24,7 +24,7 @@ from .programs.program import Constant, Program
 from .spaces import R, Space, direct_sum, space_of
 from .stackless import quiet
 from .syntax.functions import Function, as_function, numbers_of, other, owned
-from .syntax.points import Point, TermPoint, named_arrays, point
+from .syntax.points import Point, TermPoint, into_reals, named_arrays, point
 from .syntax.remade import Derived
 from .syntax.symbolic import TracedMap, any_traced, fixed, opened, traced_space
 from .syntax.watching import MISSING
@@ -231,8 +231,7 @@ class Gradient(Derived):
         """The value and the gradient, the ordinary way."""
         f, argnums, space, has_aux = self.function, self.argnums, self.space, self.has_aux
         at = _point(f, args, kwargs, 0 if argnums is None else argnums, space, has_aux, "a gradient")
-        if at.codomain is not R:
-            raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {at.codomain} (jacobian takes any codomain)")
+        into_reals(at.codomain, at.name)
         if self.factored:
             return _factored(at, argnums, len(args))
         if at.home is not None:
@@ -278,7 +277,7 @@ def _both(at: TermPoint | Point) -> tuple[list[Any], list[Any], set[int]]:
     if isinstance(at, Point) and (found := at.swept()) is not None:
         return *found, set[int]()
     values, tape = at.affine() if isinstance(at, TermPoint) else at.affine(keep=False)
-    return values, reverse_numbers(tape, [np.float32(1.0) if type(values[0]) is np.float32 else 1.0]), tape.held
+    return values, reverse_numbers(tape, [one_of(values[0])]), tape.held
 
 
 def _small(at: Point, f: Function, both: Callable[..., Any]) -> Any:
@@ -333,6 +332,7 @@ def grad(
     With several arguments, the gradient in the first (or those in `argnums`); with one, the gradient in all of it.
     `space` gives the domain another inner product. With `has_aux`, f gives (value, aux) and ∇f (gradient, aux).
     With `factored`, its arrays are not multiplied out: Σ u ⊗ v for matrices, a few rows for gathers (see `Factored`).
+    An array that holds one number, of shape (1,) or (1, 1), is that number; of functions with larger results take `jacobian`.
 
     >>> import numpy as np, riesz as rz
     >>> rz.grad(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))

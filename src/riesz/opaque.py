@@ -125,6 +125,9 @@ class Discrete(Op):
     parameters: tuple[tuple[str, Any], ...] = ()
     shaped: Any = None  # shapes → shape; None: elementwise
 
+    def check(self) -> None:
+        self._set(function=getattr(self.function, "original", self.function))  # while a function is traced, np.where is another one
+
     @property
     def title(self) -> str:
         name: str = self.function.__name__.strip("_")

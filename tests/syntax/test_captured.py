@@ -292,3 +292,65 @@ def test_functions_with_a_derivative_of_their_own_see_what_is_written_later(n):
     assert F(x)[0] == 10.0 and g(x)[0] == 1.0
     M *= 5.0
     assert F(x)[0] == 10.0 and g(x)[0] == 5.0 and rz.jacobian(lambda x: f(x) * 1.0)(x).diagonal()[0] == 5.0
+
+
+FACTOR = 1.0
+
+
+class Base:
+    def inherited(self, x):
+        return np.sum(x) * FACTOR
+
+
+class Thing(Base):
+    def __init__(self, inner=None):
+        self.inner = inner
+
+    def method(self, x):
+        return np.sum(x) * FACTOR
+
+    def helped(self, x):
+        return self.method(x)
+
+    @property
+    def factor(self):
+        return FACTOR
+
+    @staticmethod
+    def alone(x):
+        return np.sum(x) * FACTOR
+
+    @classmethod
+    def of_class(cls, x):
+        return np.sum(x) * FACTOR
+
+    def __matmul__(self, x):
+        return np.sum(x) * FACTOR
+
+    def __getitem__(self, i):
+        return FACTOR
+
+
+THING, HOLDER = Thing(), Thing(Thing())
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: THING.method(x),
+        lambda x: THING.inherited(x),
+        lambda x: THING.helped(x),
+        lambda x: THING.factor * np.sum(x),
+        lambda x: THING.alone(x),
+        lambda x: THING.of_class(x),
+        lambda x: THING @ x,
+        lambda x: THING[0] * np.sum(x),
+        lambda x: HOLDER.inner.helped(x),
+        lambda x: Thing().inherited(x),
+    ],
+)
+def test_what_methods_of_an_object_mention_is_noticed(f, monkeypatch):
+    g = rz.grad(f)
+    np.testing.assert_array_equal(g(np.ones(2)), np.ones(2))
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    np.testing.assert_array_equal(g(np.ones(2)), np.full(2, 3.0))

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -453,3 +453,84 @@ def test_size_stays_linear_in_the_program():
         sizes.append(len(record.program))
         g = (lambda h: lambda x: np.sum(rz.grad(h)(x)))(g)
     assert sizes[1] <= 8 * sizes[0] and sizes[2] <= 8 * sizes[1]
+
+
+OUTSIDE = np.linspace(0.5, 1.5, 400)
+
+
+@pytest.mark.parametrize("order", [(2, 0), (1, 0), (-1, 1), (2, 1, 0), (1, 2, 0), (0, 2), [2, 1]])
+def test_derivatives_come_in_the_order_of_argnums(order: Any) -> None:
+    def f(a: Any, b: Any, c: Any) -> Any:
+        return np.sum(a["u"]) * np.sum(np.sin(b)) + np.sum(c**3) * a["v"] + np.mean(OUTSIDE) * np.sum(b) * np.sum(c)
+
+    args: Any = ({"u": np.array([0.3, 0.5]), "v": 0.7}, np.array([0.2, 0.4, 0.6]), np.array([[1.1]]))
+    single = [rz.grad(f, i)(*args) for i in order]
+    vector = np.concatenate([np.ravel(x) for part in single for x in (part.values() if isinstance(part, dict) else (part,))])
+
+    def same(found: Any) -> None:
+        assert len(found) == len(single)
+        for x, y in zip(found, single, strict=True):
+            for u, v in zip(*[p.values() if isinstance(p, dict) else (p,) for p in (x, y)], strict=True):
+                np.testing.assert_allclose(u, v, rtol=1e-12)
+                assert np.shape(u) == np.shape(v)
+
+    same(rz.grad(f, order)(*args))
+    same(rz.grad(f, order)(*args))
+    same(rz.value_and_grad(f, order)(*args)[1])
+    same(rz.grad(lambda *args: (f(*args), 1.0), order, has_aux=True)(*args)[0])
+    same(rz.compile(rz.grad(f, order))(*args))
+    same(rz.function(lambda *args: rz.grad(f, order)(*args))(*args))
+    J = rz.jacobian(f, order)(*args)
+    np.testing.assert_allclose(J.to_dense(), vector[None], rtol=1e-12)
+    np.testing.assert_allclose(rz.jacobian(lambda *args: rz.grad(f, order)(*args), order)(*args).to_dense(), rz.hessian(f, order)(*args).to_dense())
+    np.testing.assert_allclose(rz.hessian(f, order)(*args).to_dense(), rz.hessian(f, order)(*args).T.to_dense(), atol=1e-12)
+    factored = rz.grad(f, order, factored=True)(*args)
+    found = [x for part in factored for x in (part.values() if isinstance(part, dict) else (part,))]
+    np.testing.assert_allclose(np.concatenate([np.ravel(x.to_dense() if hasattr(x, "to_dense") else x) for x in found]), vector, rtol=1e-12)
+
+
+ONE_NUMBER = {
+    "a sum with its axis": lambda x: np.sum(np.sin(x) * x, keepdims=True),
+    "a product of matrices": lambda x: x[None] @ np.cos(x)[:, None],
+    "a slice": lambda x: x[1:2] ** 3,
+    "three axes": lambda x: np.reshape(x[0] * x[1], (1, 1, 1)),
+    "a loop": lambda x: rz.fori_loop(0, 3, lambda i, s: s * np.sum(np.sin(x)), np.sum(x, keepdims=True)),
+    "a solution": lambda x: np.linalg.solve(2.0 * np.eye(1) + x[:1, None], np.sum(x * x, keepdims=True)),
+    "a constant": lambda x: np.ones((1, 1)) + 0.0 * x[0],
+}
+
+
+@pytest.mark.parametrize("name", ONE_NUMBER)
+def test_an_array_with_one_number_has_a_gradient(name: str) -> None:
+    f, x = ONE_NUMBER[name], np.array([0.3, 0.7, -0.4])
+
+    def g(x: Any) -> Any:
+        return np.sum(f(x))
+
+    weights = np.array([1.0, 2.0, 4.0])
+    value, found = rz.value_and_grad(f)(x)
+    expected, H = rz.grad(g)(x), rz.hessian(g)(x).to_dense()
+    np.testing.assert_allclose(value, f(x))
+    assert value.shape == f(x).shape
+    for gradient in (
+        found,
+        rz.grad(f)(x),
+        rz.grad(f, factored=True)(x).to_dense(),
+        rz.grad(lambda x: (f(x), x), has_aux=True)(x)[0],
+        rz.grad(f, space=(rz.R ** rz.seg(3)).weighted(weights))(x) * weights,
+        rz.compile(rz.grad(f))(x),
+        rz.compile(rz.value_and_grad(f), x, backend="jax")(x)[1],
+        rz.function(lambda x: 1.0 * rz.grad(f)(x))(x),
+    ):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-12)
+    assert rz.grad(f)(x.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(rz.hessian(f)(x).to_dense(), H, atol=1e-12)
+    np.testing.assert_allclose(rz.hvp(f, (x,), (weights,)), H @ weights, atol=1e-12)
+    np.testing.assert_allclose(rz.function(lambda x: rz.hessian(f)(x).to_dense())(x), H, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [lambda x: x, lambda x: x[:0], lambda x: (x[0],), lambda x: [x[0], x[1]], lambda x: x[:2, None]])
+def test_larger_results_have_no_gradient(f: Any) -> None:
+    for derivative in (rz.grad, rz.value_and_grad, rz.hessian):
+        with pytest.raises(rz.SpaceError, match=r"into ℝ.*jacobian"):
+            derivative(f)(np.ones(3))

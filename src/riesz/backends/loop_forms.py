@@ -53,7 +53,7 @@ def has_form(op: Any) -> bool:
             return p.rule is RULES["power"] or (p.parameter is None and p.rule.array in _FORMS)
         case Discrete():
             return op.shaped is None and (
-                op.function is np.where or op.function.__name__ == "as_type" or (not op.parameters and op.function in _FORMS)
+                op.function == np.where or op.function.__name__ == "as_type" or (not op.parameters and op.function in _FORMS)
             )
         case Ruled():
             return op.smooth is EXTREMUM
@@ -121,7 +121,7 @@ def _single(op: Any, xs: Sequence[tuple[str, Kind]], dtype: Any, floats: bool) -
                 return None
             return _power(typed(*xs[0], dtype), p.parameter, dtype) if p.rule is RULES["power"] else _form(p.rule.array, xs, dtype)
         case Discrete(function=f):
-            if f is np.where:
+            if f == np.where:
                 return _select(xs, dtype)
             return typed(*xs[0], dtype) if f.__name__ == "as_type" else _form(f, xs, dtype)
         case Select():

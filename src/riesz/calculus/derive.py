@@ -155,6 +155,19 @@ def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
     return found
 
 
+def one(shape: tuple[int, ...]) -> Any:
+    """The number one, as an array where it has axes."""
+    return np.ones(shape) if shape else 1.0
+
+
+def one_of(value: Any) -> Any:
+    """The number one, in the shape and type of a value that is one number."""
+    if type(value) is float:
+        return 1.0
+    x = dense(value)
+    return np.ones(x.shape, x.dtype)[()] if getattr(x, "dtype", None) == np.float32 else one(np.shape(x))
+
+
 _PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reduction, Reshape, Cast, Select, Discrete}
 """Steps that are their own derivatives in each argument, have partial derivatives, or none."""
 
@@ -190,7 +203,7 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
 
     with np.errstate(all="ignore"):
         found = [values[s] for s in program.outputs]
-        seeds = [np.float32(1.0) if type(found[0]) is np.float32 else 1.0, *[None] * (len(found) - 1)]
+        seeds = [one_of(found[0]), *[None] * (len(found) - 1)]
         every = _exact(lambda guards: pullback(program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials, guards=guards))
         return found, [c for c, f in zip(every, moving, strict=True) if f]
 

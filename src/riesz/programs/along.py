@@ -266,7 +266,7 @@ class Rows:
 
     def _discrete(self, op: Discrete, xs: list[Any], shape: Shape) -> Any:
         name = op.function.__name__
-        if op.function is np.where:
+        if op.function == np.where:  # which is another one while a function is traced
             return _each(lambda nodes: self.graph.select(*nodes), xs, shape)
         what = convert(dict(op.parameters)["dtype"]) if name == "as_type" else Operation(name, op.function, (), op.parameters)
         return _each(lambda nodes: self.graph.apply(what, nodes), xs, shape)

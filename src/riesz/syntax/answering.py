@@ -2,6 +2,7 @@
 
 np.array([x[0], x[1]]), np.asarray(x) and functions of SciPy written in Python do not ask their arguments first. For the time of a trace the names
 the traced code sees (in the modules, and in the function's own globals) stand for versions that do; given anything else they are the originals.
+So do functions held as values: in closures, defaults, partial applications, attributes, lists, dictionaries, tuples, and among the arguments.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial, wraps
+from operator import is_
 from threading import RLock
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -19,14 +21,15 @@ from .complexes import COMPLEX
 from .elementwise import full
 from .functions import PARTS
 from .mistakes import OTHERS, outside
-from .traced import TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
-from .watching import homes, reached
+from .traced import FUNCTIONS, TRACED, Traced, call_function, convert, holds_traced, is_complex, note, refuse, tidy, typed, witness
+from .watching import Standing, held, meant, reached, spoken
 
 _lock = RLock()
 _depth = 0
-_changed: list[tuple[dict[str, Any], str, Any]] = []
+_changed: list[tuple[Any, Any, Any, Any]] = []
+_standing: dict[int, tuple[Any, Any]] = {}
+_made: list[int] = []  # the identities of stand-ins for partial applications and tuples
 _versions: dict[Any, Any] = {}
-_joining: dict[str, Any] = {}
 
 
 def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,7 +49,8 @@ def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[.
 def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rule for real or for complex arguments."""
 
-    def own(*args: Any, **named: Any) -> Any:
+    def own(*given: Any, **named: Any) -> Any:
+        args = tuple([_opened(a) for a in given])
         return COMPLEX[original](*args, **named) if is_complex(args) else call_function(original, args, named)
 
     return own
@@ -126,6 +130,11 @@ def _joined(item: Any, ndmin: int, turned: int) -> Any:
     return np.transpose(y, [*axes[:at], *axes[more:], *axes[at:more]])
 
 
+def _opened(x: Any) -> Any:
+    """A list that holds traced numbers as an array; anything else as it is."""
+    return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
+
+
 class _Listing:
     """A function of arrays that may be given lists of traced numbers, np.mean([x, y]); equal to the original, so that tables by function find it."""
 
@@ -133,10 +142,12 @@ class _Listing:
         self.original = original
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        for a in args:
-            if (type(a) is list or type(a) is tuple) and holds_traced(a):
-                return self.original(*[tidy(b) if isinstance(b, (list, tuple)) and holds_traced(b) else b for b in args], **named)
-        return self.original(*args, **named)
+        if args and type(args[0]) is Traced:  # then its rule is asked
+            return self.original(*args, **named)
+        opened = self.opened
+        return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
+
+    opened = staticmethod(_opened)
 
     def __eq__(self, other: Any) -> bool:
         return other is self or other is self.original
@@ -151,25 +162,66 @@ class _Listing:
         return self.original.__reduce__()
 
 
-_LISTING = (
-    *(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.median, np.average, np.any, np.all, np.ndim, np.shape, np.size, np.dot),
-    *(np.linalg.norm, np.linalg.det, np.linalg.inv, np.linalg.solve, np.linalg.slogdet),
+class _ListingParts(_Listing):
+    """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
+
+    @staticmethod
+    def opened(x: Any) -> Any:
+        """A list of arrays."""
+        return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+
+
+class _Whole(type):
+    """A type of whole numbers that may be called on traced arrays, np.int64(x); otherwise it is the type it is made from."""
+
+    original: Any
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if len(args) == 1 and holds_traced(args[0]):
+            return convert(tidy(args[0]), np.dtype(cls.original))
+        return cls.original(*args, **named)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.original)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+
+_PARTS = (
+    *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
+    *(np.select, np.piecewise, np.lexsort),
 )
+_AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
+"""Functions whose lists are no arrays."""
+
+
+_OFTEN = {np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.median, np.any, np.all, np.dot, np.linalg.norm}
+"""Given lists more often than others: they answer wherever they are called, the others where code that can be seen mentions them."""
 
 
 def _table() -> dict[Any, Any]:
     """original → version, for what is loaded by now."""
     if not _versions:
-        _versions.update({original: _Listing(original) for original in _LISTING})
+        _versions.update({f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN})
+        _versions.update({f: _ListingParts(f) for f in _PARTS})
         _versions[np.array] = _asking(np.array, _copied)
         for original in (np.asarray, np.asfortranarray):
             _versions[original] = _asking(original, _array)
         _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
         _versions[np.asanyarray] = _asanyarray(np.asanyarray)
-        _joining.update({"r_": _Joining(np.r_), "c_": _Joining(np.c_)})
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
             _versions[original] = _asking(original, _rule(original))
         _versions[np.full] = _asking(np.full, full)
+        _versions.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
+        _versions.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
     if "scipy" in sys.modules:
         from .scipy_names import counterparts
 
@@ -180,57 +232,105 @@ def _table() -> dict[Any, Any]:
 
 
 class _Modules:
-    """Where the modules have the functions of the table: found again when the table has grown."""
+    """Where the modules have the functions of the table; found again when the table has grown."""
 
     count = 0
-    rows: tuple[tuple[dict[str, Any], str, Any], ...] = ()
-    known: frozenset[int] = frozenset()
+    rows: ClassVar[list[tuple[dict[str, Any], str, Any, Any]]] = []  # (names, name, original, version) that are exchanged in any case
+    more: ClassVar[dict[str, list[tuple[dict[str, Any], str, Any, Any]]]] = {}  # by name, those that are where traced code mentions it
+    known: ClassVar[frozenset[int]] = frozenset()
+
+    @classmethod
+    def find(cls, table: dict[Any, Any]) -> None:
+        """The names of all functions of the table, in all modules."""
+        loaded = [np, np.linalg, np.fft, *[sys.modules[part] for part in PARTS if part in sys.modules]]
+        if cls.count == len(table) + len(loaded):
+            return
+        cls.known, cls.count = frozenset([id(f) for f in table]), len(table) + len(loaded)
+        _standing.update({id(version): (f, version) for f, version in table.items()})
+        found = [(vars(module), k, meant(v)) for module in loaded for k, v in vars(module).items()]
+        cls.rows, cls.more = [], {}
+        for names, k, f in [row for row in found if id(row[2]) in cls.known]:
+            seldom = isinstance(table[f], (_Listing, _Whole)) and f not in _OFTEN
+            (cls.more.setdefault(k, []) if seldom else cls.rows).append((names, k, f, table[f]))
 
 
-def _places(things: Iterable[Any], table: dict[Any, Any]) -> list[tuple[dict[str, Any], str, Any]]:
-    """Where traced code looks these functions up: the modules, the globals of the function and of those it calls, and users' modules they mention."""
-    loaded = [np, np.linalg, *[sys.modules[part] for part in PARTS if part in sys.modules]]
-    if _Modules.count != len(table) + len(loaded):
-        rows = [(vars(module), original.__name__, original) for module in loaded for original in table if hasattr(module, original.__name__)]
-        _Modules.rows, _Modules.known = tuple(rows), frozenset([id(original) for original in table])
-        _Modules.count = len(table) + len(loaded)
-    found = [row for row in _Modules.rows if row[0].get(row[1]) is row[2]]
-    known = _Modules.known
-    for names in homes(things):
-        found.extend([(names, name, value) for name, value in names.items() if id(value) in known])
-    return found
+_HOLDERS = (partial, tuple, staticmethod)
 
 
-def _exchange(names: dict[str, Any], name: str, version: Any) -> None:
-    _changed.append((names, name, names[name]))
-    names[name] = version
+def _answered(x: Any, table: dict[Any, Any], deep: int = 8) -> Any:
+    """A function, or the version of it that answers; a partial application or a tuple of such, too."""
+    if id(x) in _Modules.known:
+        return table[x]
+    if not deep or not isinstance(x, _HOLDERS):
+        return x
+    kind, parts, make = _opener(x)
+    found = [_answered(part, table, deep - 1) for part in parts]
+    if all(map(is_, found, parts)) or type(x) is not kind:
+        return x
+    version = make(found)
+    _standing[id(version)] = x, version
+    _made.append(id(version))
+    return version
 
 
-def _answered(function: Any, table: dict[Any, Any]) -> Any:
-    """A function, or the version of it that answers; a partial application of one too."""
-    if isinstance(function, partial) and any([function.func is f for f in table]):
-        return partial(table[function.func], *function.args, **function.keywords)
-    return next((version for original, version in table.items() if original is function), function)
+def _opener(x: Any) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
+    """The kind of a holder, what it holds, and how one is made of other things."""
+    if isinstance(x, staticmethod):
+        return staticmethod, [cast(Any, x).__func__], lambda found: staticmethod(found[0])
+    if isinstance(x, partial):
+        p = cast("partial[Any]", x)
+        count = 1 + len(p.args)
+        return (
+            partial,
+            [p.func, *p.args, *p.keywords.values()],
+            lambda found: partial(*found[:count], **dict(zip(p.keywords, found[count:], strict=True))),
+        )
+    kind = cast(Any, type(x))
+    return (kind if hasattr(kind, "_make") else tuple), list(x), getattr(kind, "_make", tuple)
+
+
+def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
+    """Into a namespace, a list, a cell, the defaults of a function, the attributes of an object or a class, `instead` of what is there."""
+    if isinstance(where, list):  # which may have grown or shrunk
+        where[:] = [value if x is instead else x for x in cast("list[Any]", where)]
+    elif isinstance(where, dict):
+        if where.get(name) is instead:
+            where[name] = value
+    elif isinstance(where, type):
+        if vars(where).get(name) is instead:
+            type.__setattr__(where, name, value)
+    elif getattr(where, name, None) is instead:
+        object.__setattr__(where, name, value)
 
 
 @contextmanager
-def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Any]:
-    """For the time of a trace; gives the function, or the version of it that answers. `things` is what the function reaches, where that is known."""
+def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
+    """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches, where that is known."""
     global _depth
     with _lock:
         _depth += 1
     try:
         with _lock:
-            table = _table()
-            for name, version in _joining.items():
-                _exchange(np.__dict__, name, version)
-            for names, name, value in _places(reached(function) if things is None else things, table):
-                _exchange(names, name, table[value])
-        yield _answered(function, table)
+            table, Standing.now = _table(), _standing
+            _Modules.find(table)
+            seen = list(reached(function)) if things is None else things
+            for names, name, value, version in (*_Modules.rows, *[row for k in _Modules.more.keys() & spoken(seen) for row in _Modules.more[k]]):
+                if names.get(name) is value:
+                    _changed.append((names, name, value, version))
+                    names[name] = version
+            for where, name, value in held(seen, _Modules.known, _HOLDERS):
+                version = _answered(value, table)
+                if version is not value:
+                    _changed.append((where, name, value, version))
+                    _put(where, name, version, value)
+        yield lambda x: _answered(x, table)
     finally:
         with _lock:
             _depth -= 1
             if not _depth:
                 while _changed:
-                    names, name, value = _changed.pop()
-                    names[name] = value
+                    where, name, value, version = _changed.pop()
+                    _put(where, name, value, version)
+                Standing.now = {}
+                while _made:
+                    del _standing[_made.pop()]

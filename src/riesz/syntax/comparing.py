@@ -24,6 +24,7 @@ from ..programs.blocks import Block, Loop
 from ..programs.program import Program, outputs
 from ..vectors import dense
 from .trees import ONE_LEAF, Tree, flatten
+from .watching import mentioned
 
 if TYPE_CHECKING:
     from .functions import Given, Record
@@ -66,7 +67,7 @@ def comparable(function: Any, things: Sequence[Any], given: Given, record: Recor
         and not code.co_filename.startswith(_HERE)
         and all([type(x) is float or type(x) is np.ndarray or isinstance(x, np.generic) for x in given.arrays])
         and _small(record.program)
-        and all([_TELLTALE.isdisjoint(_mentioned(c)) for c in (code, *[f.__code__ for f in things if isinstance(f, types.FunctionType)])])
+        and all([_TELLTALE.isdisjoint(mentioned(c)) for c in (code, *[f.__code__ for f in things if isinstance(f, types.FunctionType)])])
     )
 
 
@@ -74,15 +75,6 @@ def _code(function: Any) -> types.CodeType | None:
     while isinstance(function, (partial, types.MethodType)):
         function = function.func if isinstance(function, partial) else function.__func__
     return getattr(function, "__code__", None) or getattr(cast(Any, type(function)).__call__, "__code__", None)
-
-
-def _mentioned(code: types.CodeType) -> set[str]:
-    """The names that code and the functions written in it mention."""
-    codes, names = [code], set[str]()
-    for c in codes:
-        names.update(c.co_names)
-        codes.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
-    return names
 
 
 def _small(program: Program) -> bool:

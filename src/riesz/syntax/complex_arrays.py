@@ -27,7 +27,7 @@ def _alike(function: Any) -> None:
         if is_complex(args) or is_complex(list(named.values())):
             raise refuse(f"np.{function.__name__} takes complex numbers as its first argument only; write the rest with z.real and z.imag")
         odd = [k for k in _UNLIKE if named.get(k) is not None and named.get(k) is not _NONE]
-        if odd or (len(args) > 1 and function in _TYPED and args[1] is not None) or (len(args) > 2 and function is np.diff):
+        if odd or (len(args) > 1 and function in _TYPED and args[1] is not None) or (len(args) > 2 and function == np.diff):
             raise refuse(f"np.{function.__name__} of a complex array takes no {odd[0] if odd else 'further arguments'}; use np.concatenate")
         return each(lambda x: function(x, *args, **named), z)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import rules  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from .functions import PARTS
 from .scipy_names import counterparts
 from .special import enter
 from .traced import FUNCTIONS, NOTES, UFUNCS
@@ -39,7 +40,7 @@ def name_of(function: Any) -> str:
 
 def rows() -> list[tuple[str, str, str]]:
     """(function, what it becomes, derivative rule), sorted by name."""
-    for module in ("scipy.special", "scipy.linalg", "scipy.fft"):
+    for module in PARTS:
         importlib.import_module(module)
     counterparts()
     enter()

@@ -397,7 +397,9 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
     return np.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-for _h in (np.isposinf, np.isneginf, np.isreal, np.iscomplex):
+for _h, _known in ((np.isreal, True), (np.iscomplex, False)):  # all of a real array's numbers are real
+    answers(_h, what="static", rule="no derivative")(lambda x, _known=_known: np.full(np.shape(x), _known)[()])
+for _h in (np.isposinf, np.isneginf):
     answers(_h, what="discrete", rule="no derivative")(lambda x, out=None, _h=_h: several(Discrete(_h), BOOL, x))
 
 

@@ -36,9 +36,9 @@ from .sharing import ARGUMENT
 from .traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, own_arithmetic, slot_of, tidy
 from .tracing import forgive, inmost, leaked, refused
 from .trees import LEAF, Tree, flatten, tree_space, unflatten
-from .watching import MISSING, Effects, changed, place, reached
+from .watching import MISSING, Effects, changed, meant, place, reached
 
-PARTS = ("scipy.special", "scipy.linalg", "scipy.fft")
+PARTS = ("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal")
 KEPT = 128
 """How many traces of one function are kept."""
 
@@ -108,6 +108,16 @@ class Record:
         if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self._copies:
             self._copies[id(x)] = x, freeze(x)
         return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
+
+    def reordered(self, order: tuple[int, ...]) -> Record:
+        """The same with its arguments' leaves in another order."""
+        key = ("reordered", order)
+        if key not in self.derived:
+            inputs, count = self.program.inputs, len(order)
+            program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
+            avals = [self.avals[k] for k in order]
+            self.derived[key] = Record(self.name, program, self.captured, avals, self.results, self.tree, self._outside, self._copies)
+        return self.derived[key]
 
     def settled(self) -> Record:
         """The same with the numbers that all arrays from outside have now; the same one as long as nobody writes to them."""
@@ -225,11 +235,12 @@ class Given:
         """The leaves that are no arrays."""
         return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
 
-    def rebuilt(self, arrays: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments with other array leaves."""
+    def rebuilt(self, arrays: Sequence[Any], answered: Callable[[Any], Any] = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with other array leaves; the others as `answered` gives them."""
         rest = iter(arrays)
         values = [
-            unflatten(tree, [next(rest) if type(x) is Aval else x for x in leaves]) for leaves, tree in zip(self.leaves, self.trees, strict=True)
+            unflatten(tree, [next(rest) if type(x) is Aval else answered(x) for x in leaves])
+            for leaves, tree in zip(self.leaves, self.trees, strict=True)
         ]
         count = len(values) - len(self.kwargs)
         return values[:count], dict(zip(self.kwargs, values[count:], strict=True))
@@ -299,7 +310,7 @@ class Function(Remade):
         if known is not None:
             record, watched = known
             for holder, name, value in watched:
-                if holder.get(name, MISSING) is not value and place(holder, name) not in self._written:
+                if (now := holder.get(name, MISSING)) is not value and meant(now) is not value and place(holder, name) not in self._written:
                     break
             else:
                 return record.noted()
@@ -381,8 +392,9 @@ def _traced(function: Callable[..., Any], given: Given, name: str, whole_numbers
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         for x in traced:
             x.shared = ARGUMENT
-        args, kwargs = given.rebuilt(traced)
-        with answering(function, None if outside is None else outside.things) as version:
+        with answering(function, None if outside is None else outside.things) as answered:
+            args, kwargs = given.rebuilt(traced, answered)
+            version = answered(function)
             start = perf_counter()
             try:
                 result = version(*args, **kwargs)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
-from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, swept
+from ..calculus.derive import Derivative, affine_numbers, affine_program, derive_program, lower, one, swept
 from ..calculus.products import metric
 from ..errors import SpaceError, VectorError
 from ..layout import INVERSE, describe, hint
@@ -21,7 +22,7 @@ from ..maps.linear_map import as_element
 from ..maps.sources import Source
 from ..programs.fusing import in_order
 from ..programs.program import Constant, Program, outputs
-from ..spaces import R, Space, direct_sum, real_space, space_of
+from ..spaces import Copower, R, Space, direct_sum, real_space, space_of
 from ..terms.core import Arrow, Term
 from ..terms.open import fit
 from .functions import Aval, Function, Given, Record, Static, as_function, evaluated, home_of, innermost, numbers_of, result_space, written
@@ -111,9 +112,15 @@ def _floats(x: Any) -> bool:
 
 def gradient_program(program: Program, domain: Space, codomain: Space, name: str, moving: Sequence[bool] | None = None) -> Program:
     """∇f as a program, for a function into ℝ: the adjoint program at dy = 1, raised by the domain's inner product."""
-    if codomain is not R:
-        raise SpaceError(f"a gradient needs a function into ℝ; {name} ends in {codomain}")
+    into_reals(codomain, name)
     return at_one(derive_program(program, moving), domain)
+
+
+def into_reals(codomain: Space, name: str) -> None:
+    """Gradients are of functions into ℝ; an array that holds one number, of shape (1,) or (1, 1), is that number."""
+    if codomain is R or (codomain.dim == 1 and codomain.plain and isinstance(codomain, Copower) and codomain.base is R):
+        return
+    raise SpaceError(f"a gradient needs a function into ℝ; {name} ends in {codomain} (jacobian takes any codomain, np.sum makes one number)")
 
 
 def at_one(parts: Derivative, domain: Space) -> Program:
@@ -121,7 +128,7 @@ def at_one(parts: Derivative, domain: Space) -> Program:
     fixed = Program()
     adjoint = parts.adjoint
     xs = [fixed.input(adjoint.shapes[s]) for s in adjoint.inputs[:-1]]
-    slots = outputs(adjoint, fixed, [*xs, fixed.const(1.0)])
+    slots = outputs(adjoint, fixed, [*xs, fixed.const(one(adjoint.shapes[adjoint.inputs[-1]]))])
     return fixed.prune(xs, metric(slots, domain, INVERSE, fixed))
 
 
@@ -142,28 +149,41 @@ class Point:
         self.given = given
         self.function = f.function
         self.name = f.name
-        self.leaves: list[Any] = given.arrays
         chosen = _chosen(given, argnums, len(args), f.name)
         for i in chosen:
             _differentiable(given, i, given.owners[i], f.name)
         self.record: Record = f.record(given)
+        self.leaves: list[Any] = given.arrays
+        self.owners: list[list[int]] = given.owners
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
-        self.owned = [given.owners[i] for i in chosen]
+        self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
+        if any([i > j for i, j in pairwise(chosen)]):
+            self._reorder([k for i in chosen for k in given.owners[i]])
+        self.owned = [self.owners[i] for i in chosen]
         flags = [False] * (len(self.leaves) + len(self.record.captured))
         for owned in self.owned:
             for k in owned:
                 flags[k] = True
         self.moving = flags
-        spaces = [tree_space(t, [real_space(given.avals[k].shape) for k in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        spaces = [tree_space(t, [real_space(self.record.avals[k].shape) for k in o]) for t, o in zip(self.trees, self.owned, strict=True)]
         natural = spaces[0] if self.single else direct_sum(*spaces)
         self.domain = _fitting(natural, space)
-        self.avals = [given.avals[k] for o in self.owned for k in o]
         self.main, self.more, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
         self.has_aux = has_aux
         shown = Record(f.name, self.record.program, [], [], self.record.results[: self.main], self.main_tree)
         self.codomain = result_space(shown, what)
         self.home: Trace | None = home_of(self.record, self.leaves)
+
+    def _reorder(self, moving: list[int]) -> None:
+        """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
+        order = list(range(len(self.leaves)))
+        for at, k in zip(sorted(moving), moving, strict=True):
+            order[at] = k
+        self.record = self.record.reordered(tuple(order))
+        self.leaves = [self.leaves[k] for k in order]
+        where = {k: at for at, k in enumerate(order)}
+        self.owners = [[where[k] for k in owned] for owned in self.owners]
 
     def program(self) -> Program:
         """f as a program."""
@@ -218,7 +238,7 @@ class Point:
         """A program at this point, and its arrays with names, for print: the arguments, and what the function closes over."""
         outside = [x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in self.record.captured]  # read by the trace around
         point = tuple(leaves) if self.home is None else (*fixed(leaves), *outside)
-        return Source(program, point, named_arrays(self.function, self.given.owners, self.leaves if self.home is None else point, self.record))
+        return Source(program, point, named_arrays(self.function, self.owners, self.leaves if self.home is None else point, self.record))
 
     def derived_from(self, program: Program) -> Source:
         """The derivative of a program of the same arguments, at this point."""

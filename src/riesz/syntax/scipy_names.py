@@ -88,6 +88,10 @@ def _own(home: str) -> dict[str, tuple[Any, str, str]]:
         return _special | PYTHON_FUNCTIONS
     if home == "scipy.fft":
         return SCIPY_TRANSFORMS
+    if home == "scipy.signal":
+        from .scipy_signal import COUNTERPARTS as SIGNALS
+
+        return SIGNALS
     from .scipy_linalg import COUNTERPARTS
 
     return COUNTERPARTS

@@ -128,6 +128,7 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
+            f"{'' if dtype is None else f'For another type write x.astype(np.{np.dtype(dtype).name}). '}"
             "To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that converts its arguments "
             "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
@@ -307,7 +308,7 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
         raise_explained(problem, function, args, named)
     for x, shared in zip(given, before, strict=True):  # whatever views the rule used inside
         x.shared = shared
-    if function in VIEWS or (function is np.einsum and rearranges(args)):
+    if function in VIEWS or (function == np.einsum and rearranges(args)):
         for part in traced_in((result,)):
             if not any([part is x for x in given]):
                 part.shared = False

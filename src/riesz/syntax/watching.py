@@ -9,8 +9,8 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Any, cast
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -77,7 +77,13 @@ def reached(*starts: Any) -> Iterator[Any]:
 
     seen: set[int] = set()
     stack: list[Any] = list(starts)
-    while stack and len(seen) < MOST:
+    functions: list[types.FunctionType] = []
+    kinds: dict[type, None] = {}  # the classes of objects
+    while len(seen) < MOST:
+        if not stack and kinds:
+            stack = _methods(kinds, functions, seen)
+        if not stack:
+            return
         f = stack.pop()
         if id(f) in seen:
             continue
@@ -97,16 +103,37 @@ def reached(*starts: Any) -> Iterator[Any]:
             stack += list(cast("dict[Any, Any]", f).values()) if isinstance(f, dict) else list(cast("list[Any]", f))
         elif _is_object(f):
             yield f
-            stack += [*_Attributes(f).values(), vars(type(f)).get("__call__")]
+            stack += _Attributes(f).values()
+            kinds.update(dict.fromkeys(cast(Any, type(f)).__mro__[:-1]))
         elif isinstance(f, type) and f.__module__.split(".")[0] not in _OTHERS:
             yield f
-            stack += list(vars(f).values())
+            stack += [*vars(f).values(), *f.__mro__[1:-1]]
         elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _LIBRARIES:
             yield f
+            functions.append(f)
             stack += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *[value for _, _, value in _names(f)]]
             stack.append(getattr(f, "__wrapped__", None))
+        elif isinstance(f, (property, cached_property)):
+            stack.append(f.fget if isinstance(f, property) else cast(Any, f).func)
         elif not isinstance(f, type):  # what rz.grad(f), rz.compile(f) and the like give
             stack += [getattr(cast(Any, f), name, None) for name in ("__wrapped__", *_RULES.get(type(f).__name__, ()))]
+
+
+def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], seen: set[int]) -> list[Any]:
+    """Methods and properties of classes that functions mention, and those that operators call; a user's, and not seen yet."""
+    mentioned = spoken(functions)
+    found: list[Any] = []
+    for kind in kinds:
+        if kind.__module__.split(".")[0] not in _OTHERS:
+            names = [k for k in vars(kind) if k in mentioned or (k.startswith("__") and k not in _APART)]
+            found.extend([v for v in map(vars(kind).__getitem__, names) if hasattr(v, "__get__") and id(v) not in seen])
+    return found
+
+
+_APART = {"__init__", "__new__", "__post_init__", "__repr__", "__str__", "__eq__", "__hash__", "__dict__", "__weakref__", "__doc__", "__del__"} | {
+    *("__init_subclass__", "__class_getitem__", "__copy__", "__deepcopy__", "__reduce__", "__getstate__", "__setstate__", "__replace__")
+}
+"""Special methods that computing with an object does not call."""
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
@@ -115,26 +142,69 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     if f.__closure__:
         cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
         found.extend([(cells, k, cells.get(k, MISSING)) for k in f.__code__.co_freevars])
-    for code in codes_of(f.__code__):
-        found.extend([(f.__globals__, k, f.__globals__[k]) for k in code.co_names if k in f.__globals__])
-    mentioned = {k for code in codes_of(f.__code__) for k in code.co_names}
+    names = mentioned(f.__code__)
+    found.extend([(f.__globals__, k, f.__globals__[k]) for k in names if k in f.__globals__])
     seen: set[int] = {id(f.__globals__)}
     for _, _, value in found:  # grows: a module may be an attribute of a module
         if isinstance(value, types.ModuleType) and id(vars(value)) not in seen and value.__name__.split(".")[0] not in _OTHERS:
             inside = vars(value)
             seen.add(id(inside))
-            found.extend([(inside, k, inside[k]) for k in mentioned if k in inside])
+            found.extend([(inside, k, inside[k]) for k in names if k in inside])
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
 
 
-def homes(things: Iterable[Any]) -> list[dict[str, Any]]:
-    """The namespaces in which the functions among some things look up what they mention."""
-    found: dict[int, dict[str, Any]] = {}
+def spoken(things: Iterable[Any]) -> set[str]:
+    """All names that the functions among some things mention."""
+    return {name for f in things if isinstance(f, types.FunctionType) for name in mentioned(f.__code__)}
+
+
+def held(things: Iterable[Any], known: frozenset[int], holders: Any) -> list[tuple[Any, Any, Any]]:
+    """(where, name, value) of functions, given by their identities, and of possible holders of such, in what a function reached: its names and those
+    of the modules they are looked up in, closures, defaults, lists, dictionaries, attributes."""
+    found: list[tuple[Any, Any, Any]] = []
+    scanned: set[int] = set()
+
+    def look(where: Any, items: Iterable[tuple[Any, Any]]) -> None:
+        found.extend([(where, k, v) for k, v in items if id(v) in known or isinstance(v, holders)])
+
     for f in things:
         if isinstance(f, types.FunctionType):
-            found[id(f.__globals__)] = f.__globals__
-            found.update({id(where): where for where, _, _ in _names(f) if type(where) is dict})
-    return list(found.values())
+            rows = _names(f)
+            for where in (f.__globals__, *[where for where, _, _ in rows if type(where) is dict]):
+                if id(where) not in scanned:
+                    scanned.add(id(where))
+                    found.extend([(where, k, v) for k, v in where.items() if id(v) in known])
+            for where, k, v in rows:
+                if isinstance(v, holders) or (id(v) in known and type(where) is _Cells):
+                    found.append((where.cells[k], "cell_contents", v) if type(where) is _Cells else (where, k, v))
+            if f.__defaults__:
+                found.append((f, "__defaults__", f.__defaults__))
+            if f.__kwdefaults__:
+                look(f.__kwdefaults__, f.__kwdefaults__.items())
+        elif isinstance(f, dict):
+            look(f, cast("dict[Any, Any]", f).items())
+        elif isinstance(f, list):
+            look(f, enumerate(cast("list[Any]", f)))
+        elif not isinstance(f, (np.ndarray, tuple)):
+            if isinstance(getattr(f, "__dict__", None), dict):
+                look(vars(f), vars(f).items())
+            for kind in cast(Any, f if isinstance(f, type) else type(f)).__mro__[:-1]:
+                if id(kind) not in scanned and kind.__module__.split(".")[0] not in _LIBRARIES:
+                    scanned.add(id(kind))
+                    look(kind, vars(kind).items())
+                    look(f, [(k, getattr(f, k, None)) for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)])
+    return found
+
+
+class Standing:
+    """What stands for functions, and what holds them, while one is traced (answering.py): by its identity, (the function, the stand-in)."""
+
+    now: ClassVar[dict[int, tuple[Any, Any]]] = {}
+
+
+def meant(x: Any) -> Any:
+    """What something stands for, or itself."""
+    return Standing.now.get(id(x), (x,))[0]
 
 
 def watch(things: Iterable[Any]) -> list[Any]:
@@ -156,7 +226,8 @@ def watch(things: Iterable[Any]) -> list[Any]:
         elif not isinstance(f, tuple):
             attributes = _Attributes(f)
             found.extend([(attributes, k, getattr(f, k, MISSING)) for k in attributes.names])
-    return found + [(c, None, c) for c in small]
+    found.extend([(c, None, c) for c in small])
+    return [(where, name, meant(value)) for where, name, value in found] if Standing.now else found
 
 
 SMALL = 256
@@ -221,7 +292,7 @@ _HOLDERS = {list, dict, set, deque}
 
 def changed(rows: list[Any]) -> set[Any]:
     """The places of watched values that are other ones by now."""
-    return {place(where, name) for where, name, value in rows if where.get(name, MISSING) is not value}
+    return {place(where, name) for where, name, value in rows if meant(where.get(name, MISSING)) is not value}
 
 
 class Dice:
@@ -281,6 +352,12 @@ def _values(f: Any) -> list[Any]:
 _RULES = {"CustomDerivative": ("rule", "turned")}
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
 _OTHERS = _LIBRARIES | sys.stdlib_module_names  # modules that are not a user's
+
+
+@lru_cache(4096)
+def mentioned(code: types.CodeType) -> tuple[str, ...]:
+    """The globals and attributes that code, and code written inside it, names."""
+    return tuple(dict.fromkeys([name for c in codes_of(code) for name in c.co_names]))
 
 
 def codes_of(code: types.CodeType) -> list[types.CodeType]:
