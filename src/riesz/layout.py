@@ -386,7 +386,7 @@ def is_formal(value: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    if hasattr(type(value), "home"):
+    if hasattr(cast(Any, type(value)), "home"):
         return f"a traced array of shape {value.shape}"
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
@@ -406,7 +406,7 @@ def hint(value: Any) -> str:
     if isinstance(value, list):
         return "; write np.array([...]) for a vector"
     given = cast(Any, value)
-    if hasattr(type(given), "home"):
+    if hasattr(cast(Any, type(given)), "home"):
         return ""
     if hasattr(given, "to_numpy"):
         return "; write x.to_numpy()"

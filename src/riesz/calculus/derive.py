@@ -75,11 +75,11 @@ def _finite(x: Any) -> bool:
         return math.isfinite(x)
     if type(x) is Formal:
         return all([_finite(t.scale) and all([_finite(f) for f, _ in t.factors]) for t in x.terms])
-    return (
-        isinstance(x, (np.ndarray, np.generic))
-        and x.dtype.kind in "fiub"
-        and math.isfinite(np.add.reduce(x, None, None if x.dtype.kind == "f" else float))
-    )
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return False
+    given: Any = x
+    kind: str = given.dtype.kind
+    return kind in "fiub" and math.isfinite(np.add.reduce(given, None, None if kind == "f" else float))
 
 
 def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
