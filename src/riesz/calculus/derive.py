@@ -77,7 +77,7 @@ def _finite(x: Any) -> bool:
         return all([_finite(t.scale) and all([_finite(f) for f, _ in t.factors]) for t in x.terms])
     if not isinstance(x, (np.ndarray, np.generic)):
         return False
-    given: Any = x
+    given = cast(Any, x)
     kind: str = given.dtype.kind
     return kind in "fiub" and math.isfinite(np.add.reduce(given, None, None if kind == "f" else float))
 
