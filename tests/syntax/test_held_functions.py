@@ -217,6 +217,12 @@ LISTS = {
     "take": lambda x, y: np.take([x, y], [1, 1, 0]),
     "broadcast_to": lambda x, y: np.broadcast_to([x, y], (3, 2)),
     "select": lambda x, y: np.select([[True, False], [False, True]], [[x, y], [y, x]]),
+    "trapezoid": lambda x, y: np.trapezoid(np.stack([x, y]), [y, 2.0]),
+    "weights": lambda x, y: np.average(np.stack([x, y]), weights=[y, 2.0]),
+    "insert": lambda x, y: np.insert(np.stack([x, y]), 1, [y, 2.0]),
+    "choose": lambda x, y: np.choose([0, 1], [[x, 1.0], [2.0, y]]),
+    "full": lambda x, y: np.full((2, 2), [x, y]),
+    "several axes": lambda x, y: np.concatenate([[[x, y]], [[y, x]]], axis=1),
     "isreal": lambda x, y: np.where(np.isreal([x, y]), x, y),
 }
 

@@ -142,8 +142,12 @@ class _Listing:
         self.original = original
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if args and type(args[0]) is Traced:  # then its rule is asked
-            return self.original(*args, **named)
+        if not named:
+            for a in args:
+                if type(a) is list or type(a) is tuple:
+                    break
+            else:
+                return self.original(*args)
         opened = self.opened
         return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
@@ -168,7 +172,8 @@ class _ListingParts(_Listing):
     @staticmethod
     def opened(x: Any) -> Any:
         """A list of arrays."""
-        return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+        kind = type(x)
+        return kind([_opened(part) for part in cast("list[Any]", x)]) if kind is list or kind is tuple else x
 
 
 class _Whole(type):
@@ -196,7 +201,7 @@ class _Whole(type):
 
 _PARTS = (
     *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
-    *(np.select, np.piecewise, np.lexsort),
+    *(np.select, np.piecewise, np.choose, np.lexsort, np.ravel_multi_index),
 )
 _AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
 """Functions whose lists are no arrays."""
