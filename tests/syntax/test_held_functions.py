@@ -121,6 +121,14 @@ def test_everything_is_as_it_was_afterwards() -> None:
         assert [k for k in then if names[k] is not then[k]] == []
 
 
+def test_a_held_function_is_found_in_tables_by_function() -> None:
+    scale = {logsumexp: 3.0, np.sum: 2.0, np.array: 1.0}
+    scaled = {f: partial(lambda f, x: scale[f] * f(x), f) for f in (logsumexp, np.sum)}
+    np.testing.assert_allclose(rz.grad(scaled[logsumexp])(X), 3.0 * SOFTMAX)
+    np.testing.assert_allclose(rz.grad(scaled[np.sum])(X), 2.0 * np.ones(3))
+    assert rz.grad(lambda x, f: np.sum(x) if f is np.array and f in scale else 0.0 * np.sum(x))(X, np.array)[0] == 1.0
+
+
 def test_a_list_that_the_function_changes_keeps_its_change() -> None:
     fs: list[Any] = [logsumexp]
 
@@ -217,6 +225,12 @@ LISTS = {
     "take": lambda x, y: np.take([x, y], [1, 1, 0]),
     "broadcast_to": lambda x, y: np.broadcast_to([x, y], (3, 2)),
     "select": lambda x, y: np.select([[True, False], [False, True]], [[x, y], [y, x]]),
+    "trapezoid": lambda x, y: np.trapezoid(np.stack([x, y]), [y, 2.0]),
+    "weights": lambda x, y: np.average(np.stack([x, y]), weights=[y, 2.0]),
+    "insert": lambda x, y: np.insert(np.stack([x, y]), 1, [y, 2.0]),
+    "choose": lambda x, y: np.choose([0, 1], [[x, 1.0], [2.0, y]]),
+    "full": lambda x, y: np.full((2, 2), [x, y]),
+    "several axes": lambda x, y: np.concatenate([[[x, y]], [[y, x]]], axis=1),
     "isreal": lambda x, y: np.where(np.isreal([x, y]), x, y),
 }
 

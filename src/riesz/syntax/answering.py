@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import partial
 from operator import is_
 from threading import RLock
 from typing import Any, ClassVar, cast
@@ -32,18 +32,44 @@ _made: list[int] = []  # the identities of stand-ins for partial applications an
 _versions: dict[Any, Any] = {}
 
 
-def _asking(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(original)
-    def version(*args: Any, **named: Any) -> Any:
+class _Version:
+    """What stands for a function; equal to it, so that tables by function find it."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __reduce__(self) -> Any:
+        return _itself, (self.original,)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+class _Asking(_Version):
+    """A function that looks whether something in its arguments is traced, and then is our own."""
+
+    def __init__(self, original: Any, own: Callable[..., Any]) -> None:
+        super().__init__(original)
+        self.own = own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
         if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
             note((*args, *named.values()), True)
             home = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
             if home.split(".")[0] in OTHERS or home.startswith("numpy.ma"):
                 raise refuse(outside(home.split(".")[0] if home.split(".")[0] in OTHERS else "numpy.ma", "it needs numbers, which are not known yet"))
-            return own(*args, **named)
-        return original(*args, **named)
-
-    return version
+            return self.own(*args, **named)
+        return self.original(*args, **named)
 
 
 def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,26 +95,19 @@ def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any
     return x.copy() if copy and hasattr(x, "copy") else x
 
 
-def _asanyarray(original: Callable[..., Any]) -> Callable[..., Any]:
+class _AnyArray(_Asking):
     """np.asanyarray; a sparse matrix that asks whether it can multiply a traced array is told no, and the array's own @ gets its turn."""
-    plain = _asking(original, _array)
 
-    @wraps(original)
-    def version(a: Any, *args: Any, **named: Any) -> Any:
+    def __call__(self, a: Any, *args: Any, **named: Any) -> Any:
         if type(a) is Traced and sys._getframe(1).f_globals.get("__name__", "").startswith("scipy.sparse"):  # pyright: ignore[reportPrivateUsage]
             closed = np.empty((), object)
             closed[()] = a
             return closed
-        return plain(a, *args, **named)
-
-    return version
+        return super().__call__(a, *args, **named)
 
 
-class _Joining:
+class _Joining(_Version):
     """np.r_ and np.c_ on traced arrays, by NumPy's rules; on anything else the originals."""
-
-    def __init__(self, original: Any) -> None:
-        self.original = original
 
     def __getitem__(self, key: Any) -> Any:
         items = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -135,31 +154,20 @@ def _opened(x: Any) -> Any:
     return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
 
 
-class _Listing:
-    """A function of arrays that may be given lists of traced numbers, np.mean([x, y]); equal to the original, so that tables by function find it."""
-
-    def __init__(self, original: Any) -> None:
-        self.original = original
+class _Listing(_Version):
+    """A function of arrays that may be given lists of traced numbers, np.mean([x, y])."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if args and type(args[0]) is Traced:  # then its rule is asked
-            return self.original(*args, **named)
+        if not named:
+            for a in args:
+                if type(a) is list or type(a) is tuple:
+                    break
+            else:
+                return self.original(*args)
         opened = self.opened
         return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
     opened = staticmethod(_opened)
-
-    def __eq__(self, other: Any) -> bool:
-        return other is self or other is self.original
-
-    def __hash__(self) -> int:
-        return hash(self.original)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.original, name)
-
-    def __reduce__(self) -> Any:
-        return self.original.__reduce__()
 
 
 class _ListingParts(_Listing):
@@ -168,7 +176,8 @@ class _ListingParts(_Listing):
     @staticmethod
     def opened(x: Any) -> Any:
         """A list of arrays."""
-        return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+        kind = type(x)
+        return kind([_opened(part) for part in cast("list[Any]", x)]) if kind is list or kind is tuple else x
 
 
 class _Whole(type):
@@ -196,7 +205,7 @@ class _Whole(type):
 
 _PARTS = (
     *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
-    *(np.select, np.piecewise, np.lexsort),
+    *(np.select, np.piecewise, np.choose, np.lexsort, np.ravel_multi_index),
 )
 _AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
 """Functions whose lists are no arrays."""
@@ -211,14 +220,14 @@ def _table() -> dict[Any, Any]:
     if not _versions:
         _versions.update({f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN})
         _versions.update({f: _ListingParts(f) for f in _PARTS})
-        _versions[np.array] = _asking(np.array, _copied)
+        _versions[np.array] = _Asking(np.array, _copied)
         for original in (np.asarray, np.asfortranarray):
-            _versions[original] = _asking(original, _array)
-        _versions[np.ascontiguousarray] = _asking(np.ascontiguousarray, partial(_array, ndmin=1))
-        _versions[np.asanyarray] = _asanyarray(np.asanyarray)
+            _versions[original] = _Asking(original, _array)
+        _versions[np.ascontiguousarray] = _Asking(np.ascontiguousarray, partial(_array, ndmin=1))
+        _versions[np.asanyarray] = _AnyArray(np.asanyarray, _array)
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
-            _versions[original] = _asking(original, _rule(original))
-        _versions[np.full] = _asking(np.full, full)
+            _versions[original] = _Asking(original, _rule(original))
+        _versions[np.full] = _Asking(np.full, full)
         _versions.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         _versions.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
@@ -227,7 +236,7 @@ def _table() -> dict[Any, Any]:
 
         for original, own in counterparts().items():
             if original not in _versions:
-                _versions[original] = _asking(original, own)
+                _versions[original] = _Asking(original, own)
     return _versions
 
 
