@@ -168,7 +168,7 @@ class _ListingParts(_Listing):
     @staticmethod
     def opened(x: Any) -> Any:
         """A list of arrays."""
-        return [_opened(part) for part in cast("list[Any]", x)] if type(x) is list or type(x) is tuple else x
+        return type(x)([_opened(part) for part in cast("list[Any]", x)]) if type(x) is list or type(x) is tuple else x
 
 
 class _Whole(type):
@@ -196,7 +196,7 @@ class _Whole(type):
 
 _PARTS = (
     *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
-    *(np.select, np.piecewise, np.lexsort),
+    *(np.select, np.piecewise, np.lexsort, np.choose),
 )
 _AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_, np.apply_along_axis, np.apply_over_axes}
 """Functions whose lists are no arrays."""
