@@ -683,7 +683,11 @@ def mapped_over_an_axis(p: Point) -> None:
         return
     rows = [mapped(lambda a, b: np.stack([a, b]), p.here[i], p.other[at]) for i, at in enumerate(p.moving)]
     there = [p.other[at] for at in p.moving]
-    if not finite(flat(p.at(p.moved(p.plain), there))):
+    try:
+        value = flat(p.at(p.moved(p.plain), there))
+    except Exception:  # a number outside an interval, or of a type that a list cannot be multiplied by
+        value = np.full(1, np.nan)
+    if not finite(value):
         raise Skip("another point is outside the domain")
     g = p.moved(p.g)
     n = tuple(range(len(p.here)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -217,6 +217,8 @@ class Scope:
         """The value of a line."""
         if re.search(FACTORS, line.text) and not all([separated(self.values.get(a)) for a in line.args]):
             raise NotPossibleError
+        if any([re.search(pattern, line.text) and unfit(self.values.get(a)) for pattern, unfit in NOT_FOR.items() for a in line.args]):
+            raise NotPossibleError
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -245,6 +247,13 @@ class Scope:
         return line
 
 
+NOT_FOR: dict[str, Callable[[Any], bool]] = {
+    r"fft\.(irfft|hfft)": lambda x: np.size(x) == 0,  # NumPy gives memory that nobody has written to
+    r"\bs\.hyp1f1": lambda x: not bool(np.isfinite(x).all()),  # SciPy does not come back
+    r"~": lambda x: isinstance(x, bool),  # a number in Python: ~True is −2
+    r"quantile|percentile": lambda x: bool(np.isinf(x).any()),  # NumPy has nan for ∞ − ∞, and for 0 · ∞ where an element is the quantile
+}
+"""Functions that plain Python, NumPy or SciPy do not answer as they should, and for what."""
 FACTORS = r"svd|eig|polar|qr|lu|pinv|lstsq|cond\(|sqrtm|logm|'nuc'|, -?2[,)]"
 """Functions of matrices whose factors have no derivative where singular values are equal or 0."""
 

@@ -195,7 +195,7 @@ def run(n: int, seed: int, jobs: int, fresh: bool, shrink: bool) -> Record:
 
     for _ in range(min(jobs, max(len(waiting), 1))):
         begin()
-    left = len(waiting)
+    left, ready = len(waiting), before
     while left:
         try:
             what, pid, found = results.get(timeout=1.0)
@@ -219,7 +219,8 @@ def run(n: int, seed: int, jobs: int, fresh: bool, shrink: bool) -> Record:
             busy.pop(pid, None)
             record.add(found)
             left -= 1
-            progress(len([k for k in record.done if k < n]), of, start, before, len(record.failures))
+            ready += found["done"][1] - found["done"][0] + 1
+            progress(ready, of, start, before, len(record.failures))
     progress(of, of, start, before, len(record.failures), "\n")
     for p in workers.values():
         p.join(timeout=2.0)

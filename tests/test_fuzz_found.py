@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,138 @@ def test_a_mask_of_many_steps_is_computed_with_all_that_it_is_made_of():
     for x in (np.zeros((3, 0)), np.array([0.5, -1.0])):
         assert rz.hvp(f, (x,), (np.ones_like(x),)).shape == x.shape
         assert rz.compile(rz.grad(lambda x: np.sum(rz.grad(f)(x) ** 2)), x, backend="numpy")(x).shape == x.shape
+
+
+# -- large runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_index_of_fewer_axes_than_the_choices_is_broadcast_as_numpy_does():
+    v = np.linspace(-1.0, 1.0, 24).reshape(2, 3, 4)
+
+    def f(v):
+        return np.choose(np.sum(v > 0.0, axis=0) % 2, [v, v**2])
+
+    np.testing.assert_array_equal(rz.function(f)(v), f(v))
+    batch = np.stack([v, -v, 2.0 * v])
+    np.testing.assert_array_equal(rz.vmap(f)(batch), np.stack([f(b) for b in batch]))
+
+
+@pytest.mark.parametrize("operation", [np.remainder, np.fmod, lambda a, b: divmod(a, b)[1]])
+def test_the_slope_of_a_remainder_has_the_whole_number_that_the_remainder_has(operation):
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=200)
+    k = np.round(5.0 * rng.normal(size=200)) + 0.5
+    k[:100] = np.round(k[:100])
+    a = k * b
+    for x, y in ((b, b), (a, b), (np.nextafter(a, 0.0), b), (np.nextafter(a, 9e9), b)):
+        whole = np.round((x - operation(x, y)) / y)
+        found = rz.grad(lambda x, y: np.sum(operation(x, y)), (0, 1))(x, y)
+        np.testing.assert_array_equal(found[0], np.ones(200))
+        np.testing.assert_array_equal(found[1], -whole)
+    np.testing.assert_array_equal(rz.jacobian(lambda x: operation(x, x))(b).to_dense(), np.zeros((200, 200)))
+
+
+def test_a_power_with_exponent_0_is_constant_in_all_derivatives():
+    x = np.array([0.0, 0.0, 0.0, 0.0, -1.5])
+    k = np.array([0, 1, 2, 3, 0])
+
+    def f(x):
+        return np.sum(x ** (k + np.sum(x > 100.0)))
+
+    np.testing.assert_array_equal(rz.grad(f)(x), [0.0, 1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(rz.hvp(f, (x,), (np.ones(5),)), [0.0, 0.0, 2.0, 0.0, 0.0])
+    third = rz.jvp(lambda x: rz.hvp(f, (x,), (np.ones(5),)), (x,), (np.ones(5),))[1]
+    np.testing.assert_array_equal(third, [0.0, 0.0, 0.0, 6.0, 0.0])
+
+
+def test_interpolation_at_equal_knots_at_the_end_gives_the_last_value():
+    for knots in ([1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 2.0]):
+        xp, fp, x = np.array(knots), np.array([1.0, 2.0, 1.5, 7.0]), np.array([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
+        np.testing.assert_allclose(rz.function(lambda x, xp, fp: np.interp(x, xp, fp))(x, xp, fp), np.interp(x, xp, fp))
+        np.testing.assert_allclose(rz.function(lambda x, fp, knots=knots: np.interp(x, knots, fp))(x, fp), np.interp(x, xp, fp))
+
+
+def test_numpy_functions_of_python_numbers_give_numbers_of_numpy():
+    y = np.ones(2, np.float32)
+    for g in (np.max, np.min, np.sum, np.mean, np.ptp, np.var, np.squeeze, np.transpose, np.flip, np.sort, np.real, np.copy, np.prod, np.median):
+        f = partial(lambda g, x: g(x) + y, g)
+        try:
+            expected = f(1.0).dtype
+        except np.exceptions.AxisError:
+            continue
+        assert rz.function(f)(1.0).dtype == expected, g
+
+
+def test_derivatives_inside_traces_have_the_types_of_what_they_belong_to():
+    def wide(u):
+        return np.float64(0.5) + u
+
+    for n in (0, 2):
+        x = np.ones((n, 2), np.float32)
+        assert rz.function(lambda x: rz.vjp(wide, x)[1](np.ones(x.shape))[0])(x).dtype == np.float32
+        assert rz.function(lambda x: rz.jvp(wide, (x,), (x,))[1])(x).dtype == np.float64
+        assert rz.function(lambda x: rz.jvp(lambda u: x, (x.astype(float),), (x.astype(float),))[1])(x).dtype == np.float32
+        assert rz.function(lambda x: rz.hvp(lambda u: np.sum(np.sin(wide(u))), (x,), (x.astype(float),)))(x).dtype == np.float32
+
+
+def test_what_cancels_may_be_rounded_differently():
+    x = np.array([-1.7])
+
+    def f(x):
+        return np.cross(np.resize(x, (4, 3)), np.resize(x, (3,)))
+
+    np.testing.assert_allclose(rz.function(f)(x), np.zeros((4, 3)), atol=1e-15)
+    with pytest.raises(rz.TraceError, match="does not compute the same"):
+        rz.function(lambda x: x * (1.0 if type(x) is np.ndarray else 1.0001) * 1e-6)(x)
+
+
+def test_compiled_gradients_read_what_loops_leave_behind_also_after_selections():
+    def chained(x):
+        c = np.clip(rz.loop(lambda c, _: (np.tanh(c) + 0.5 * c, np.sum(c)), x, length=3)[0], -0.5, 0.5 + x**2)
+        return np.sum(np.sin(rz.fori_loop(0, 3, lambda _, u: np.tanh(c) + 0.5 * u, c) ** 3))
+
+    def stacked(x):
+        rows = rz.loop(lambda u, w: (np.tanh(np.zeros(2) + u[0]) + 0.5 * u, np.zeros(2) + u[0]), x, x)[1]
+        slope = rz.grad(lambda u: np.sum(np.sin(1.5 * u)))(rows)
+        return np.sum(np.sin(np.where(slope > 0, np.log(slope), 0.0)))
+
+    for f, x in ((chained, np.linspace(-1.0, 1.0, 12).reshape(3, 4)), (stacked, np.array([0.3, 0.7]))):
+        for backend in ("numpy", "auto"):
+            np.testing.assert_allclose(rz.compile(rz.grad(f), x, backend=backend)(x), rz.grad(f)(x), atol=1e-14)
+
+
+def test_a_number_of_which_nothing_is_taken_has_a_map():
+    def f(x):
+        return (np.sum(np.sin(x)) - x.mean())[False]
+
+    for n in (0, 2):
+        L = rz.linearize(f, np.zeros(n))[1]
+        assert L.to_dense().shape == (0, n)
+        np.testing.assert_array_equal(L.H(np.zeros(0)), np.zeros(n))
+
+
+def test_singular_matrices_in_derivatives_are_refused_with_a_sentence_that_numpy_code_catches_too():
+    x = np.array([[[0.0, -1.0]]])
+    with pytest.raises(rz.SolveError, match="full rank") as caught:
+        rz.jvp(lambda x: np.linalg.qr(x)[0], (x,), (np.ones((1, 1, 2)),))
+    assert isinstance(caught.value, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0), (3, 0, 2)])
+def test_norms_of_matrices_without_elements_are_0(shape):
+    for k in (None, "fro", "nuc", 1, 2, np.inf):
+        f = partial(np.linalg.norm, ord=k, axis=(-2, -1))
+        np.testing.assert_array_equal(rz.function(f)(np.zeros(shape)), np.zeros(shape[:-2]))
+        assert rz.jacobian(f)(np.zeros(shape)).to_dense().shape == (int(np.prod(shape[:-2])), 0)
+    assert rz.function(lambda x: np.linalg.norm(x, np.inf))(np.zeros(0)) == 0.0
+
+
+def test_functions_of_numbers_and_of_nothing_as_numpy_has_them():
+    assert rz.function(lambda x: np.diff(x, n=0))(np.array(2.0)) == 2.0
+    np.testing.assert_array_equal(rz.function(lambda x: np.cumulative_sum(x))(np.array(2.0)), [2.0])
+    np.testing.assert_array_equal(rz.function(lambda x: np.cumulative_prod(x, include_initial=True))(np.array(2.0)), [1.0, 2.0])
+
+    def f(x):
+        return np.nanquantile(x, [0.2, 0.7], axis=1)
+
+    assert rz.function(f)(np.zeros((0, 3, 4))).shape == (0, 4)

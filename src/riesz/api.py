@@ -26,7 +26,7 @@ from .stackless import quiet
 from .syntax.functions import Function, as_function, numbers_of, other, owned
 from .syntax.points import Point, TermPoint, into_reals, named_arrays, point
 from .syntax.remade import Derived
-from .syntax.symbolic import TracedMap, any_traced, fixed, opened, traced_space
+from .syntax.symbolic import TracedMap, any_traced, fixed, of_types, opened, traced_space
 from .syntax.watching import MISSING
 from .terms.bilinear import Inner, Section
 from .terms.core import Arrow, Term
@@ -380,7 +380,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux:
     if isinstance(at, TermPoint):
         moved = L(*tangents)
     elif L.traced or any_traced(tangents):
-        moved = L(tuple(tangents))
+        moved = of_types(L(tuple(tangents)), at.record.outputs[: at.main])
     else:
         given = at.domain.open(tuple(tangents))
         moved = at.main_value(owned(L.apply(given), at.record.outputs[: at.main], L.held, given))
@@ -412,8 +412,10 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     y, L = _linearized(at, keep=False)
 
     def back(w: Any) -> Any:
-        if isinstance(at, TermPoint) or L.traced or any_traced(w):
+        if isinstance(at, TermPoint):
             return L.H(w)
+        if L.traced or any_traced(w):
+            return of_types(L.H(w), at.avals)
         given = at.codomain.open(w)
         return at.presented(owned(L.H.apply(given), at.avals, L.H.held, given))
 
@@ -530,7 +532,7 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     assert isinstance(at, Point)
     L = _second(at)
     if L.traced or any_traced(tangents):
-        return L(*tangents)
+        return of_types(L(*tangents), at.avals)
     given = at.domain.open(as_element(tangents, at.domain))
     return at.presented(owned(L.apply(given), at.avals, L.held, given))
 

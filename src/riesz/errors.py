@@ -1,5 +1,7 @@
 """What can go wrong, by name. Every message says what was given, what was expected and what to do."""
 
+import numpy as np
+
 
 class RieszError(Exception):
     """Any error raised by riesz on purpose."""
@@ -39,3 +41,7 @@ class IndexSetError(RieszError, ValueError):
 
 class SolveError(RieszError, ValueError):
     """A linear system has no unique solution that can be computed, or an iteration has not arrived; the message says where."""
+
+
+class SingularError(SolveError, np.linalg.LinAlgError):
+    """A matrix that is to be solved with is singular; NumPy's own error for that, too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..opaque import Get
@@ -20,11 +21,16 @@ class TiledArrays(Arrays):
     def __init__(self, program: Program, inputs: Sequence[Value]) -> None:
         self.tiles: list[str] = []
         self._results: dict[int, list[Value]] = {}
-        self._read: dict[int, set[int]] = {}  # which results of a step with several
-        for op, args in zip(program.ops, program.args, strict=True):
-            if isinstance(op, Get):
-                self._read.setdefault(args[0], set()).add(op.at)
         super().__init__(program, inputs)
+
+    @cached_property
+    def _read(self) -> dict[int, set[int]]:
+        """Which results of a step with several are read, by the program as it is written down."""
+        found: dict[int, set[int]] = {}
+        for op, args in zip(self._program.ops, self._program.args, strict=True):
+            if isinstance(op, Get):
+                found.setdefault(args[0], set()).add(op.at)
+        return found
 
     def _step(self, op: Any, xs: list[Value]) -> Value:
         if isinstance(op, Tiled):

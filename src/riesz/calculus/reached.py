@@ -122,7 +122,7 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
             whole = op.shape_of(shapes)
             axes = len(op.relations[0].target.box or ())
             shown = hit.reshape([whole[i] if op.axis <= i < op.axis + axes else 1 for i in range(len(whole))])
-            known[shapes] = None if hit.all() else np.ascontiguousarray(np.broadcast_to(shown, whole))
+            known[shapes] = None if hit.all() else np.array(np.broadcast_to(shown, whole), order="C")
         else:
             hit = np.asarray(op.run(*[np.ones(s) for s in shapes])) != 0
             known[shapes] = None if hit.all() else hit

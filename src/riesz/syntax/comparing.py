@@ -109,7 +109,8 @@ def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
             found = [dense(x) for x in outputs(record.program, NUMBERS, _inputs([*given.arrays, *record.captured]))]
         except Exception:  # the function's own call will say it
             return
-        said = difference(value, record, found)
+        size = max([np.max(np.abs(x), where=np.isfinite(x), initial=0.0) for x in map(np.asarray, given.arrays) if x.dtype.kind == "f"], default=0.0)
+        said = difference(value, record, found, size)
         if said and not _unsteady(plain, value):
             raise TraceError(
                 f"{record.name} does not compute the same when it is traced: {said}. It depends on something that a traced array cannot answer as "
@@ -135,8 +136,8 @@ def _inputs(arrays: Sequence[Any]) -> list[Any]:
 _NUMBERS = {float, np.float64}
 
 
-def difference(value: Any, record: Record, found: Sequence[Any]) -> str:
-    """What a plain result and a traced one differ in; nothing where they agree up to rounding."""
+def difference(value: Any, record: Record, found: Sequence[Any], size: float = 0.0) -> str:
+    """What a plain result and a traced one differ in; nothing where they agree up to rounding, of the result and of numbers of a size."""
     from .functions import Aval, presented
 
     one = len(record.results) == len(found) == 1 and record.tree == ONE_LEAF and type(value) in _NUMBERS and type(found[0]) in _NUMBERS
@@ -156,7 +157,7 @@ def difference(value: Any, record: Record, found: Sequence[Any]) -> str:
         a = presented(a)
         if np.shape(a) != r.shape:
             return f"{which} has shape {np.shape(a)} in plain Python, {r.shape} traced"
-        at = _apart(np.asarray(a), np.asarray(b))
+        at = _apart(np.asarray(a), np.asarray(b), size)
         if at is not None:
             entry = f" at {[int(k) for k in at]}" if at else ""
             return f"{which}{entry} is {np.asarray(a)[at]:.9g} in plain Python, {np.asarray(b)[at]:.9g} traced"
@@ -167,15 +168,15 @@ def _form(tree: Tree) -> str:
     return "one value" if len(tree) == 1 else f"a container of {tree[-1].arity}" if hasattr(tree[-1], "arity") else str(tree)
 
 
-def _apart(a: Any, b: Any) -> tuple[int, ...] | None:
-    """Where two arrays differ by more than rounding can, measured by their largest number."""
+def _apart(a: Any, b: Any, size: float) -> tuple[int, ...] | None:
+    """Where two arrays differ by more than rounding can, measured by their largest number; numbers of a size may have cancelled."""
     if a.dtype.kind not in "fiub" or b.dtype.kind not in "fiub" or (a == b).all():
         return None
     x, y = a.astype(float), b.astype(float)
     known = np.isfinite(x) & np.isfinite(y)
     scale = max(np.max(np.abs(x[known]), initial=0.0), np.max(np.abs(y[known]), initial=0.0))
     close = 1e-6 if min([k.dtype.itemsize for k in (a, b) if k.dtype.kind == "f"], default=8) == 8 else 1e-3
-    far = np.where(known, np.abs(x - y) > close * scale, ~((x == y) | (np.isnan(x) & np.isnan(y))))
+    far = np.where(known, np.abs(x - y) > close * max(scale, 1e-7 * size), ~((x == y) | (np.isnan(x) & np.isnan(y))))
     return tuple(np.argwhere(far)[0]) if far.any() else None
 
 

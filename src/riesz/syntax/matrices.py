@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import SingularError
 from ..opaque import Discrete, Get, Ruled, Smooth
 from ..ops import product
 from ..terms import primitives as p
@@ -87,7 +88,13 @@ def columnwise(function: Callable[..., Any]) -> Callable[..., Any]:
             wide = np.moveaxis(b, 0, -1)
             solved = code(*[x[0] for x in fixed], wide.reshape((*wide.shape[:-2], wide.shape[-2] * wide.shape[-1])), **parameters)
             return np.moveaxis(solved.reshape(wide.shape), -1, 0)
-        return function(*fixed, b, **parameters)
+        try:
+            return function(*fixed, b, **parameters)
+        except np.linalg.LinAlgError as problem:
+            raise SingularError(
+                f"{problem}: a system with a matrix of shape {fixed[0].shape[-2:]} has no solution at this point. np.linalg.solve, inv, qr and their "
+                "like, and their derivatives, need matrices of full rank; np.linalg.lstsq and pinv have values for others too"
+            ) from None
 
     return code
 

@@ -36,6 +36,8 @@ def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
             return np.sum(np.absolute(x), axis=axis, keepdims=keepdims)
         case 0.0:
             return np.sum(convert(discrete(np.not_equal, x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
+        case np.inf if not x.size:
+            return np.sum(x, axis=axis, keepdims=keepdims)
         case float() as k if np.isinf(k):
             return (np.max if k > 0 else np.min)(np.absolute(x), axis=axis, keepdims=keepdims)
         case float() as k:
@@ -51,8 +53,14 @@ def _rooted(whole: Any, k: float) -> Any:
     return np.where(nothing, 0.0, np.where(nothing, 1.0, whole) ** (1.0 / k))
 
 
+_OF_NOTHING = ("nuc", 2.0, 1.0, np.inf)
+"""Norms that are 0 of a matrix without elements."""
+
+
 def _matrix_norm(x: Any, ord: Any) -> Any:
     """The norm of the matrices in the last two axes."""
+    if not all(x.shape[-2:]) and _order(ord) in _OF_NOTHING:
+        return np.sum(x, axis=(-2, -1))
     match _order(ord):
         case None | "fro" | "f":
             return primitive_step(p.root, np.sum(x * x, axis=(-2, -1)))

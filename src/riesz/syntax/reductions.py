@@ -325,6 +325,7 @@ if hasattr(np, "cumulative_sum"):
 
     def _cumulative(function: Any, neutral: float) -> Any:
         def code(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+            x = x if x.ndim else ravel(x)
             if axis is None and x.ndim != 1:
                 raise ValueError("for an array with more than one axis, axis=… is due")
             at = 0 if axis is None else axes_of(axis, x.ndim)[0]
@@ -344,11 +345,11 @@ if hasattr(np, "cumulative_sum"):
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours."""
     x = lifted(a)
-    (at,) = axes_of(axis, x.ndim)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if n == 0:
         return x
+    (at,) = axes_of(axis, x.ndim)
     parts: list[Any] = []
     for extra in (_given(prepend), x, _given(append)):
         if extra is not None:

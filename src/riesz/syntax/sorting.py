@@ -189,7 +189,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if n > 1:
         at = several(Discrete(_interval, (("last", n - 2),), _place_shape), INT, knots, t)
         low, high = knots[at], knots[at + 1]
-        inside: Any = values[at] + (values[at + 1] - values[at]) / _width(high - low, xp) * (t - low)
+        gap = high - low
+        if not holds_traced(xp) and bool((np.diff(xp) > 0).all()):
+            inside: Any = values[at] + (values[at + 1] - values[at]) / gap * (t - low)
+        else:  # between two equal knots at the end there is nothing, and the value is that of the last
+            none = discrete(np.equal, gap, 0.0)
+            inside = where(none, values[at + 1], values[at] + (values[at + 1] - values[at]) / where(none, 1.0, gap) * (t - low))
     else:
         inside = values[0] + 0.0 * t
     inside = where(discrete(np.less, t, knots[0]), values[0] if left is None else left, inside)
@@ -198,13 +203,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 def _interval(knots: Any, x: Any, last: int) -> Any:
     return np.clip(_find(knots, x, "right") - 1, 0, last)
-
-
-def _width(gap: Traced, knots: Any) -> Any:
-    """The length of an interval; two equal knots at the end have none, and the value there is that of the first."""
-    if not holds_traced(knots) and bool((np.diff(knots) > 0).all()):
-        return gap
-    return where(discrete(np.equal, gap, 0.0), np.inf, gap)
 
 
 # -- gathers along an axis --------------------------------------------------------------------------------
@@ -261,6 +259,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
             raise ValueError("invalid entry in choice array")
         at = np.clip(at, 0, n - 1) if mode == "clip" else at % n
         return take_along_axis(table, np.broadcast_to(at, shape)[None], 0)[0]
+    which = reshape(which, (*(1,) * (len(shape) - which.ndim), *which.shape))  # what is mapped over comes before that
     places = several(Discrete(_chosen, (("n", n), ("mode", mode), ("shape", shape)), _spread_shape), INT, which)
     result = table[n - 1]
     for k in range(n - 2, -1, -1):  # selections: what is not chosen leaves no trace
@@ -464,7 +463,7 @@ def _per_row(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str, middle: bool = False) -> Any:
     if type(q) is Traced:
         raise refuse("quantiles of the numbers that are not nan at traced q are not known to riesz; q is fixed, or np.quantile")
-    empty = _nothing(a, q, axis, keepdims)
+    empty = _nothing(a, np.asarray(0.5), axis, keepdims)  # NumPy's have no axis of quantiles then
     if empty is not None:
         return empty
     x, shape, kept = _flattened(a, axis)

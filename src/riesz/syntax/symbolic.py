@@ -21,8 +21,8 @@ from ..programs.program import Program, outputs
 from ..sets import Seg
 from ..spaces import Space, container, real_space
 from .functions import numbers_of
-from .traced import FLOAT, TRACED, Traced, holds_traced, refuse, slot_of, tidy, trace_of
-from .trees import flatten, tree_space
+from .traced import FLOAT, TRACED, Traced, convert, holds_traced, refuse, slot_of, tidy, trace_of
+from .trees import flatten, tree_space, unflatten
 
 
 class TracedMap(LinearMap):
@@ -268,6 +268,13 @@ def parted(space: Space, x: Any, lead: tuple[int, ...] = ()) -> list[Any]:
 def present(space: Space, leaves: list[Any]) -> Any:
     """Traced leaves in the containers of a space."""
     return build(space.code, leaves, lambda branch, parts: branch.contain(parts) if branch.tensor is None else parts[0])
+
+
+def of_types(value: Any, avals: Sequence[Any]) -> Any:
+    """A value with traced arrays in the types of arguments or results; what belongs to Python's numbers takes the type of what it meets."""
+    leaves, tree = flatten(value)
+    found = [x if a.weak or a.dtype.kind != "f" else convert(x, a.dtype) for x, a in zip(leaves, avals, strict=True)]
+    return unflatten(tree, found)
 
 
 def traced_space(value: Any) -> Space:

@@ -314,8 +314,11 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
                 part.shared = False
                 for x in given:
                     viewed(x, part)
-        return typed(result, None) if given and given[0].shape and type(result) is Traced else result
-    return fresh(result, given)
+        if type(result) is Traced and given and (given[0].shape or (given[0].weak and function is not np.real)):
+            return typed(result, None)
+        return result
+    result = fresh(result, given)  # of a Python number too it is one of NumPy, but for its parts
+    return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:

@@ -244,6 +244,16 @@ def _power_slope(a: Any, b: Any) -> Any:
     return np.where(b == 0, 0, b * np.power(np.where(b == 0, 1, a), b - 1))[()]
 
 
+def _less_one(b: Any) -> Any:
+    """b − 1, and 0 where b = 0: there the power is constant, and all its slopes are 0."""
+    return b - 1.0 + 2.0 * larger(0.0, absolute(b))
+
+
+def _quotient(a: Any, b: Any, rest: Any) -> Any:
+    """The whole number (a − rest) / b; a / b itself may be rounded over a whole number that it does not reach, or under one that it does."""
+    return floor((a - rest) / b + 0.5)
+
+
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
 
@@ -353,13 +363,13 @@ inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 a
 log0 = _unary("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
 pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
-power_slope = _binary("power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, b - 1.0), pow(a, b - 1.0) + y * log0(a)))
+power_slope = _binary("power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, _less_one(b)), pow(a, b - 1.0) + y * log0(a)))
 arctan2 = _binary("arctan2", np.arctan2, math.atan2, lambda a, b, y: (b * inverse(a * a + b * b), -a * inverse(a * a + b * b)))
 hypot = _binary("hypot", np.hypot, math.hypot, lambda a, b, y: (a * inverse(y), b * inverse(y)))
 logaddexp = _binary("logaddexp", np.logaddexp, None, lambda a, b, y: (sigmoid(a - b), sigmoid(b - a)))
 logaddexp2 = _binary("logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a))))
-remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -floor(a / b)))
-fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -trunc(a / b)))
+remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -_quotient(a, b, y)))
+fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -_quotient(a, b, y)))
 floor = _unary("floor", np.floor, None, lambda x, y: None)
 trunc = _unary("trunc", np.trunc, None, lambda x, y: None)
 larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
