@@ -11,6 +11,8 @@ from riesz.backends import applied
 from riesz.backends.called import MOST
 from riesz.calculus.domains import NUMBERS, OTHER
 from riesz.programs.program import outputs
+from riesz.sets import unit
+from riesz.terms.sums import Inject, Project
 
 RNG = np.random.default_rng(11)
 
@@ -124,3 +126,12 @@ def test_long_functions_are_interpreted():
 
     g = rz.function(f)
     assert g(0.5) == g(0.5) and g._quick((0.5,)) is OTHER
+
+
+@pytest.mark.parametrize("base", [rz.R, rz.R ** rz.seg(3), rz.R ** (rz.seg(2) * rz.seg(3)), rz.R * rz.R])
+def test_a_set_of_one_point_has_no_axis(base):
+    V = base**unit
+    for t in (Inject(V, 0), Project(V, 0), rz.id.at(V) @ Inject(V, 0), Inject(V, 0) @ Project(V, 0)):
+        L, v, w = rz.LinearMap.of(t), t.domain.random(1), t.codomain.random(2)
+        np.testing.assert_array_equal(t.codomain.flatten(L(v)), t.domain.flatten(v))
+        np.testing.assert_array_equal(t.domain.flatten(L.H(w)), t.codomain.flatten(w))

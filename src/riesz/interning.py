@@ -51,6 +51,8 @@ class _Entry(weakref.ref[Any]):
 
 
 def _forget(entry: _Entry) -> None:
+    if Interned is None:  # pyright: ignore[reportUnnecessaryComparison]  (Python is about to end)
+        return
     if Interned._table.get(entry.key) is entry:  # pyright: ignore[reportPrivateUsage]
         del Interned._table[entry.key]  # pyright: ignore[reportPrivateUsage]
 

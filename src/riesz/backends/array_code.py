@@ -460,10 +460,12 @@ class Arrays:
         source, shape = relation.source.box, self._program.shapes[self._slot]
         head = ":, " * op.axis
         match relation:
+            case Point() if source == ():  # a set of one point has no axis
+                return x
             case Point() if source and shape:
                 at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)])
                 return self._view(f"{x.text}[{head}{at}]", x)
-            case Point() if x.kind is not None and x.kind == FLOAT:  # (np.dtype(float) == None holds)
+            case Point() if not shape and x.kind is not None and x.kind == FLOAT:  # (np.dtype(float) == None holds)
                 return self._set(f"{x.text}.item({relation.at})", float)
             case Range(turned=False) if source and len(source) == 1 and shape and len(relation.target.box or ()) == 1:
                 s = relation.slice(relation.target.size)
