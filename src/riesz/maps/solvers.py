@@ -295,6 +295,7 @@ class Banded(Solver):
             given[k, : max(upper - k, 0)] = 0.0
             given[k, max(n + upper - k, 0) :] = 0.0
         self.ab, self.lower, self.upper = given, lower, upper
+        self._given = (given, lower, upper, rcond), {}  # the copy alone is kept
         super().__init__((n, n), given.dtype)
         kind = f"banded, {lower} below and {upper} above the diagonal"
         self.name = kind

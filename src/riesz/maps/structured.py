@@ -154,11 +154,16 @@ class Structured:
         diagonal: one division per unknown; plus rank 1: Woodbury
         """
         from .solvers import sealed
+
+        return sealed(self._factorised(method, options))
+
+    def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
+        """The solver, which nobody else holds yet."""
         from .solving import solver_of
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
-            self._solvers[key] = sealed(solver_of(cast(Any, self), method, **options))
+            self._solvers[key] = solver_of(cast(Any, self), method, **options)
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
@@ -177,7 +182,7 @@ class Structured:
 
             if any_traced(b):
                 return solved(cast(Any, self), b, method, options)
-        chosen = self.solver(method, **options)
+        chosen = self._factorised(method, options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
         columns = isinstance(b, np.ndarray) and b.ndim == 2 and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
