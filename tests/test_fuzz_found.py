@@ -326,3 +326,9 @@ def test_functions_of_numbers_and_of_nothing_as_numpy_has_them():
         return np.nanquantile(x, [0.2, 0.7], axis=1)
 
     assert rz.function(f)(np.zeros((0, 3, 4))).shape == (0, 4)
+
+
+def test_windows_may_slide_along_an_axis_twice():
+    x = np.arange(6.0)
+    agree(lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(0, -1)), x)
+    agree(lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 1, 2), axis=(1, 0, 1)), x.reshape(2, 3))

@@ -568,11 +568,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def sliding_window_view(x: Traced, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
     """Windows along axes, as last axes."""
     sizes = (int(window_shape),) if isinstance(window_shape, (int, np.integer)) else tuple([int(k) for k in window_shape])
-    axes = (
-        axes_of(axis if axis is not None else tuple(range(x.ndim)), x.ndim)
-        if axis is None or isinstance(axis, (tuple, list))
-        else axes_of(axis, x.ndim)
-    )
+    named = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axes_of(a, x.ndim)[0] for a in cast("list[Any]", named)]  # one may be named twice
     if len(axes) != len(sizes):
         raise ValueError(f"window_shape {sizes} and axes {axes} must have one length")
     for at, size in zip(axes, sizes, strict=True):
