@@ -1,16 +1,28 @@
-# make demo, make test, make lint, make bench, make fuzz: each creates .venv on its first run. PYTHON=… chooses another interpreter.
+# make demo, make check, make test, make lint, make bench, make fuzz: each creates .venv on its first run.
+# PYTHON=… chooses another interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench bench-quick bench-all fuzz clean
+# Rewritten assertions are kept between runs: without that, collecting the tests takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo check core test lint bench bench-quick bench-all fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+# Before each commit: lint and types beside a core of tests.
+check: $(VENV)/.dev
+	$(MAKE) --no-print-directory -j2 lint core
+
+core: $(VENV)/.dev
+	RIESZ_TESTS=core $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not long" @tests/core.txt
+
+# RIESZ_TESTS=all: every case of the large tables, as in CI; some of them otherwise.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -33,7 +33,9 @@ def chains(sizes=(10_000, 100_000)):
         row(f"first gradient of {n:,} sines", seconds["grad", n])
         row(f"symbolic derivation of {n:,} sines", seconds["derive", n], f"{D.size:,} steps")
     for what in ("grad", "derive"):
-        print(f"    {what}: {seconds[what, sizes[1]] / seconds[what, sizes[0]]:.1f} times the time for {sizes[1] // sizes[0]} times the length")
+        print(
+            f"    {what}: {seconds[what, sizes[1]] / seconds[what, sizes[0]]:.1f} times the time for {sizes[1] // sizes[0]} times the length"
+        )
     return seconds
 
 
@@ -108,7 +110,11 @@ def networks(sizes=(500, 1000, 2000), width=8):
         x = V.wrap([0.3 * rng.normal(size=leaf.shape) for leaf in V.leaves])
         grad, g = timed(lambda net=net, x=x: rz.grad(net)(x), 3)
         assert V.norm(V.add(g, V.scale(-1.0, D.adjoint(x)(1.0)))) <= 1e-9 * max(1.0, V.norm(g))
-        row(f"N_k, k = {k:,}, width {width}: derivation", derive, f"{len(D.value)}, {len(D.derivative)}, {len(D.adjoint)} steps")
+        row(
+            f"N_k, k = {k:,}, width {width}: derivation",
+            derive,
+            f"{len(D.value)}, {len(D.derivative)}, {len(D.adjoint)} steps",
+        )
         row(f"N_k, k = {k:,}, width {width}: first gradient", grad)
 
 

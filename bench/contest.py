@@ -92,8 +92,13 @@ def leaves(x: Any) -> list[np.ndarray]:
 def difference(found: Any, wanted: Any) -> float:
     """The largest difference of two results, relative to the size of each array."""
     a, b = leaves(found), leaves(wanted)
-    assert [x.size for x in a] == [x.size for x in b], f"arrays of shapes {[x.shape for x in a]} and {[x.shape for x in b]}"
-    gaps = [np.abs(x.reshape(-1) - y.reshape(-1)).max(initial=0.0) / (np.abs(y).max(initial=0.0) + 1e-300) for x, y in zip(a, b, strict=True)]
+    assert [x.size for x in a] == [x.size for x in b], (
+        f"arrays of shapes {[x.shape for x in a]} and {[x.shape for x in b]}"
+    )
+    gaps = [
+        np.abs(x.reshape(-1) - y.reshape(-1)).max(initial=0.0) / (np.abs(y).max(initial=0.0) + 1e-300)
+        for x, y in zip(a, b, strict=True)
+    ]
     return float(max(gaps, default=0.0))
 
 

@@ -50,14 +50,22 @@ def gmm(n, d, k):
     from rows.gmm import in_torch, log_likelihood
 
     rng = np.random.default_rng(0)
-    x, alphas, means, icf = rng.normal(size=(n, d)), rng.normal(size=k), rng.normal(size=(k, d)), 0.1 * rng.normal(size=(k, d * (d + 1) // 2))
+    x, alphas, means, icf = (
+        rng.normal(size=(n, d)),
+        rng.normal(size=k),
+        rng.normal(size=(k, d)),
+        0.1 * rng.normal(size=(k, d * (d + 1) // 2)),
+    )
     upper = np.triu(np.ones((d, d), dtype=int), 1)
     at = (np.cumsum(upper).reshape(d, d) * upper).T
 
     def by_hand(alphas, means, icf, x):
         """Two products of matrices for each component; the third taken out of the sum over points."""
         scale = jnp.exp(icf[:, :d])
-        Q = jnp.concatenate([jnp.zeros((k, 1), x.dtype), icf[:, d:]], axis=1)[:, at] + jnp.eye(d, dtype=x.dtype) * scale[:, :, None]
+        Q = (
+            jnp.concatenate([jnp.zeros((k, 1), x.dtype), icf[:, d:]], axis=1)[:, at]
+            + jnp.eye(d, dtype=x.dtype) * scale[:, :, None]
+        )
         centred = x[None] - means[:, None]
         turned = jnp.einsum("kij,knj->kni", Q, centred)
         r = jax.nn.softmax((alphas + icf[:, :d].sum(1))[:, None] - 0.5 * (turned**2).sum(2), axis=0)
@@ -70,7 +78,13 @@ def gmm(n, d, k):
 
     ours = rz.grad(lambda a, m, q, x: log_likelihood(np, scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2))
     theirs = jax.grad(lambda a, m, q, x: log_likelihood(jnp, jax.scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2))
-    return (alphas, means, icf, x), ours, theirs, by_hand, lambda t, a, m, q, x: in_torch(t, a, m, q, x, t.from_numpy(at).to(x.device))
+    return (
+        (alphas, means, icf, x),
+        ours,
+        theirs,
+        by_hand,
+        lambda t, a, m, q, x: in_torch(t, a, m, q, x, t.from_numpy(at).to(x.device)),
+    )
 
 
 def relations(pairs, width):
@@ -179,7 +193,13 @@ def product(n, k):
 
 
 ROWS = {
-    "gmm": ("GMM gradient, n = {n:,}, d = {d}, K = {k}", gmm, 1.4, {"n": 10_000, "d": 128, "k": 200}, {"n": 200, "d": 8, "k": 5}),
+    "gmm": (
+        "GMM gradient, n = {n:,}, d = {d}, K = {k}",
+        gmm,
+        1.4,
+        {"n": 10_000, "d": 128, "k": 200},
+        {"n": 200, "d": 8, "k": 5},
+    ),
     "relations": (
         "red_R and adjoint, {pairs:,} pairs, width {width}",
         relations,
@@ -188,8 +208,20 @@ ROWS = {
         {"pairs": 10**4, "width": 4},
     ),
     "logistic": ("logistic Hessian, n = {n:,}", logistic, 1.9, {"n": 4000}, {"n": 40}),
-    "matfact": ("Hessian of ‖T − UVᵀ‖² as a matrix, n = {n:,}, k = {k}", matfact, 100.0, {"n": 1000, "k": 5}, {"n": 60, "k": 5}),
-    "product": ("Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}", product, 0.0, {"n": 4000, "k": 5}, {"n": 60, "k": 5}),
+    "matfact": (
+        "Hessian of ‖T − UVᵀ‖² as a matrix, n = {n:,}, k = {k}",
+        matfact,
+        100.0,
+        {"n": 1000, "k": 5},
+        {"n": 60, "k": 5},
+    ),
+    "product": (
+        "Hessian of ‖T − UVᵀ‖² times vector, n = {n:,}, k = {k}",
+        product,
+        0.0,
+        {"n": 4000, "k": 5},
+        {"n": 60, "k": 5},
+    ),
 }
 
 
@@ -234,7 +266,10 @@ def contest(name, small, device, calls, rounds):
     mine = times["riesz"]
     cells = "   ".join(f"{who} {1e3 * seconds:9.3f} ms ({seconds / mine:7.2f}×)" for who, seconds in times.items())
     met = "met" if times["JAX"] / mine >= aim else "not met"
-    print(f"{title.format(**size)}\n  {cells}\n  JAX ÷ riesz {times['JAX'] / mine:.2f}, aim ≥ {aim:g}: {met}; same bits twice: {same}", flush=True)
+    print(
+        f"{title.format(**size)}\n  {cells}\n  JAX ÷ riesz {times['JAX'] / mine:.2f}, aim ≥ {aim:g}: {met}; same bits twice: {same}",
+        flush=True,
+    )
 
 
 def main():
@@ -251,7 +286,9 @@ def main():
     print(jax.devices()[0], "float32")
     for name in given.rows or ROWS:
         try:
-            contest(name, given.small, "cpu" if given.cpu else "cuda", 3 if given.small else 10, 3 if given.small else 7)
+            contest(
+                name, given.small, "cpu" if given.cpu else "cuda", 3 if given.small else 10, 3 if given.small else 7
+            )
         except Exception as e:  # the other rows still count
             print(f"{name}: {type(e).__name__}: {e}", flush=True)
 

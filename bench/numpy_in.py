@@ -11,7 +11,7 @@ import numpy as np
 from timing import row, timed
 
 import riesz as rz
-from riesz.syntax.functions import Function
+from riesz.functions.function import TracedFunction
 
 
 def peers():
@@ -48,16 +48,22 @@ def tracing(n=10_000):
     x = np.linspace(0.1, 1.0, 5)
     f = long_function(np, n)
     plain, value = timed(lambda: f(x))
-    traced, record = timed(lambda: Function(f).at((x,))[0])
+    traced, record = timed(lambda: TracedFunction(f).at((x,))[0])
     row(f"{n:,} operations: NumPy alone", plain)
-    row(f"{n:,} operations: traced", traced, f"{len(record.program):,} steps; {1e6 * (traced - plain) / n:.1f} µs each beyond NumPy")
+    row(
+        f"{n:,} operations: traced",
+        traced,
+        f"{len(record.program):,} steps; {1e6 * (traced - plain) / n:.1f} µs each beyond NumPy",
+    )
     first, g = timed(lambda: rz.grad(long_function(np, n))(x), 3)
     row(f"{n:,} operations: trace and first gradient, riesz", first)
     assert abs(rz.function(f)(x) - value) <= 1e-9 * abs(value)
     for name, module, grad in peers():
         if name == "JAX, jit":
             continue  # minutes of compilation
-        seconds, other = timed(lambda module=module, grad=grad: grad(long_function(module, n))(x), 1 if "JAX" in name else 3)
+        seconds, other = timed(
+            lambda module=module, grad=grad: grad(long_function(module, n))(x), 1 if "JAX" in name else 3
+        )
         assert np.allclose(g, other, rtol=1e-9), name
         row(f"{n:,} operations: first gradient, {name}", seconds, f"{seconds / first:.1f} × riesz")
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import threading
 import time
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sparse
 from timing import timed
 
 import riesz as rz
-from riesz import relations, seg, threads
+from riesz import relations, seg
+from riesz.runtime import pool as threads
 
 
 def installed(name):
@@ -58,7 +62,9 @@ def contest(title, ours, rivals, moved, rate, repeat):
         times[name], results[name] = settled(work, repeat)
     reference = np.asarray(next(iter(rivals.values()))())
     for name, found in results.items():
-        assert np.allclose(np.asarray(found).reshape(reference.shape), reference, rtol=1e-9, atol=1e-9), f"{title}: {name} differs"
+        assert np.allclose(np.asarray(found).reshape(reference.shape), reference, rtol=1e-9, atol=1e-9), (
+            f"{title}: {name} differs"
+        )
     mine = times[next(iter(ours))]
     best = min(times[name] for name in rivals)
     cells = "  ".join(f"{name} {1e3 * t:8.2f}" for name, t in times.items())
@@ -88,7 +94,9 @@ def rivals_of(rows, cols, n, m, v):
         import torch
 
         tv, tc, tr = torch.from_numpy(v), torch.from_numpy(cols), torch.from_numpy(at)
-        found["torch"] = lambda: torch.zeros(m, width, dtype=tv.dtype).index_add_(0, tc, tv if rows is None else tv[tr]).numpy()
+        found["torch"] = lambda: (
+            torch.zeros(m, width, dtype=tv.dtype).index_add_(0, tc, tv if rows is None else tv[tr]).numpy()
+        )
     if installed("jax"):
         import jax
         import jax.numpy as jnp
@@ -129,17 +137,24 @@ def stored(count, size, widths, rate, repeat):
         made = time.perf_counter() - start
         _ = F.groups, F.converse.short, R.groups, R.converse.groups
         planned = time.perf_counter() - start - made
-        print(f"\n{count:,} pairs, {size:,} targets, {kind}: built in {made:.2f} s, planned in {planned:.2f} s (both directions, both relations)")
+        print(
+            f"\n{count:,} pairs, {size:,} targets, {kind}: built in {made:.2f} s, planned in {planned:.2f} s (both directions, both relations)"
+        )
         first_uses(F, rng.normal(size=count))
         for width in widths:
-            small, large = rng.normal(size=(size, width)), rng.normal(size=(count, width)) if count * width <= 7e7 else None
+            small, large = (
+                rng.normal(size=(size, width)),
+                rng.normal(size=(count, width)) if count * width <= 7e7 else None,
+            )
             if large is not None:
                 moved = large.nbytes + 4 * count + small.nbytes
                 both(f"scatter {width:>3}", F, large, rivals_of(None, cols, count, size, large), moved, rate, repeat)
                 both(f"gather  {width:>3}", F.converse, small, takers(cols, small), moved, rate, repeat)
             moved = (8 * width + 4) * count + 2 * small.nbytes
             both(f"pairs   {width:>3}", R, small, rivals_of(rows, cols, size, size, small), moved, rate, repeat)
-            both(f"pairsᵀ  {width:>3}", R.converse, small, rivals_of(cols, rows, size, size, small), moved, rate, repeat)
+            both(
+                f"pairsᵀ  {width:>3}", R.converse, small, rivals_of(cols, rows, size, size, small), moved, rate, repeat
+            )
 
 
 def first_uses(F, v):
@@ -164,10 +179,14 @@ def sparse_products(count, size, widths, rate, repeat):
     print(f"\nred ∘ (w ⊙) ∘ red, {count:,} pairs")
     for width in widths:
         x = rng.normal(size=(size, width))
-        S = rz.LinearMap.of(rz.red(relations.function(seg(count), seg(size), cols)).at(rz.space_of(np.zeros((count, width)))))
+        S = rz.LinearMap.of(
+            rz.red(relations.function(seg(count), seg(size), cols)).at(rz.space_of(np.zeros((count, width))))
+        )
         L = S @ rz.linearize(lambda x: x[rows] * weights[:, None], x)[1]
         moved = (8 * width + 16) * count + 2 * x.nbytes
-        contest(f"  width {width}", {"riesz": lambda L=L, x=x: L(x)}, {"CSR": lambda x=x: matrix @ x}, moved, rate, repeat)
+        contest(
+            f"  width {width}", {"riesz": lambda L=L, x=x: L(x)}, {"CSR": lambda x=x: matrix @ x}, moved, rate, repeat
+        )
 
 
 def dense(n, rate, repeat):
@@ -196,9 +215,19 @@ def dense(n, rate, repeat):
         ("window 64", relations.window(X, 64), x, lambda np, x: np.convolve(x, np.ones(64), "valid")),
         ("prefix sums", relations.triangular(X), x, lambda np, x: np.cumsum(x)),
         ("prefix sums, adjoint", relations.triangular(X).converse, x, lambda np, x: np.cumsum(x[::-1])[::-1]),
-        ("5-point stencil", at(0, 1) | at(2, 1) | at(1, 0) | at(1, 2), g, lambda np, g: g[:-2, 1:-1] + g[2:, 1:-1] + g[1:-1, :-2] + g[1:-1, 2:]),
+        (
+            "5-point stencil",
+            at(0, 1) | at(2, 1) | at(1, 0) | at(1, 2),
+            g,
+            lambda np, g: g[:-2, 1:-1] + g[2:, 1:-1] + g[1:-1, :-2] + g[1:-1, 2:],
+        ),
         ("sum of rows", relations.full(G, seg(1)) * relations.diagonal(G), g, lambda np, g: g.sum(0)[None]),
-        ("every other", relations.sliced(X, slice(0, None, 2)).converse, x[: -(-n // 2)], lambda np, x: _spaced(np, x, n)),
+        (
+            "every other",
+            relations.sliced(X, slice(0, None, 2)).converse,
+            x[: -(-n // 2)],
+            lambda np, x: _spaced(np, x, n),
+        ),
     ]
     for title, relation, v, hand in rows:
         plan = relation.plan()
@@ -224,11 +253,43 @@ def _spaced(np, x, n):
 
 
 def waking():
-    """What it takes to give another thread nothing to do and hear that it is done: at once after the last time, and when it has gone to sleep."""
-    two = [(0,), (1,)]
-    awake = timed(lambda: threads.spread(lambda _: None, two), 1001, collect=False)[0]
-    asleep = [(time.sleep(0.002), timed(lambda: threads.spread(lambda _: None, two), 1, collect=False)[0])[1] for _ in range(101)]
+    """What threads cost, to be run with and without RIESZ_SPIN=1: giving another thread nothing to do and hearing that it
+    is done, at once after the last time and when it sleeps; then sums and a compiled gradient, on one thread and on all.
+    """
+
+    def both():  # each part waits for the other one, so that the caller does not do both
+        here = [threading.Lock(), threading.Lock()]
+        for lock in here:
+            lock.acquire()
+        threads.spread(lambda k: (here[k].release(), here[1 - k].acquire()), [(0,), (1,)])
+
+    awake = timed(both, 1001, collect=False)[0]
+    asleep = [(time.sleep(0.002), timed(both, 1, collect=False)[0])[1] for _ in range(101)]
     print(f"\na thread begins and ends in {1e6 * awake:.0f} µs, in {1e6 * np.median(asleep):.0f} µs when it sleeps")
+    rng = np.random.default_rng(0)
+    works = {}
+    for count in (10**5, 10**6, 10**7):
+        plan = relations.function(seg(count), seg(count // 10), rng.integers(0, count // 10, count)).plan("numba")
+        works[f"a sum of {count:,} numbers at random"] = partial(plan, rng.normal(size=count))
+    gradient = rz.compile(rz.grad(lambda x: np.sum(np.exp(-x * x) * np.sin(x))), backend="numba")
+    works["a gradient of 100,000 numbers"] = partial(gradient, rng.normal(size=10**5))
+    cores = os.environ.get("RIESZ_THREADS")
+    for title, work in works.items():
+        times = {"1": [], cores or "": []}
+        for _ in range(15):  # in turn, for other work on the machine slows both
+            for number, found in times.items():
+                os.environ["RIESZ_THREADS"] = number
+                work(), work()
+                start = time.perf_counter()
+                while time.perf_counter() - start < 0.05:
+                    before = time.perf_counter()
+                    work()
+                    found.append(time.perf_counter() - before)
+        one, all_ = [[1e3 * np.quantile(found, q) for q in (0.1, 0.5)] for found in times.values()]
+        text = f"one thread {one[0]:7.3f} ({one[1]:7.3f})   {threads.count()} threads {all_[0]:7.3f} ({all_[1]:7.3f})"
+        print(f"  {title:<42} {text}   ms, fastest tenth (median)", flush=True)
+    os.environ.pop("RIESZ_THREADS")
+    os.environ.update({} if cores is None else {"RIESZ_THREADS": cores})
 
 
 def gather_adjoint(count, size, widths, repeat):
@@ -248,7 +309,11 @@ def gather_adjoint(count, size, widths, repeat):
         pull = jax.jit(lambda x, i, y: jax.vjp(lambda x: x[i], x)[1](y)[0])
         args = jnp.asarray(x), jnp.asarray(index), jnp.asarray(y)
         assert np.allclose(L(y), pull(*args)) and np.array_equal(L(y), plan.adjoint(y))
-        works = (lambda L=L, y=y: L(y), lambda pull=pull, args=args: pull(*args).block_until_ready(), lambda plan=plan, y=y: plan.adjoint(y))
+        works = (
+            lambda L=L, y=y: L(y),
+            lambda pull=pull, args=args: pull(*args).block_until_ready(),
+            lambda plan=plan, y=y: plan.adjoint(y),
+        )
         rounds = [[settled(work, repeat)[0] for work in works] for _ in range(5)]
         mine, theirs, planned = np.median(rounds, 0)  # in turn, for other work on the machine slows all
         print(
@@ -263,13 +328,19 @@ def main():
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--widths", type=int, nargs="*", default=[1, 16, 64])
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--threads", action="store_true", help="only what threads cost; compare with RIESZ_SPIN=1")
     given = parser.parse_args()
+    if given.threads:
+        waking()
+        return
     if installed("jax"):
         import jax
 
         jax.config.update("jax_enable_x64", True)
     rate = bandwidth()
-    print(f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached")
+    print(
+        f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached"
+    )
     stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
     for size in (max(given.pairs // 1000, 1), given.pairs):  # many pairs for a target, and one
         stored(given.pairs, size, [width for width in given.widths if width <= 16], rate, given.repeat)

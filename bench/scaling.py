@@ -39,7 +39,9 @@ def drawn(found: dict[str, dict[str, list[tuple[int, float]]]], titles: dict[str
 
     columns = 3
     rows = -(-len(found) // columns)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(4.2 * columns, 3.3 * rows), layout="constrained", squeeze=False)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=(4.2 * columns, 3.3 * rows), layout="constrained", squeeze=False
+    )
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
     for ax, (module, lines) in zip(axes.flat, found.items(), strict=False):
@@ -81,8 +83,16 @@ def main() -> None:
         lines = found[module] = {}
         for size in sizes[:-1] if given.quick else sizes:
             times = played(module, 0, row, {parameter: size, **others}, 0.3, given.cores)
-            shown = "  ".join([f"{name} {1e3 * t:.3f} ms" for name, t in times.items()]) if "failed" not in times else times["failed"]
-            print(f"[{time.perf_counter() - start:4.0f} s] {module}, {parameter} = {size:,}: {shown}", file=sys.stderr, flush=True)
+            shown = (
+                "  ".join([f"{name} {1e3 * t:.3f} ms" for name, t in times.items()])
+                if "failed" not in times
+                else times["failed"]
+            )
+            print(
+                f"[{time.perf_counter() - start:4.0f} s] {module}, {parameter} = {size:,}: {shown}",
+                file=sys.stderr,
+                flush=True,
+            )
             for name, key in (("riesz", ours), ("JAX", "JAX"), ("hand", "hand")):
                 if key in times:
                     lines.setdefault(name, []).append((size, times[key]))

@@ -66,10 +66,18 @@ def measured(module: str, number: int, size: dict[str, Any], budget: float, only
 
 def asked(arguments: list[str], cores: int | None) -> dict[str, Any]:
     """What a process of its own answers."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE), str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]))
+    environment = dict(
+        os.environ, PYTHONPATH=os.pathsep.join([str(HERE), str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    )
     pinned = None
     if cores is not None:
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RIESZ_THREADS"):
+        for name in (
+            "OMP_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+            "MKL_NUM_THREADS",
+            "NUMBA_NUM_THREADS",
+            "RIESZ_THREADS",
+        ):
             environment[name] = str(cores)
         if cores == 1:
             environment["BENCH_CLOCK"] = "cpu"
@@ -82,7 +90,9 @@ def asked(arguments: list[str], cores: int | None) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def played(module: str, number: int, row: Any, size: dict[str, Any], budget: float, cores: int | None) -> dict[str, Any]:
+def played(
+    module: str, number: int, row: Any, size: dict[str, Any], budget: float, cores: int | None
+) -> dict[str, Any]:
     """What each contestant of a row took at a size; `budget`: seconds of timed calls for each."""
     base = [module, str(number), json.dumps(size), str(budget)]
     found = asked(base, cores)
@@ -94,7 +104,9 @@ def played(module: str, number: int, row: Any, size: dict[str, Any], budget: flo
     prints = {name: answer["print"] for name, answer in answers.items()}
     wanted = prints.get("hand") or next(iter(prints.values()), [])
     for name, given in prints.items():
-        gap = max([abs(a - b) for a, b in zip(given, wanted, strict=True)], default=0.0) / max([abs(x) for x in wanted], default=1.0)
+        gap = max([abs(a - b) for a, b in zip(given, wanted, strict=True)], default=0.0) / max(
+            [abs(x) for x in wanted], default=1.0
+        )
         if gap > row.tolerance:
             return {"failed": f"{name} differs by {gap:.2g}"}
     return {name: answer[name] for name, answer in answers.items()}
@@ -136,7 +148,9 @@ def amount(x: float | None, measure: str) -> str:
     """Seconds or bytes for people."""
     if x is None:
         return "–"
-    units = [(2**30, "GiB"), (2**20, "MiB"), (0, "KiB")] if measure == "memory" else [(1.0, "s"), (1e-3, "ms"), (0.0, "µs")]
+    units = (
+        [(2**30, "GiB"), (2**20, "MiB"), (0, "KiB")] if measure == "memory" else [(1.0, "s"), (1e-3, "ms"), (0.0, "µs")]
+    )
     scale, unit = next((s, u) for s, u in units if x >= s)
     x /= scale or (1024 if unit == "KiB" else 1e-6)
     return f"{x:.3g} {unit}" if x < 1000 else f"{x:,.0f} {unit}"
@@ -152,15 +166,27 @@ def aim_of(line: dict[str, Any]) -> str:
 
 def table(found: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
-    out = ["| workload | riesz | JAX | hand | others | JAX ÷ riesz | hand ÷ riesz | aim | met |", "|---|---|---|---|---|---|---|---|---|"]
+    out = [
+        "| workload | riesz | JAX | hand | others | JAX ÷ riesz | hand ÷ riesz | aim | met |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for line in found:
         if "failed" in line["all"]:
             out.append(f"| {line['title']} | failed: {line['all']['failed']} | | | | | | {aim_of(line)} | no |")
             continue
         kind, ratios = line["measure"], line.get("ratios", {})
-        rest = ", ".join(f"{n} {amount(x, kind)}" for n, x in line["all"].items() if n not in ("JAX", "hand") and not n.startswith("riesz"))
+        rest = ", ".join(
+            f"{n} {amount(x, kind)}"
+            for n, x in line["all"].items()
+            if n not in ("JAX", "hand") and not n.startswith("riesz")
+        )
         met = {True: "yes", False: "**no**", None: ""}[line.get("met")]
-        cells = [amount(line["mine"], kind), amount(line["all"].get("JAX"), kind), amount(line["all"].get("hand"), kind), rest]
+        cells = [
+            amount(line["mine"], kind),
+            amount(line["all"].get("JAX"), kind),
+            amount(line["all"].get("hand"), kind),
+            rest,
+        ]
         cells += [ratio(ratios.get("JAX")), ratio(ratios.get("hand")), aim_of(line), met]
         out.append(f"| {line['title']} | {' | '.join(cells)} |")
     return "\n".join(out)
@@ -181,7 +207,16 @@ def picture(found: list[dict[str, Any]], path: Path) -> None:
     def bar(at: float, x: float, colour: str, label: str) -> None:
         axes.barh(at, x - 1.0, 0.36, left=1.0, color=colour, label=label if not k else None)
         box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-        axes.text(x * (1.1 if x >= 1 else 0.91), at, ratio(x), va="center", ha="left" if x >= 1 else "right", fontsize=8, color=colour, bbox=box)
+        axes.text(
+            x * (1.1 if x >= 1 else 0.91),
+            at,
+            ratio(x),
+            va="center",
+            ha="left" if x >= 1 else "right",
+            fontsize=8,
+            color=colour,
+            bbox=box,
+        )
 
     for k, line in enumerate(shown):
         bar(k + 0.19, line["ratios"][line["rival"]], "#3b6ea8", "JAX ÷ riesz")
@@ -207,7 +242,10 @@ def machine(cores: int | None) -> str:
     have = {d: importlib.metadata.version(d) for d in PEERS if importlib.util.find_spec(d)}
     missing = [d for d in PEERS if d not in have]
     used = cores or len(os.sched_getaffinity(0))
-    name = next((x.split(":")[1].strip() for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name")), platform.machine())
+    name = next(
+        (x.split(":")[1].strip() for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name")),
+        platform.machine(),
+    )
     versions = ", ".join(f"{d} {v}" for d, v in have.items())
     return f"{name}, {used} {'core' if used == 1 else 'cores'}, Python {platform.python_version()}, {versions}" + (
         f"; not installed: {', '.join(missing)}" if missing else ""
@@ -219,8 +257,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", help=f"some of: {', '.join(modules())}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, a few minutes in all")
-    parser.add_argument("--cores", type=int, help="how many cores each contestant may use, all by default; with 1, the time it had that core counts")
-    parser.add_argument("--without", nargs="*", metavar="PEER", help=f"peers to leave out ({', '.join(PEERS[3:])}); quick: torch, slow to start")
+    parser.add_argument(
+        "--cores",
+        type=int,
+        help="how many cores each contestant may use, all by default; with 1, the time it had that core counts",
+    )
+    parser.add_argument(
+        "--without",
+        nargs="*",
+        metavar="PEER",
+        help=f"peers to leave out ({', '.join(PEERS[3:])}); quick: torch, slow to start",
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="where RESULTS.md and results.png go")
     parser.add_argument("--measure", nargs="*", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -231,7 +278,9 @@ def main() -> None:
     unknown = set(given.rows) - set(modules())
     if unknown:
         parser.error(f"no rows named {', '.join(sorted(unknown))}; there are {', '.join(modules())}")
-    os.environ["BENCH_WITHOUT"] = " ".join(given.without if given.without is not None else ["torch"] if given.quick else [])
+    os.environ["BENCH_WITHOUT"] = " ".join(
+        given.without if given.without is not None else ["torch"] if given.quick else []
+    )
     sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
     found: list[dict[str, Any]] = []
     start = time.perf_counter()
@@ -248,7 +297,8 @@ def main() -> None:
     if not given.rows:
         note = "Written by `python bench/scoreboard.py`. Medians of calls taken in turns; ratios above 1: riesz is faster, or takes less memory."
         (given.out / "RESULTS.md").write_text(
-            f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n{limits(found)}![ratios](results.png)\n", encoding="utf-8"
+            f"# Scoreboard\n\n{note}\n{header}\n\n{table(found)}\n\n{limits(found)}![ratios](results.png)\n",
+            encoding="utf-8",
         )
         picture(found, given.out / "results.png")
 

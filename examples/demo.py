@@ -32,7 +32,9 @@ print(rz.check(energy, np.array([0.3, 0.5, 2.0, 1.0])))
 title("1. ln ∘ sin: the derivative is an object you can look at")
 f = rz.ln @ rz.sin
 print(rz.derive(f))
-print(f"\nf'(1.0) as a map sends 1 to {rz.linearize(f, 1.0)[1](1.0):.6f};  cos 1 / sin 1 = {np.cos(1.0) / np.sin(1.0):.6f}")
+print(
+    f"\nf'(1.0) as a map sends 1 to {rz.linearize(f, 1.0)[1](1.0):.6f};  cos 1 / sin 1 = {np.cos(1.0) / np.sin(1.0):.6f}"
+)
 
 title("2. ln x₀ + x₀·x₁ − sin x₁, rule by rule")
 f = rz.ln @ x + x * y - rz.sin @ y
@@ -69,7 +71,9 @@ image = L(point)
 applied = time.perf_counter()
 back = L.H(value)
 print(L)
-print(f"linearize {1e3 * (built - start):.1f} ms, apply {1e3 * (applied - built):.1f} ms, adjoint {1e3 * (time.perf_counter() - applied):.1f} ms")
+print(
+    f"linearize {1e3 * (built - start):.1f} ms, apply {1e3 * (applied - built):.1f} ms, adjoint {1e3 * (time.perf_counter() - applied):.1f} ms"
+)
 print("the matrix would take 8,000 GB")
 
 title("6. The k-layer network N_k = l ∘ g_k ∘ … ∘ g_1, its derivative and its adjoint")

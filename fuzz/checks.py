@@ -232,7 +232,9 @@ class Point:
         moves = mapped(lambda d: np.asarray(d, float), self.direction)
         try:
             with by_numpy():
-                value, self._jax_forward = [flat(mapped(lambda _, x: x, self.value, v)) for v in jax.jvp(g, here, moves)]
+                value, self._jax_forward = [
+                    flat(mapped(lambda _, x: x, self.value, v)) for v in jax.jvp(g, here, moves)
+                ]
         except Exception:
             self.report.counts["JAX does not know the program"] += 1
             return None
@@ -330,7 +332,11 @@ class Point:
         if again is not None and np.isfinite(off) and off < 100 * self.noise(again):
             raise Skip("badly conditioned")
         raise Wrong(
-            f"{what}: off by {off:.1e}" if np.isfinite(off) else f"{what}: not finite where it should be, or the other way round", found, expected
+            f"{what}: off by {off:.1e}"
+            if np.isfinite(off)
+            else f"{what}: not finite where it should be, or the other way round",
+            found,
+            expected,
         )
 
     def judged(self, what: str, found: Any, by_jax: Any, by_steps: Any, again: Any) -> None:
@@ -356,14 +362,21 @@ class Point:
         if by_jax is None and by_steps is None:
             raise Skip("no reference")
         if not self.smooth:
-            raise Skip("a kink, where no reference has riesz's convention" if finite(found) else "derivative not finite")
+            raise Skip(
+                "a kink, where no reference has riesz's convention" if finite(found) else "derivative not finite"
+            )
         if by_jax is not None and by_steps is not None and finite(by_jax) and distance(by_jax, by_steps) > loose:
             raise Skip("JAX and differences disagree")
         if by_jax is not None and not finite(by_jax):
             if by_steps is None:
                 raise Skip("JAX not finite, no differences")
             self.same(f"{what} (differences)", found, by_steps, again, loose)
-        self.same(f"{what} ({'JAX' if by_jax is not None else 'differences'})", found, by_steps if by_jax is None else by_jax, again)
+        self.same(
+            f"{what} ({'JAX' if by_jax is not None else 'differences'})",
+            found,
+            by_steps if by_jax is None else by_jax,
+            again,
+        )
 
 
 # -- the checks ------------------------------------------------------------------------------------------------------
@@ -404,7 +417,9 @@ def value(p: Point) -> None:
     if distance(flat(p.args), flat(fresh)) > 0:
         raise Wrong("the arguments were changed", p.args, fresh)
     for y in leaves(found):
-        if isinstance(y, np.ndarray) and any([isinstance(x, np.ndarray) and np.shares_memory(x, y) for x in leaves(p.args)]):
+        if isinstance(y, np.ndarray) and any(
+            [isinstance(x, np.ndarray) and np.shares_memory(x, y) for x in leaves(p.args)]
+        ):
             raise Wrong("the result shares memory with an argument", y)
 
 
@@ -423,7 +438,9 @@ def value_at_another_point(p: Point) -> None:
     off = distance(flat(f(*p.other)), expected)
     if off > (1e-3 if p.single else 1e-11):
         draw = np.random.default_rng(5)
-        near = [flat(p.at(p.moved(p.plain), mapped(lambda x: shaken(x, p.tolerance * 1e-4, draw), there))) for _ in range(4)]
+        near = [
+            flat(p.at(p.moved(p.plain), mapped(lambda x: shaken(x, p.tolerance * 1e-4, draw), there))) for _ in range(4)
+        ]
         if off < 100 * max([distance(y, expected) for y in near]):
             raise Skip("badly conditioned")
         raise Wrong(f"value at another point: off by {off:.1e}", flat(f(*p.other)), expected)
@@ -437,7 +454,9 @@ def jvp(p: Point) -> None:
 @check(1)
 def vjp(p: Point) -> None:
     again = lambda *m: flat(rz.vjp(p.moved(p.f), *m)[1](p.weights))  # noqa: E731
-    if p.rng.random() < 0.7 and finite(p.forward):  # by its definition: ⟨w, L dx⟩ = ⟨L* w, dx⟩; JAX's own for the others
+    if p.rng.random() < 0.7 and finite(
+        p.forward
+    ):  # by its definition: ⟨w, L dx⟩ = ⟨L* w, dx⟩; JAX's own for the others
         found, expected = p.backward @ flat(p.direction), flat(p.weights) @ p.forward
         if np.isfinite(found):
             return p.same("⟨L* w, dx⟩ and ⟨w, L dx⟩", found, expected, lambda *m: again(*m) @ flat(p.direction))
@@ -449,7 +468,9 @@ def vjp(p: Point) -> None:
     found = np.array([p.backward @ flat(p.direction)])
     if p.jax_backward is None or not finite(p.jax_backward):
         p.judged("vjp", found, None, steps, lambda *m: np.array([again(*m) @ flat(p.direction)]))
-    elif steps is not None and distance(found, steps) <= (1e-3 if p.single else 2e-6) < distance(p.backward, p.jax_backward):
+    elif steps is not None and distance(found, steps) <= (1e-3 if p.single else 2e-6) < distance(
+        p.backward, p.jax_backward
+    ):
         p.report.counts["JAX differs, differences agree with riesz"] += 1
     elif steps is not None and distance(np.array([p.jax_backward @ flat(p.direction)]), steps) > 1e-3:
         raise Skip("JAX and differences disagree")
@@ -500,7 +521,11 @@ def structure_is_true(p: Point) -> None:
         case "diagonal":
             good = not off.any()
         case "permutation":
-            good = (np.count_nonzero(D, 0) <= 1).all() and (np.count_nonzero(D, 1) <= 1).all() and np.unique(D[D != 0]).size <= 1
+            good = (
+                (np.count_nonzero(D, 0) <= 1).all()
+                and (np.count_nonzero(D, 1) <= 1).all()
+                and np.unique(D[D != 0]).size <= 1
+            )
         case "banded" if one:
             if "diagonal, at" in words:
                 good = (off == int(words.split("at ")[1].replace(",", ""))).all()
@@ -509,7 +534,11 @@ def structure_is_true(p: Point) -> None:
             elif words == "bidiagonal":
                 good = (np.abs(off) <= 1).all() and np.unique(off).size <= 2
             elif found := re.search(r"(\d+) below and (\d+) above", words):
-                good = (off >= -int(found[1])).all() and (off <= int(found[2])).all() and np.unique(off).size <= int(words.split()[0])
+                good = (
+                    (off >= -int(found[1])).all()
+                    and (off <= int(found[2])).all()
+                    and np.unique(off).size <= int(words.split()[0])
+                )
             elif found := re.search(r"(\d+) to (\d+) (above|below)", words):
                 sign = 1 if found[3] == "above" else -1
                 good = (sign * off >= int(found[1])).all() and (sign * off <= int(found[2])).all()
@@ -623,7 +652,9 @@ def second_derivative(p: Point) -> None:
     elif not finite(flat(p.gradient)):
         raise Skip("derivative not finite")
     by_steps = None if p.single else p.differences(rz.grad(g, n))
-    by_jax = p.jax_second if p.rng.random() < 0.5 or by_steps is None or distance(flat(found), by_steps) > 2e-6 else None
+    by_jax = (
+        p.jax_second if p.rng.random() < 0.5 or by_steps is None or distance(flat(found), by_steps) > 2e-6 else None
+    )
     p.judged("hvp", flat(found), by_jax, by_steps, lambda *m: flat(rz.hvp(g, m, p.direction)))
 
 
@@ -642,7 +673,9 @@ def hessian(p: Point) -> None:
     p.same("hessian.diagonal()", H.diagonal(), np.diagonal(D))
     rank_and_count = H.structure
     if np.count_nonzero(D) > rank_and_count.nonzeros:
-        raise Wrong(f"the Hessian's structure {rank_and_count.words!r} says at most {rank_and_count.nonzeros} nonzeros", D)
+        raise Wrong(
+            f"the Hessian's structure {rank_and_count.words!r} says at most {rank_and_count.nonzeros} nonzeros", D
+        )
 
 
 @check(12)
@@ -697,7 +730,13 @@ def mapped_over_an_axis(p: Point) -> None:
         if not finite(expected):
             raise Skip("derivative not finite")
         again = lambda *m: flat(rz.grad(g, n)(*m))  # noqa: E731
-        p.same(f"vmap(grad), row {k}", flat([r[k] for r in found]), expected, again if k == 0 else None, 1e-9 if k == 0 else 1e-6)
+        p.same(
+            f"vmap(grad), row {k}",
+            flat([r[k] for r in found]),
+            expected,
+            again if k == 0 else None,
+            1e-9 if k == 0 else 1e-6,
+        )
 
 
 @check(12)
@@ -719,7 +758,13 @@ def compiled(p: Point, backend: str) -> None:
     if not finite(flat(p.gradient)):
         raise Skip("derivative not finite")
     found = rz.compile(rz.grad(p.g, p.moving), *p.args, backend=backend)(*p.args)
-    p.same(f"gradient on {backend}", flat(found), flat(p.gradient), lambda *m: flat(rz.grad(p.moved(p.g), tuple(range(len(m))))(*m)), tolerance)
+    p.same(
+        f"gradient on {backend}",
+        flat(found),
+        flat(p.gradient),
+        lambda *m: flat(rz.grad(p.moved(p.g), tuple(range(len(m))))(*m)),
+        tolerance,
+    )
     same_kinds(p, f"gradient on {backend}", found, p.here)
 
 
@@ -764,7 +809,9 @@ def no_warnings(p: Point) -> None:
 
 def located(problem: BaseException) -> str:
     """Type of an exception and the last lines of riesz it went through."""
-    frames = [f for f in traceback.extract_tb(problem.__traceback__) if "riesz" in f.filename and "/fuzz/" not in f.filename]
+    frames = [
+        f for f in traceback.extract_tb(problem.__traceback__) if "riesz" in f.filename and "/fuzz/" not in f.filename
+    ]
     at = [f"{f.filename.rsplit('riesz/', 1)[-1]}:{f.name}" for f in frames[-2:]]
     return f"{type(problem).__name__} in {' > '.join(at) or 'no line of riesz'}"
 
@@ -783,11 +830,19 @@ def made(p: Point, name: str, run: Callable[[Point], None]) -> Failure | None:
             warnings.simplefilter("ignore")
             run(p)
     except Wrong as wrong:
-        return Failure(name, f"{name}: {normal(re.sub(r'off by .*', 'off', wrong.what))}", wrong.what, brief(wrong.found), brief(wrong.expected))
+        return Failure(
+            name,
+            f"{name}: {normal(re.sub(r'off by .*', 'off', wrong.what))}",
+            wrong.what,
+            brief(wrong.found),
+            brief(wrong.expected),
+        )
     except Skip as skip:
         report.skips[str(skip)] += 1
     except RieszError as refusal:
-        if "does not compute the same when it is traced" in str(refusal):  # these programs ask for no types: riesz is wrong
+        if "does not compute the same when it is traced" in str(
+            refusal
+        ):  # these programs ask for no types: riesz is wrong
             return Failure(name, f"value: other than plain Python's, {located(refusal)}", str(refusal))
         report.refusals[f"{type(refusal).__name__}: {normal(str(refusal))}"] += 1
     except Exception as problem:

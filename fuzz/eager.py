@@ -71,7 +71,15 @@ elementwise(
     zeta=special.zeta, bessel_i0e=special.i0e, bessel_i1e=special.i1e, add_any=np.add, shift_left=np.left_shift,
     shift_right_arithmetic=np.right_shift,
 )  # fmt: skip
-truths(eq=np.equal, ne=np.not_equal, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal, is_finite=np.isfinite)
+truths(
+    eq=np.equal,
+    ne=np.not_equal,
+    lt=np.less,
+    le=np.less_equal,
+    gt=np.greater,
+    ge=np.greater_equal,
+    is_finite=np.isfinite,
+)
 for _name, _f in {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.bitwise_not}.items():
     truths(**{_name: _f})
 TABLE[P["round"]] = lambda x, *, rounding_method: like(x, _round(x, rounding_method))
@@ -134,7 +142,12 @@ def _reshape(x: Any, *, new_sizes: Any, dimensions: Any = None, **_: Any) -> Any
 @rule("slice")
 def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
     return np.asarray(x)[
-        tuple([slice(a, b, k) for a, b, k in zip(start_indices, limit_indices, strides or (1,) * len(start_indices), strict=True)])
+        tuple(
+            [
+                slice(a, b, k)
+                for a, b, k in zip(start_indices, limit_indices, strides or (1,) * len(start_indices), strict=True)
+            ]
+        )
     ].copy()
 
 
@@ -178,7 +191,11 @@ def _extreme(f: Any, empty: float) -> Any:
     def run(x: Any, *, axes: Any, **_: Any) -> Any:
         x = np.asarray(x)
         start = (
-            {"initial": (empty if x.dtype.kind == "f" else np.iinfo(x.dtype).min if empty < 0 else np.iinfo(x.dtype).max)}
+            {
+                "initial": (
+                    empty if x.dtype.kind == "f" else np.iinfo(x.dtype).min if empty < 0 else np.iinfo(x.dtype).max
+                )
+            }
             if x.dtype.kind in "fi"
             else {}
         )
@@ -190,7 +207,12 @@ def _extreme(f: Any, empty: float) -> Any:
 TABLE[P["reduce_max"]], TABLE[P["reduce_min"]] = _extreme(np.max, -np.inf), _extreme(np.min, np.inf)
 TABLE[P["argmax"]] = lambda x, *, axes, index_dtype: np.asarray(np.argmax(np.asarray(x), axes[0])).astype(index_dtype)
 TABLE[P["argmin"]] = lambda x, *, axes, index_dtype: np.asarray(np.argmin(np.asarray(x), axes[0])).astype(index_dtype)
-for _name, _f in {"cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate, "cummin": np.minimum.accumulate}.items():
+for _name, _f in {
+    "cumsum": np.cumsum,
+    "cumprod": np.cumprod,
+    "cummax": np.maximum.accumulate,
+    "cummin": np.minimum.accumulate,
+}.items():
 
     def _running(x: Any, *, axis: int, reverse: bool, f: Any = _f) -> Any:
         x = np.asarray(x)
@@ -213,19 +235,27 @@ def _dot(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any 
             if k < 0:
                 side[i] = count
                 count += 1
-    out = [*batch, *[k for i, k in enumerate(left) if i not in (*bx, *cx)], *[k for i, k in enumerate(right) if i not in (*by, *cy)]]
+    out = [
+        *batch,
+        *[k for i, k in enumerate(left) if i not in (*bx, *cx)],
+        *[k for i, k in enumerate(right) if i not in (*by, *cy)],
+    ]
     found = np.einsum(x, left, y, right, out)
     return found if preferred_element_type is None else found.astype(preferred_element_type)
 
 
 def _window(operand: Any, indices: Any, numbers: Any, sizes: Any) -> tuple[Any, Any, Any]:
     """Index arrays, one for each axis of the operand, of the shape of the result; which of them are inside; and the place of each axis in it."""
-    collapsed = numbers.collapsed_slice_dims if hasattr(numbers, "collapsed_slice_dims") else numbers.inserted_window_dims
+    collapsed = (
+        numbers.collapsed_slice_dims if hasattr(numbers, "collapsed_slice_dims") else numbers.inserted_window_dims
+    )
     offset = numbers.offset_dims if hasattr(numbers, "offset_dims") else numbers.update_window_dims
     mapping = numbers.start_index_map if hasattr(numbers, "start_index_map") else numbers.scatter_dims_to_operand_dims
     batching = tuple(numbers.operand_batching_dims)
     starts_batching = tuple(
-        numbers.start_indices_batching_dims if hasattr(numbers, "start_indices_batching_dims") else numbers.scatter_indices_batching_dims
+        numbers.start_indices_batching_dims
+        if hasattr(numbers, "start_indices_batching_dims")
+        else numbers.scatter_indices_batching_dims
     )
     batch_shape = indices.shape[:-1]
     rank = len(batch_shape) + len(offset)
@@ -265,7 +295,16 @@ def _clipped(found: list[Any], operand: Any, indices: Any, numbers: Any, sizes: 
 
 
 @rule("gather")
-def _gather(operand: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, mode: Any = None, fill_value: Any = None, **_: Any) -> Any:
+def _gather(
+    operand: Any,
+    indices: Any,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    mode: Any = None,
+    fill_value: Any = None,
+    **_: Any,
+) -> Any:
     operand, indices = np.asarray(operand), np.asarray(indices)
     clipped = _clipped([], operand, indices, dimension_numbers, slice_sizes)
     at, _, (batch_dims, batch_shape, offset, kept) = _window(operand, clipped, dimension_numbers, slice_sizes)
@@ -281,7 +320,13 @@ def _gather(operand: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: 
         inside = np.broadcast_to(_window(operand, indices, dimension_numbers, slice_sizes)[1], shape)
         if not inside.all():
             fill = (
-                (np.nan if operand.dtype.kind in "fc" else np.iinfo(operand.dtype).min if operand.dtype.kind == "i" else True)
+                (
+                    np.nan
+                    if operand.dtype.kind in "fc"
+                    else np.iinfo(operand.dtype).min
+                    if operand.dtype.kind == "i"
+                    else True
+                )
                 if fill_value is None
                 else fill_value
             )
@@ -293,7 +338,11 @@ def _scattered(join: Any) -> Any:
     def run(operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any = None, **_: Any) -> Any:
         operand, indices, updates = np.array(operand), np.asarray(indices), np.asarray(updates)
         numbers = dimension_numbers
-        kept = [d for d in range(operand.ndim) if d not in numbers.inserted_window_dims and d not in numbers.operand_batching_dims]
+        kept = [
+            d
+            for d in range(operand.ndim)
+            if d not in numbers.inserted_window_dims and d not in numbers.operand_batching_dims
+        ]
         sizes = [1] * operand.ndim
         for d, k in zip(numbers.update_window_dims, kept, strict=True):
             sizes[k] = updates.shape[d]
@@ -328,7 +377,9 @@ for _name, _join in {
 def _sort(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     xs = [np.asarray(x) for x in xs]
     keys = [np.where(x == 0, 0.0, x) if x.dtype.kind == "f" else x for x in xs[:num_keys]]
-    order = np.lexsort(keys[::-1], axis=dimension) if num_keys > 1 else np.argsort(keys[0], axis=dimension, kind="stable")
+    order = (
+        np.lexsort(keys[::-1], axis=dimension) if num_keys > 1 else np.argsort(keys[0], axis=dimension, kind="stable")
+    )
     return [np.take_along_axis(x, order, dimension) for x in xs]
 
 
@@ -336,7 +387,9 @@ TABLE[P["stage"]] = np.asarray
 TABLE[P["tile"]] = lambda x, *, reps: np.tile(np.asarray(x), reps)
 TABLE[P["stack"]] = lambda *xs, axis: np.stack([np.asarray(x) for x in xs], axis)
 TABLE[P["unstack"]] = lambda x, *, axis: [np.array(r) for r in np.moveaxis(np.asarray(x), axis, 0)]
-TABLE[P["split"]] = lambda x, *, sizes, axis: [np.array(r) for r in np.split(np.asarray(x), np.cumsum(sizes)[:-1], axis)]
+TABLE[P["split"]] = lambda x, *, sizes, axis: [
+    np.array(r) for r in np.split(np.asarray(x), np.cumsum(sizes)[:-1], axis)
+]
 
 
 @rule("fft")
@@ -347,7 +400,9 @@ def _fft(x: Any, *, fft_type: Any, fft_lengths: Any) -> Any:
 
 
 @rule("triangular_solve")
-def _triangular(a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool, **_: Any) -> Any:
+def _triangular(
+    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool, **_: Any
+) -> Any:
     a, b = np.asarray(a), np.asarray(b)
     a = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:

@@ -61,7 +61,16 @@ class PythonControl:
     def switch(self, index: Any, branches: Any, *operands: Any) -> Any:
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
 
-    def loop(self, f: Any, init: Any, xs: Any = None, length: int | None = None, *, reverse: bool = False, checkpoint: Any = None) -> Any:
+    def loop(
+        self,
+        f: Any,
+        init: Any,
+        xs: Any = None,
+        length: int | None = None,
+        *,
+        reverse: bool = False,
+        checkpoint: Any = None,
+    ) -> Any:
         n = length if xs is None else len(leaves(xs)[0])
         carry, rows = init, {}
         for t in range(n)[:: -1 if reverse else 1]:
@@ -77,7 +86,10 @@ class PythonControl:
         def over(*args: Any) -> Any:
             axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
             n = next(a.shape[k] for a, k in zip(args, axes, strict=True) if k is not None)
-            at = [[a if k is None else self.module.take(a, i, axis=k) for a, k in zip(args, axes, strict=True)] for i in range(n)]
+            at = [
+                [a if k is None else self.module.take(a, i, axis=k) for a, k in zip(args, axes, strict=True)]
+                for i in range(n)
+            ]
             return self.module.stack([f(*row) for row in at], out_axes)
 
         return over

@@ -151,7 +151,9 @@ def literal(x: Any, layout: str = "") -> str:
     """A leaf as code."""
     if not isinstance(x, (np.ndarray, np.generic)):
         return repr(x) if x == x and abs(x) != math.inf else f"float({str(x)!r})"
-    text = np.array2string(np.asarray(x), separator=", ", threshold=10**6, floatmode="unique", max_line_width=10**6).replace("\n", "")
+    text = np.array2string(
+        np.asarray(x), separator=", ", threshold=10**6, floatmode="unique", max_line_width=10**6
+    ).replace("\n", "")
     text = " ".join(text.split()).replace("nan", "np.nan").replace("inf", "np.inf")
     if isinstance(x, np.generic):
         return f"np.{x.dtype.name}({text})"
@@ -162,7 +164,9 @@ def literal(x: Any, layout: str = "") -> str:
 
 def shown(program: Program) -> str:
     """A program as complete code."""
-    args = [f"{name} = {tree_code(value, lambda x: literal(x, program.layout))}" for name, value in program.args.items()]
+    args = [
+        f"{name} = {tree_code(value, lambda x: literal(x, program.layout))}" for name, value in program.args.items()
+    ]
     text = program.source().replace("onp.", "np.")
     imports = ["import numpy as np", "import riesz as rz"]
     imports += ["import scipy.special as s"] if "s." in text.replace("np.", "").replace("rz.", "") else []
@@ -204,20 +208,34 @@ class Scope:
 
     def pick(self, kind: str = "f", fits: Any = None) -> str | None:
         """A name, rather a recent one."""
-        good = [n for n in self.names if np.asarray(self.values[n]).dtype.kind == kind and (fits is None or fits(self.values[n]))]
+        good = [
+            n
+            for n in self.names
+            if np.asarray(self.values[n]).dtype.kind == kind and (fits is None or fits(self.values[n]))
+        ]
         if not good:
             return None
         idle = [n for n in good if n not in self.read]
         if idle and self.rng.random() < 0.5:
             return idle[int(self.rng.integers(len(idle)))]
-        at = len(good) - 1 - min(int(self.rng.geometric(0.4)) - 1, len(good) - 1) if self.rng.random() < 0.6 else int(self.rng.integers(len(good)))
+        at = (
+            len(good) - 1 - min(int(self.rng.geometric(0.4)) - 1, len(good) - 1)
+            if self.rng.random() < 0.6
+            else int(self.rng.integers(len(good)))
+        )
         return good[at]
 
     def evaluate(self, line: Line) -> Any:
         """The value of a line."""
         if re.search(FACTORS, line.text) and not all([separated(self.values.get(a)) for a in line.args]):
             raise NotPossibleError
-        if any([re.search(pattern, line.text) and unfit(self.values.get(a)) for pattern, unfit in NOT_FOR.items() for a in line.args]):
+        if any(
+            [
+                re.search(pattern, line.text) and unfit(self.values.get(a))
+                for pattern, unfit in NOT_FOR.items()
+                for a in line.args
+            ]
+        ):
             raise NotPossibleError
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -240,7 +258,11 @@ class Scope:
         v = np.asarray(value)
         if v.dtype.kind not in "fib" or v.dtype == np.longdouble or v.size > LARGE or v.ndim > 4:
             raise NotPossibleError
-        if v.dtype.kind != "b" and self.mode != "not finite" and not (np.isfinite(v).all() and np.abs(v).max(initial=0.0) < 40.0):
+        if (
+            v.dtype.kind != "b"
+            and self.mode != "not finite"
+            and not (np.isfinite(v).all() and np.abs(v).max(initial=0.0) < 40.0)
+        ):
             raise NotPossibleError
         self.let(line.name, value)
         self.read.update(line.args)
@@ -251,7 +273,6 @@ NOT_FOR: dict[str, Callable[[Any], bool]] = {
     r"fft\.(irfft|hfft)": lambda x: np.size(x) == 0,  # NumPy gives memory that nobody has written to
     r"\bs\.hyp1f1": lambda x: not bool(np.isfinite(x).all()),  # SciPy does not come back
     r"~": lambda x: isinstance(x, bool),  # a number in Python: ~True is −2
-    r"quantile|percentile": lambda x: bool(np.isinf(x).any()),  # NumPy has nan for ∞ − ∞, and for 0 · ∞ where an element is the quantile
 }
 """Functions that plain Python, NumPy or SciPy do not answer as they should, and for what."""
 FACTORS = r"svd|eig|polar|qr|lu|pinv|lstsq|cond\(|sqrtm|logm|'nuc'|, -?2[,)]"
@@ -295,7 +316,13 @@ def simple_lines(scope: Scope, template: Template) -> list[Line]:
     for given in template.given:
         name = scope.pick(given.kind) or discrete(scope, found, given.kind)
         args.append(fitted(scope, found, name, given, strict))
-    line = Line(scope.fresh(), template.text, tuple(args), template.family, "" if template.jax == template.text else template.jax)
+    line = Line(
+        scope.fresh(),
+        template.text,
+        tuple(args),
+        template.family,
+        "" if template.jax == template.text else template.jax,
+    )
     found.append(scope.add(line))
     return found
 
@@ -338,7 +365,11 @@ def fitted(scope: Scope, before: list[Line], name: str, given: Given, strict: bo
         else:
             raise NotPossibleError
         value = np.asarray(scope.values[name])
-    if given.kind == "f" and (given.low > -1.5 or given.high < 1.5) and not (value > given.low).all() & (value < given.high).all():
+    if (
+        given.kind == "f"
+        and (given.low > -1.5 or given.high < 1.5)
+        and not (value > given.low).all() & (value < given.high).all()
+    ):
         middle, half = (given.low + given.high) / 2, 0.9 * (given.high - given.low) / 2
         name = line(f"{middle:.4g} + {half:.4g} * np.tanh({{0}})", "elementwise")
     if given.matrix:
@@ -423,17 +454,27 @@ def control_line(scope: Scope, depth: int) -> Line:
             predicate = str(rng.choice(["np.sum({0}) > 0.1", "np.max({0}) < 1.0", "np.any({0} > 0.5)"]))
             return made(f"rz.cond({predicate}, {{f}}, {{g}}, {{0}})", [f(like(u), **{u: x}), f(like(w), **{w: x})])
         case "switch":
-            return made("rz.switch(np.argmax({0}), [{f}, {g}, {h}], {0})", [f(like(u), **{u: x}), f(like(w), **{w: x}), f(like(u), **{u: x})])
+            return made(
+                "rz.switch(np.argmax({0}), [{f}, {g}, {h}], {0})",
+                [f(like(u), **{u: x}), f(like(w), **{w: x}), f(like(u), **{u: x})],
+            )
         case "loop":
             over = scope.pick("f", lambda v: np.ndim(v) > 0 and 0 < len(v) < 4)
             rest = str(rng.choice(["", ", reverse=True", ", checkpoint=True", ", checkpoint=2"]))
             end = str(rng.choice(["[0]", "[1]"]))
             result = both(like(u), anything if rng.random() < 0.5 else number)
             if over is None or rng.random() < 0.4:
-                return made(f"rz.loop({{f}}, {{0}}, {constant(scope, 3)}{rest}){end}", [f(result, **{u: x, w: np.float64(0.5)})])
-            return made(f"rz.loop({{f}}, {{0}}, {{1}}{rest}){end}", [f(result, **{u: x, w: scope.values[over][0]})], over)
+                return made(
+                    f"rz.loop({{f}}, {{0}}, {constant(scope, 3)}{rest}){end}", [f(result, **{u: x, w: np.float64(0.5)})]
+                )
+            return made(
+                f"rz.loop({{f}}, {{0}}, {{1}}{rest}){end}", [f(result, **{u: x, w: scope.values[over][0]})], over
+            )
         case "loop, no inputs":
-            return made("rz.loop(lambda c, _: ({f}(c), np.sum(c)), {0}, length=3)" + str(rng.choice(["[0]", "[1]"])), [f(like(u), **{u: x})])
+            return made(
+                "rz.loop(lambda c, _: ({f}(c), np.sum(c)), {0}, length=3)" + str(rng.choice(["[0]", "[1]"])),
+                [f(like(u), **{u: x})],
+            )
         case "fori_loop":
             return made("rz.fori_loop(0, 3, {f}, {0})", [f(like(u), **{w: 1, u: x})])
         case "vmap":
@@ -441,7 +482,12 @@ def control_line(scope: Scope, depth: int) -> Line:
                 raise NotPossibleError
             axis = int(rng.integers(np.ndim(x)))
             inner = f(anything, **{u: np.take(x, 0, axis)})
-            return made(f"rz.vmap({{f}}, {axis}, {int(rng.integers(2))})({{0}})" if axis or rng.random() < 0.3 else "rz.vmap({f})({0})", [inner])
+            return made(
+                f"rz.vmap({{f}}, {axis}, {int(rng.integers(2))})({{0}})"
+                if axis or rng.random() < 0.3
+                else "rz.vmap({f})({0})",
+                [inner],
+            )
         case "vmap of two":
             other = scope.pick("f", lambda v: np.ndim(v) > 0 and np.ndim(x) > 0 and len(v) == len(x) < 5)
             if other is None:
@@ -498,7 +544,10 @@ def random_lines(scope: Scope, count: int, depth: int) -> list[Line]:
                 found.append(control_line(scope, depth))
             else:
                 family = chosen(scope.rng, FAMILIES)
-                if scope.mode == "not finite" and family in ("fourier", "linear algebra"):  # where nan ends up is the algorithm's affair
+                if scope.mode == "not finite" and family in (
+                    "fourier",
+                    "linear algebra",
+                ):  # where nan ends up is the algorithm's affair
                     continue
                 group = table[family]
                 template = group[int(scope.rng.integers(len(group)))]
@@ -533,7 +582,11 @@ def argument(rng: np.random.Generator, mode: str) -> Any:
     if mode == "float32":
         x = x.astype(np.float32)
     if shape == ():
-        return [float(x), x[()], x][int(rng.integers(3))] if mode != "float32" else [float(x), np.float32(x)][int(rng.integers(2))]
+        return (
+            [float(x), x[()], x][int(rng.integers(3))]
+            if mode != "float32"
+            else [float(x), np.float32(x)][int(rng.integers(2))]
+        )
     return x
 
 
@@ -545,7 +598,10 @@ def random_program(seed: int, k: int) -> Program:
     args: dict[str, Any] = {}
     for name in "xyz"[: chosen(rng, {1: 50, 2: 35, 3: 15})]:
         kind = chosen(
-            rng, {"array": 85, "dict": 5, "tuple": 3, "nested": 2, "integers": 3, "truths": 2} if args else {"array": 90, "dict": 6, "tuple": 4}
+            rng,
+            {"array": 85, "dict": 5, "tuple": 3, "nested": 2, "integers": 3, "truths": 2}
+            if args
+            else {"array": 90, "dict": 6, "tuple": 4},
         )
         match kind:
             case "array":
@@ -553,7 +609,13 @@ def random_program(seed: int, k: int) -> Program:
                 scope.let(name, args[name])
             case "dict" | "tuple" | "nested":
                 parts = [argument(rng, mode) for _ in range(2)]
-                keys = ["['w']", "['b']"] if kind == "dict" else ["[0]", "[1]"] if kind == "tuple" else ["['w'][0]", "['b'][1]['c']"]
+                keys = (
+                    ["['w']", "['b']"]
+                    if kind == "dict"
+                    else ["[0]", "[1]"]
+                    if kind == "tuple"
+                    else ["['w'][0]", "['b'][1]['c']"]
+                )
                 args[name] = {"w": parts[0], "b": parts[1]} if kind == "dict" else tuple(parts)
                 if kind == "nested":
                     args[name] = {"w": [parts[0]], "b": (0.5, {"c": parts[1]})}
@@ -575,5 +637,10 @@ def random_result(scope: Scope, lines: list[Line]) -> Any:
     idle = [n for n in made if n not in scope.read] or good[-1:]
     last, other, third = good[-1], idle[0], idle[len(idle) // 2]
     form = chosen(scope.rng, {"one": 60, "tuple": 20, "list": 6, "dict": 8, "nested": 6})
-    every = {"tuple": (last, other), "list": [last, other, third], "dict": {"u": last, "a": other}, "nested": {"u": [last, (other,)], "a": third}}
+    every = {
+        "tuple": (last, other),
+        "list": [last, other, third],
+        "dict": {"u": last, "a": other},
+        "nested": {"u": [last, (other,)], "a": third},
+    }
     return last if form == "one" or (len(idle) == 1 and form != "nested") else every[form]

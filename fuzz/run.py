@@ -39,7 +39,13 @@ def chunk(seed: int, numbers: list[int], shrink: bool) -> dict[str, Any]:
     from .programs import shown
     from .shrink import shrunk
 
-    counts: dict[str, Counter[str]] = {"counts": Counter(), "skips": Counter(), "refusals": Counter(), "families": Counter(), "modes": Counter()}
+    counts: dict[str, Counter[str]] = {
+        "counts": Counter(),
+        "skips": Counter(),
+        "refusals": Counter(),
+        "families": Counter(),
+        "modes": Counter(),
+    }
     failures: list[dict[str, Any]] = []
     example: dict[str, int] = {}
     for k in numbers:
@@ -114,7 +120,7 @@ def case_file(failure: dict[str, Any]) -> Path:
 
 
 def written(failure: dict[str, Any], seed: int) -> str:
-    """A failure as a file that tests/test_fuzz_cases.py runs."""
+    """A failure as a file that tests/test_fuzz_programs.py runs."""
     quoted = failure["detail"].strip().splitlines()[0][:140].replace('"""', "'''").replace("\\", "/")
     lines = [
         f'"""{failure["check"]}: {quoted}',
@@ -270,11 +276,16 @@ def summary(record: Record) -> str:
         lines.append(title)
         for name, count in rows:
             at = f"  (program {record.example[name]})" if name in record.example else ""
-            lines.append(f"  {count:>9,}  {100 * count / n:5.1f} %  {name}{at}{'  – ' + note[name] if note and name in note else ''}")
+            lines.append(
+                f"  {count:>9,}  {100 * count / n:5.1f} %  {name}{at}{'  – ' + note[name] if note and name in note else ''}"
+            )
         lines.append("")
 
     counts = t.get("counts", Counter())
-    table("checks made (one program in so many)", [(f"{name} (1 in {CHECKS[name][0]})", counts[f"check: {name}"]) for name in CHECKS])
+    table(
+        "checks made (one program in so many)",
+        [(f"{name} (1 in {CHECKS[name][0]})", counts[f"check: {name}"]) for name in CHECKS],
+    )
     table("modes", t.get("modes", Counter()).most_common())
     table("lines by family", t.get("families", Counter()).most_common())
     table("references", [(k, v) for k, v in counts.most_common() if not k.startswith("check: ")], CONVENTIONS)
@@ -288,7 +299,9 @@ def summary(record: Record) -> str:
 
 def report(record: Record, keep: bool) -> None:
     text = summary(record)
-    (STATE / f"seed-{record.seed}.txt").write_text(text + "\n\n" + "\n\n".join([detailed(f) for f in shortest(record)]) + "\n")
+    (STATE / f"seed-{record.seed}.txt").write_text(
+        text + "\n\n" + "\n\n".join([detailed(f) for f in shortest(record)]) + "\n"
+    )
     print(text)
     for f in shortest(record):
         print("\n" + detailed(f))
@@ -303,7 +316,11 @@ def shortest(record: Record) -> list[dict[str, Any]]:
 
 
 def detailed(f: dict[str, Any]) -> str:
-    parts = [f"# {f['signature']}  (program {f['k']}, {f['check']})", f["code"], f"# {f['detail'].strip()}".replace("\n", "\n# ")]
+    parts = [
+        f"# {f['signature']}  (program {f['k']}, {f['check']})",
+        f["code"],
+        f"# {f['detail'].strip()}".replace("\n", "\n# "),
+    ]
     if f.get("found"):
         parts.append(f"# computed: {f['found']}".replace("\n", "\n#   "))
     if f.get("expected") and f["expected"] != "None":

@@ -20,7 +20,9 @@ def fails(program: Program, check: str, signature: str) -> Failure | None:
     try:
         replayed(program)
         p = Point(program, np.random.default_rng(0), Report())
-        if program.mode not in ("not finite",) and not all([np.isfinite(np.asarray(x, float)).all() for x in leaves(p.value)]):
+        if program.mode not in ("not finite",) and not all(
+            [np.isfinite(np.asarray(x, float)).all() for x in leaves(p.value)]
+        ):
             return None
         if not all([is_float(y) for y in leaves(p.value)]) or not p.moving:
             return None
@@ -55,7 +57,9 @@ def renamed(program: Program, name: str, by: str) -> Program:
         return replace(line, args=tuple([by if a == name else a for a in line.args]), bodies=bodies)
 
     def in_body(b: Body) -> Body:
-        return replace(b, lines=tuple([in_line(x) for x in b.lines]), args=tuple([by if a == name else a for a in b.args]))
+        return replace(
+            b, lines=tuple([in_line(x) for x in b.lines]), args=tuple([by if a == name else a for a in b.args])
+        )
 
     result = mapped(lambda r: by if r == name else r, program.result)
     return replace(program, lines=tuple([in_line(x) for x in program.lines]), result=result)
@@ -77,13 +81,19 @@ def simpler(program: Program) -> Iterator[Program]:
         rest = replace(program, lines=program.lines[:i] + program.lines[i + 1 :])
         yield rest
         for by in dict.fromkeys(
-            [*line.args, *[x.name for x in program.lines[:i]], *[a for a, v in program.args.items() if not isinstance(v, (dict, tuple, list))]]
+            [
+                *line.args,
+                *[x.name for x in program.lines[:i]],
+                *[a for a, v in program.args.items() if not isinstance(v, (dict, tuple, list))],
+            ]
         ):
             yield renamed(rest, line.name, by)
         for j, b in enumerate(line.bodies):
             for cut in shorter_bodies(b):
                 bodies = (*line.bodies[:j], cut, *line.bodies[j + 1 :])
-                yield replace(program, lines=(*program.lines[:i], replace(line, bodies=bodies), *program.lines[i + 1 :]))
+                yield replace(
+                    program, lines=(*program.lines[:i], replace(line, bodies=bodies), *program.lines[i + 1 :])
+                )
     for name, value in program.args.items():
         for other in plainer(value):
             yield replace(program, args={**program.args, name: other})
@@ -120,7 +130,12 @@ def plainer(value: Any) -> Iterator[Any]:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not x.ndim and x.dtype == float):
         yield value.item()
     if x.dtype.kind == "f" and x.size:
-        for other in (np.ones(x.shape), np.zeros(x.shape), np.arange(1.0, 1.0 + x.size).reshape(x.shape), np.round(x, 1)):
+        for other in (
+            np.ones(x.shape),
+            np.zeros(x.shape),
+            np.arange(1.0, 1.0 + x.size).reshape(x.shape),
+            np.round(x, 1),
+        ):
             if not np.array_equal(other, x, equal_nan=True) and weight(other) < weight(x):
                 found = other.astype(x.dtype)
                 yield found if isinstance(value, np.ndarray) else type(value)(found)
@@ -133,7 +148,9 @@ def weight(x: Any) -> float:
 def size(program: Program) -> tuple[int, float]:
     """What gets smaller."""
     numbers = sum([weight(x) for a in program.args.values() for x in leaves(a)])
-    return len(program.source()) + 20 * len(list(program.all_lines())) + 10 * len(str(program.result)) + (5 if program.layout else 0), numbers
+    return len(program.source()) + 20 * len(list(program.all_lines())) + 10 * len(str(program.result)) + (
+        5 if program.layout else 0
+    ), numbers
 
 
 def shrunk(program: Program, failure: Failure, seconds: float = 20.0) -> tuple[Program, Failure]:

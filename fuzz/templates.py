@@ -1,4 +1,4 @@
-"""One-line instructions for random programs: the tables of tests/syntax, line by line, and some of our own.
+"""One-line instructions for random programs: the tables of the tests, line by line, and some of our own.
 
 A template is an expression in `np` (NumPy, or what stands for it), `onp` (NumPy always, for constants), `s` (scipy.special), `sl` (scipy.linalg) and
 the names x, y, z, u, with what each name stands for: a shape (None: any), an interval, a kind of number, or a kind of matrix.
@@ -13,11 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # the tables are written for it: many tiny programs
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0"
+)  # the tables are written for it: many tiny programs
 
 import numpy as np
 
-SYNTAX = Path(__file__).parents[1] / "tests" / "syntax"
+TESTS = Path(__file__).parents[1] / "tests"
 
 
 class Given(NamedTuple):
@@ -73,8 +75,9 @@ def entered(text: str, given: tuple[Given, ...], jax: str | None) -> Template:
 
 def from_tables() -> list[Template]:
     """The cases that the tests of the NumPy front end are made of."""
-    if str(SYNTAX) not in sys.path:
-        sys.path.insert(0, str(SYNTAX))
+    for folder in (TESTS / "support", TESTS / "tracing"):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
     import cases_pointwise  # noqa: F401  (the tables enter themselves)
     import cases_structure  # noqa: F401
     import test_fourier
@@ -94,11 +97,17 @@ def from_tables() -> list[Template]:
     for text, intervals, source in test_special.LINES:
         enter(entered(text, tuple([Given(None, *i) for i in intervals]), text if source == "jax" else None))
     for c in test_linalg.CASES:
-        enter(entered(c.text, tuple([_matrix(x) for x in c.inputs]), None if c.jax is None or "dense_band" in c.jax else c.jax))
+        enter(
+            entered(
+                c.text, tuple([_matrix(x) for x in c.inputs]), None if c.jax is None or "dense_band" in c.jax else c.jax
+            )
+        )
     for name, is_complex, shape, named in test_fourier.CALLS:
         rest = "".join([f", {k}={v!r}" for k, v in named.items()])
         call = f"np.fft.{name}({'x + 1j * y' if is_complex else 'x'}{rest})"
-        text = call if name.startswith(("irfft", "hfft")) else f"np.real({call})" if len(rest) % 2 else f"np.imag({call})"
+        text = (
+            call if name.startswith(("irfft", "hfft")) else f"np.real({call})" if len(rest) % 2 else f"np.imag({call})"
+        )
         enter(entered(text, (Given(shape),) * (1 + is_complex), None if "-1" in rest else text))
     constants = {
         "KNOTS": "onp.array([-2.0, -1.0, 0.5, 2.0])",
@@ -121,7 +130,13 @@ def _matrix(x: Any) -> Given:
     return Given(x.shape, matrix="regular" if square else "")
 
 
-ANY, POSITIVE, INSIDE, INTEGERS, TRUTHS = Given(), Given(None, 0.3, 3.0), Given(None, -0.9, 0.9), Given(kind="i"), Given(kind="b")
+ANY, POSITIVE, INSIDE, INTEGERS, TRUTHS = (
+    Given(),
+    Given(None, 0.3, 3.0),
+    Given(None, -0.9, 0.9),
+    Given(kind="i"),
+    Given(kind="b"),
+)
 OURS = {  # kinds of arguments: expressions separated by semicolons; * before one: JAX does not know it
     (ANY,): """
         np.sin({0}); np.tanh({0}) * {0}; np.exp(0.5 * {0}); np.log1p({0} ** 2); 1.0 / (1.5 + {0} ** 2); {0} * {0}; {0} - 0.5; 2 * {0}; {0} / 3;
@@ -188,7 +203,9 @@ OURS = {  # kinds of arguments: expressions separated by semicolons; * before on
     (POSITIVE, ANY): "{0} ** {1}; np.log({0}) * {1}; {1} / {0}; {1} % {0}; s.xlogy({1}, {0})",
     (INSIDE,): "np.arcsin({0}); np.arctanh({0}); np.log1p({0}); s.erfinv({0}); np.arccos({0}); np.sqrt(1 - {0} ** 2)",
     (TRUTHS,): "~{0}; np.where({0}, 1.0, -0.5); {0}.astype(float); np.logical_and({0}, True); np.count_nonzero({0})",
-    (INTEGERS,): "{0} + 1; {0} * 0.5; {0} % 3; np.abs({0}) // 2; {0} ** 2; {0}.astype(float); {0} > 1; np.cumsum({0}); {0} / 2; -{0}; np.max({0})",
+    (
+        INTEGERS,
+    ): "{0} + 1; {0} * 0.5; {0} % 3; np.abs({0}) // 2; {0} ** 2; {0}.astype(float); {0} > 1; np.cumsum({0}); {0} / 2; -{0}; np.max({0})",
 }
 SINGULAR = """
     np.where({0} > 0, np.log({0}), 0.0); np.where({0} > 0.1, np.sqrt({0}), {0}); np.where({0} != 0, 1.0 / {0}, 0.0);

@@ -1,4 +1,5 @@
-"""How hard the generated tests try: as much as `make test` has time for, or HYPOTHESIS_PROFILE=thorough, with new random examples each time.
+"""How hard the generated tests try: as much as `make check` or `make test` has time for (RIESZ_TESTS, see support/sampling.py), or
+HYPOTHESIS_PROFILE=thorough, with new random examples each time.
 
 Every LaTeX string that riesz writes in a test, wherever that is, is read by KaTeX.
 """
@@ -10,15 +11,20 @@ from functools import wraps
 
 import katex
 from hypothesis import HealthCheck, settings
+from sampling import LEVEL
 
-import riesz.show.latex
-import riesz.show.networks
-import riesz.show.programs
+from riesz.runtime import later
 
 patient = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile("core", max_examples=10, deadline=None, derandomize=True, suppress_health_check=patient)
 settings.register_profile("quick", max_examples=100, deadline=None, derandomize=True, suppress_health_check=patient)
 settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=patient)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "core" if LEVEL == "core" else "quick"))
+
+
+def pytest_report_header() -> str:
+    """What is left out is said."""
+    return "large tables: every case" if LEVEL == "all" else "large tables: sampled; RIESZ_TESTS=all runs every case"
 
 
 def _read_by_katex(write):
@@ -31,10 +37,4 @@ def _read_by_katex(write):
     return written
 
 
-for _module, _names in (
-    (riesz.show.latex, ("latex_space", "latex_term")),
-    (riesz.show.networks, ("latex_network",)),
-    (riesz.show.programs, ("latex_map", "latex_family", "latex_derivation")),
-):
-    for _name in _names:
-        setattr(_module, _name, _read_by_katex(getattr(_module, _name)))
+later.latex = _read_by_katex(later.latex)

@@ -163,7 +163,14 @@ def test_statistics_and_polynomials_have_the_types_numpy_gives_them(text, kind):
 
 @pytest.mark.parametrize(
     ("shapes", "axis"),
-    [(((5,), (2, 4)), 0), (((3, 4), (4,)), -1), (((3, 4), (3,)), 0), (((2, 3, 4), (3,)), 1), (((4, 5), (2, 3, 5)), 0), (((4,), (4,)), -1)],
+    [
+        (((5,), (2, 4)), 0),
+        (((3, 4), (4,)), -1),
+        (((3, 4), (3,)), 0),
+        (((2, 3, 4), (3,)), 1),
+        (((4, 5), (2, 3, 5)), 0),
+        (((4,), (4,)), -1),
+    ],
 )
 def test_the_trapezoidal_rule_takes_points_of_any_shape_that_numpy_takes(shapes, axis):
     y, x = [np.sin(1.0 + np.arange(np.prod(s))).reshape(s) for s in shapes]
@@ -239,12 +246,29 @@ def test_interpolation_at_equal_knots_at_the_end_gives_the_last_value():
     for knots in ([1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 2.0]):
         xp, fp, x = np.array(knots), np.array([1.0, 2.0, 1.5, 7.0]), np.array([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
         np.testing.assert_allclose(rz.function(lambda x, xp, fp: np.interp(x, xp, fp))(x, xp, fp), np.interp(x, xp, fp))
-        np.testing.assert_allclose(rz.function(lambda x, fp, knots=knots: np.interp(x, knots, fp))(x, fp), np.interp(x, xp, fp))
+        np.testing.assert_allclose(
+            rz.function(lambda x, fp, knots=knots: np.interp(x, knots, fp))(x, fp), np.interp(x, xp, fp)
+        )
 
 
 def test_numpy_functions_of_python_numbers_give_numbers_of_numpy():
     y = np.ones(2, np.float32)
-    for g in (np.max, np.min, np.sum, np.mean, np.ptp, np.var, np.squeeze, np.transpose, np.flip, np.sort, np.real, np.copy, np.prod, np.median):
+    for g in (
+        np.max,
+        np.min,
+        np.sum,
+        np.mean,
+        np.ptp,
+        np.var,
+        np.squeeze,
+        np.transpose,
+        np.flip,
+        np.sort,
+        np.real,
+        np.copy,
+        np.prod,
+        np.median,
+    ):
         f = partial(lambda g, x: g(x) + y, g)
         try:
             expected = f(1.0).dtype
@@ -261,8 +285,13 @@ def test_derivatives_inside_traces_have_the_types_of_what_they_belong_to():
         x = np.ones((n, 2), np.float32)
         assert rz.function(lambda x: rz.vjp(wide, x)[1](np.ones(x.shape))[0])(x).dtype == np.float32
         assert rz.function(lambda x: rz.jvp(wide, (x,), (x,))[1])(x).dtype == np.float64
-        assert rz.function(lambda x: rz.jvp(lambda u: x, (x.astype(float),), (x.astype(float),))[1])(x).dtype == np.float32
-        assert rz.function(lambda x: rz.hvp(lambda u: np.sum(np.sin(wide(u))), (x,), (x.astype(float),)))(x).dtype == np.float32
+        assert (
+            rz.function(lambda x: rz.jvp(lambda u: x, (x.astype(float),), (x.astype(float),))[1])(x).dtype == np.float32
+        )
+        assert (
+            rz.function(lambda x: rz.hvp(lambda u: np.sum(np.sin(wide(u))), (x,), (x.astype(float),)))(x).dtype
+            == np.float32
+        )
 
 
 def test_what_cancels_may_be_rounded_differently():
@@ -320,7 +349,9 @@ def test_norms_of_matrices_without_elements_are_0(shape):
 def test_functions_of_numbers_and_of_nothing_as_numpy_has_them():
     assert rz.function(lambda x: np.diff(x, n=0))(np.array(2.0)) == 2.0
     np.testing.assert_array_equal(rz.function(lambda x: np.cumulative_sum(x))(np.array(2.0)), [2.0])
-    np.testing.assert_array_equal(rz.function(lambda x: np.cumulative_prod(x, include_initial=True))(np.array(2.0)), [1.0, 2.0])
+    np.testing.assert_array_equal(
+        rz.function(lambda x: np.cumulative_prod(x, include_initial=True))(np.array(2.0)), [1.0, 2.0]
+    )
 
     def f(x):
         return np.nanquantile(x, [0.2, 0.7], axis=1)
@@ -332,3 +363,396 @@ def test_windows_may_slide_along_an_axis_twice():
     x = np.arange(6.0)
     agree(lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(0, -1)), x)
     agree(lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 1, 2), axis=(1, 0, 1)), x.reshape(2, 3))
+
+
+@pytest.mark.parametrize("choice", [np.fmax, np.minimum, np.logaddexp2, np.hypot])
+def test_one_number_in_every_component_keeps_its_shape_beside_another_shape(choice):
+    column, x = np.array([[1.5], [0.5]]), np.array([1.0, 2.0, 0.5])
+    for part in (
+        lambda x: np.broadcast_to(rz.cond(x[0] > 0.0, np.sin, np.cos, x[1]), 3),
+        lambda x: np.broadcast_to(rz.fori_loop(0, 2, lambda _, c: np.sin(c), x[1]), 3),
+        lambda x: rz.vmap(rz.grad(lambda u: np.sum(np.sin(x))))(x),
+    ):
+        found = rz.function(lambda x, part=part: choice(part(x), column))(x)
+        np.testing.assert_allclose(found, choice(part(x), column))
+        assert found.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "f, x",
+    [
+        (lambda x: np.full(3, x), [[2.0]]),
+        (lambda x: np.full((2, 3), x), [[[2.0, 1.0, 3.0]]]),
+        (lambda x: np.full_like(np.zeros(3), x), [[2.0]]),
+        (lambda x: np.insert(np.arange(3.0), 1, x), [[2.0]]),
+        (lambda x: np.insert(x, 1, np.ones((1, 1, 1))), [1.0, 2.0]),
+        (lambda x: np.insert(np.ones((3, 2)), [1, 2], x, axis=0), [[[2.0, 3.0]]]),
+    ],
+    ids=["full", "full of rows", "full_like", "insert", "insert a constant", "insert rows"],
+)
+def test_what_is_written_may_have_further_axes_of_length_1(f, x):
+    agree(f, np.array(x))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3)])
+def test_maps_between_empty_arrays_of_several_axes_are_simplified(shape):
+    L = rz.jacobian(np.cumsum)(np.zeros(shape))
+    assert L.simplify().to_dense().shape == L.gram().simplify().to_dense().shape == (0, 0)
+
+
+AFAR = {
+    "an index": lambda x: np.take(x, (10.0 * x[0]).astype(int)),
+    "an inverse": lambda x: np.linalg.inv(np.outer(x, x))[0, 0],
+    "a factor": lambda x: np.linalg.cholesky(-np.outer(x, x))[0, 0],
+}
+
+
+@pytest.mark.parametrize("name", AFAR)
+def test_a_branch_not_taken_computes_nothing_from_what_it_closes_over(name):
+    far, x = AFAR[name], np.array([3.0, 1.0])
+    f = lambda x: rz.cond(x[0] > 0.0, lambda: x[0] * x[1], lambda: far(x))  # noqa: E731
+    agree(f, x)
+    for gradient in (rz.grad(f)(x), rz.compile(rz.grad(f))(x)):
+        np.testing.assert_allclose(gradient, [1.0, 3.0])
+    inner = lambda x: rz.cond(x[0] > 0.0, lambda: rz.grad(lambda t: t * np.sum(np.sin(x)))(1.0), lambda: far(x))  # noqa: E731
+    np.testing.assert_allclose(rz.grad(inner)(x), np.cos(x))
+
+
+def test_an_index_outside_its_axis_in_a_branch_that_vmap_computes_is_named():
+    f = lambda x: rz.cond(x[0] > 0.0, lambda x: x[1], lambda x: np.take(x, (10.0 * x[0]).astype(int)), x)  # noqa: E731
+    with pytest.raises(IndexError, match=r"a computed index is 30, outside an axis of length 2.*np.clip"):
+        rz.vmap(f)(np.array([[3.0, 1.0], [3.0, 1.0]]))
+
+
+def second_by_steps(f: Any, x: Any, u: Any, v: Any, h: float = 1e-4) -> Any:
+    """The slope along v of the slope along u, which is exact."""
+    ahead, behind = [rz.jvp(f, (x + s * h * v,), (u,))[1] for s in (1, -1)]
+    return (ahead - behind) / (2 * h)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_polar_factors_are_smooth_at_equal_singular_values(shape, part, side):
+    sl = pytest.importorskip("scipy.linalg")
+    f = lambda x: sl.polar(x, side)[part]  # noqa: E731
+    x = 2.0 * np.eye(*shape)
+    u, v = [np.random.default_rng(k).normal(size=shape) for k in (1, 2)]
+    found = rz.jvp(lambda x: rz.jvp(f, (x,), (u,))[1], (x,), (v,))[1]
+    np.testing.assert_allclose(found, second_by_steps(f, x, u, v), atol=1e-6)
+    H = rz.hessian(lambda x: np.sum(np.sin(f(x))))(x).to_dense()
+    assert np.isfinite(H).all()
+    np.testing.assert_allclose(H, H.T, atol=1e-12)
+
+
+def test_the_polar_factor_of_a_singular_matrix_has_its_value_and_no_derivative():
+    sl = pytest.importorskip("scipy.linalg")
+    x = np.array([[1.0, 1.0], [1.0, 1.0]])
+    np.testing.assert_allclose(rz.function(lambda x: sl.polar(x)[0])(x), sl.polar(x)[0])
+    assert not np.isfinite(rz.jacobian(lambda x: sl.polar(x)[0])(x).to_dense()).any()
+
+
+@pytest.mark.parametrize("x", [0.0, -1.0, -2.0, -3.0, -1.3, 0.5, 0.7, 2.5])
+def test_derivatives_of_rgamma_of_every_order_at_its_zeros(x):
+    """Against Cauchy's formula, of an entire function."""
+    s = pytest.importorskip("scipy.special")
+    circle = np.exp(2j * np.pi * np.arange(64) / 64)
+    f, factorial = rz.function(lambda x: s.rgamma(x)), 1.0
+    for n in range(1, 5):
+        f, factorial = rz.grad(f), factorial * n
+        wanted = factorial * np.mean(s.rgamma(x + 0.4 * circle) * circle**-n).real / 0.4**n
+        np.testing.assert_allclose(f(x), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_eigenvalues_equal_up_to_rounding_count_as_equal():
+    """A quotient with a difference that is rounding would be a number without meaning."""
+    sl = pytest.importorskip("scipy.linalg")
+    q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    x = q @ np.diag([2.0, 2.0, 5.0]) @ q.T
+    x = (x + x.T) / 2
+    b = np.diag([1.0, 2.0, 3.0])
+    for f, at in (
+        (lambda x: np.sum(np.linalg.eigvalsh(x)), x),
+        (lambda x: np.sum(np.linalg.svdvals(x)), x),
+        (lambda x: np.sum(sl.eigh(x, b)[0]), 1.3 * b),
+        (lambda x: np.sum(sl.eigh(b, x)[0]), b),
+    ):
+        assert np.isfinite(rz.grad(f)(at)).all()
+        assert np.isnan(rz.hvp(f, (at,), (np.ones((3, 3)),))).any()
+
+
+NUMBER = {
+    "value": lambda f, x: rz.function(f)(x),
+    "grad": lambda f, x: rz.grad(f)(x),
+    "value_and_grad": lambda f, x: rz.value_and_grad(f)(x)[0],
+    "vjp": lambda f, x: rz.vjp(f, x)[1](x)[0],
+    "jvp": lambda f, x: rz.jvp(f, (x,), (x,))[1],
+    "hvp": lambda f, x: rz.hvp(f, (x,), (x,)),
+    "a map": lambda f, x: rz.jacobian(f)(x)(x),
+    "its adjoint": lambda f, x: rz.jacobian(f)(x).H(x),
+    "its solution": lambda f, x: rz.jacobian(f)(x).solve(x),
+    "linearize": lambda f, x: rz.linearize(f, x)[1](x),
+}
+
+
+@pytest.mark.parametrize(
+    "x", [2.0, np.float64(2.0), np.array(2.0), np.float32(2.0), np.array(2.0, np.float32)], ids=repr
+)
+@pytest.mark.parametrize("name", NUMBER)
+def test_one_number_takes_the_type_of_what_it_meets_in_traces_as_outside(name, x):
+    single = np.ones(2, np.float32)
+    f = lambda x: NUMBER[name](lambda t: t**2 + np.sin(t), x) * single  # noqa: E731
+    assert rz.function(f)(x).dtype == f(x).dtype == np.float32
+
+
+# -- infinities and nan ---------------------------------------------------------------------------------------------------
+
+INF, NAN = np.inf, np.nan
+ODD = np.array([0.0, 1.0, 1.0, -1.0, 0.5, 2.0, INF, -INF, NAN])
+
+
+def odd(rng: Any, *shape: int) -> Any:
+    """Numbers with infinities and nan among them."""
+    return np.where(rng.random(shape) < 0.4, rng.choice(ODD, shape), rng.normal(size=shape))
+
+
+def same_value(f: Any, *xs: Any) -> None:
+    """nan and infinities are where NumPy has them."""
+    found, expected = rz.function(f)(*xs), f(*xs)
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+METHODS = [
+    "linear",
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "median_unbiased",
+    "normal_unbiased",
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles_have_nan_where_numpy_has_it(method):
+    rng = np.random.default_rng(0)
+    for q in (0.5, 0.25, 1.0, [0.1, 0.5, 0.9], [0.0, 1.0], [0, 1], 0.3):
+        for _ in range(6):
+            x = odd(rng, 2, int(rng.integers(1, 8)))
+            for g in (np.quantile, np.nanquantile):
+                same_value(partial(g, q=q, axis=-1, method=method), x)
+                same_value(partial(g, q=q, method=method), np.where(np.isnan(x), INF, x))
+
+
+def test_quantiles_at_any_number_do_not_fail_in_a_branch_that_is_not_taken():
+    x = np.array([0.5, 0.8, INF, NAN, -3.0])
+
+    def f(t):
+        return rz.cond(t > 0.2, np.tanh, lambda w: np.percentile(np.array([1.0, 2.0, 4.0]), 50.0 + 10.0 * w), t)
+
+    found = rz.vmap(f)(x[:3])
+    np.testing.assert_allclose(found, np.tanh(x[:3]))
+    np.testing.assert_allclose(
+        rz.function(lambda q: np.percentile(np.array([1.0, 2.0, 4.0]), q))(np.array([0.0, 50.0, 100.0])),
+        [1.0, 2.0, 4.0],
+    )
+
+
+def test_medians_and_partitions_have_nan_where_numpy_has_it():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        x = odd(rng, 3, int(rng.integers(1, 8)))
+        for g in (np.median, np.nanmedian):
+            same_value(partial(g, axis=-1), x)
+            same_value(g, x)
+        same_value(partial(np.partition, kth=int(rng.integers(x.shape[1]))), x)
+
+
+def test_interpolation_has_nan_where_numpy_has_it():
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        knots = odd(rng, int(rng.integers(1, 7)))
+        knots = np.sort(np.where(np.isnan(knots), 0.25, knots))
+        heights, at = odd(rng, len(knots)), np.concatenate([odd(rng, 5), knots])
+        same_value(np.interp, at, knots, heights)
+        same_value(partial(np.interp, left=3.0, right=INF), at, knots, heights)
+        same_value(lambda x, xp=knots, fp=heights: np.interp(x, xp, fp), at)
+        same_value(lambda fp, x=at, xp=knots: np.interp(x, xp, fp), heights)
+    slope = rz.grad(lambda x: np.interp(x, np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, INF])))
+    assert slope(0.5) == slope(0.0) == 2.0
+    assert slope(1.0) == 0.0  # the value is that of the knot
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_odd_borders_have_nan_where_numpy_has_it(mode):
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        x = odd(rng, 2, int(rng.integers(1, 6)))
+        widths = rng.integers(0, 12, (2, 2)).tolist()
+        same_value(partial(np.pad, pad_width=widths, mode=mode, reflect_type="odd"), x)
+    x = rng.normal(size=(2, 3))
+    agree(lambda x: np.pad(x, ((1, 0), (7, 5)), mode=mode, reflect_type="odd"), x)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "named"),
+    [
+        (((3,), (3,)), {}),
+        (((2,), (3,)), {}),
+        (((3,), (2,)), {}),
+        (((2,), (2,)), {}),
+        (((4, 3), (5, 4, 2)), {}),
+        (((3, 4), (4, 3)), {"axisa": 0, "axisc": 0}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_vector_products_multiply_no_more_than_numpy_does(shapes, named):
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        same_value(partial(np.cross, **named), *[odd(rng, *s) for s in shapes])
+    agree(partial(np.cross, **named), *[rng.normal(size=s) for s in shapes])
+
+
+def test_derivatives_by_hypergeometric_functions_come_back_from_infinity():
+    special = pytest.importorskip("scipy.special")
+    x = np.array([-INF, INF, -1.0, 0.0, NAN])
+    near = np.exp(-1.0)
+    np.testing.assert_allclose(rz.jvp(special.exprel, (x,), (np.ones(5),))[1], [0.0, INF, 1.0 - 2.0 * near, 0.5, NAN])
+    np.testing.assert_allclose(rz.hvp(lambda x: np.sum(special.exprel(x)), (x[:2],), (np.ones(2),)), [0.0, INF])
+    assert rz.grad(lambda x: special.hyp1f1(2.0, 3.0, x))(-INF) == 0.0
+
+
+def all_forms(f: Any, *xs: Any, wanted: Any = None) -> None:
+    """Applied, transposed, dense, sparse, simplified and multiplied the map is the same, and finite."""
+    L = rz.linearize(f, *xs)[1]
+    D = L.to_dense()
+    assert np.isfinite(D).all()
+    if wanted is not None:
+        np.testing.assert_allclose(D, wanted, atol=1e-12)
+    S = L.simplify()
+    for found in (L.H.to_dense().T, L.to_sparse().toarray(), S.to_dense(), S.H.to_dense().T, S.to_sparse().toarray()):
+        np.testing.assert_allclose(found, D, atol=1e-12)
+    np.testing.assert_allclose(L.gram().to_dense(), D.T @ D, atol=1e-12)
+    np.testing.assert_allclose((L @ L.H).to_dense(), D @ D.T, atol=1e-12)
+    np.testing.assert_allclose(L.column_norms(), np.linalg.norm(D, axis=0), atol=1e-12)
+    np.testing.assert_allclose(L.row_norms(), np.linalg.norm(D, axis=1), atol=1e-12)
+    v = np.cos(np.arange(D.shape[1]))
+    for M in (L, S):
+        np.testing.assert_allclose(M.matvec(v), D @ v, atol=1e-12)
+    rows = np.arange(D.shape[0])
+
+    def component(i: int, *ys: Any) -> Any:
+        return np.ravel(f(*ys))[i]
+
+    grads = [rz.grad(partial(component, i), tuple(range(len(xs))))(*xs) for i in rows]
+    np.testing.assert_allclose([np.concatenate([np.ravel(g) for g in row]) for row in grads], D, atol=1e-12)
+
+
+ROWS = np.array([[-INF, 2.0], [0.3, 0.5], [INF, 0.1]])
+UNTAKEN = {
+    "cond": lambda x: rz.vmap(lambda t: rz.cond(t[1] > 0.0, lambda u: u[1] ** 2, lambda w: np.sum(w * w), t))(x),
+    "cond, closure": lambda x: rz.vmap(
+        lambda t: rz.cond(t[1] > 0.0, lambda u: u[1] ** 2, lambda w: np.sum(np.sin(x)), t)
+    )(x),
+    "cond, finite where it is taken": lambda x: rz.vmap(
+        lambda t: rz.cond(np.sum(t) > 0.2, np.tanh, lambda w: 0.5 * np.tanh(w), t)
+    )(x),
+    "switch": lambda x: rz.vmap(
+        lambda t: rz.switch(
+            (t[1] > 0.0).astype(int) * 2, [lambda w: np.sum(w * w), lambda w: w[0] * w[0], lambda u: u[1] ** 2], t
+        )
+    )(x),
+    "in a loop": lambda x: rz.vmap(
+        lambda t: rz.fori_loop(0, 2, lambda _, u: rz.cond(t[1] > 0.0, lambda u: 0.5 * u, lambda w: w * t[0], u), t[1])
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", UNTAKEN)
+def test_a_branch_not_taken_leaves_no_trace_under_vmap(name):
+    f = UNTAKEN[name]
+    all_forms(f, ROWS)
+    expected = rz.grad(lambda x: np.sum(f(x)))(ROWS)
+    np.testing.assert_allclose(rz.compile(rz.grad(lambda x: np.sum(f(x))), ROWS, backend="numpy")(ROWS), expected)
+    y, back = rz.vjp(f, ROWS)
+    np.testing.assert_allclose(back(np.ones_like(y))[0], expected)
+
+
+BLOCKS = {
+    "a result of a loop that is not read": (
+        lambda x: rz.loop(
+            lambda u, w: (np.tanh(u) + 0.5 * u, np.sum(np.sin(u))), np.resize(x, (2, 3)), np.resize(x, (2, 3))
+        )[0],
+        np.array([INF]),
+    ),
+    "a carry that is not read": (
+        lambda x: rz.loop(lambda u, w: (0.5 * u + 0.1 * np.sum(np.sin(w)), w), x, x)[1],
+        np.array([[-INF]]),
+    ),
+    "a constant that is not read": (
+        lambda x: np.tanh(
+            rz.loop(lambda c, _: (np.tanh(x) + 0.5 * c + 0.0 * len([np.sum(np.sin(x))]), np.sum(c)), x, length=3)[0]
+        ),
+        np.array([0.5, -INF]),
+    ),
+    "a selection before a call": (
+        lambda x: np.tanh(rz.checkpoint(lambda u: u**-1)(np.maximum(x, 0.0))),
+        np.array([1.1, -1.1]),
+    ),
+    "a selection before a loop": (
+        lambda x: rz.fori_loop(0, 3, lambda _, u: np.tanh(np.maximum(x, 0.0) ** -1) + 0.5 * u, np.zeros(2)),
+        np.array([1.1, -1.1]),
+    ),
+    "a selection before a call and a loop": (
+        lambda x: (lambda v: rz.fori_loop(0, 3, lambda _, u: np.tanh(v[np.argsort(v)]) + 0.5 * u, np.zeros(2)))(
+            rz.checkpoint(lambda u: np.maximum(x, 0.0) ** -1)(np.maximum(x, 0.0))
+        ),
+        np.array([1.1, -1.1]),
+    ),
+    "an extremum that is nan": (
+        lambda x: (lambda v: rz.fori_loop(0, 3, lambda _, u: np.tanh(v) + 0.5 * u, v))(
+            np.amax(rz.loop(lambda c, _: (np.tanh(x) + 0.5 * c, np.sum(c)), x, length=3)[1])
+        ),
+        np.array([[-0.4, -INF], [INF, 0.1]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_infinite_coefficients_in_and_around_blocks_meet_no_place_that_nothing_reaches(name):
+    f, x = BLOCKS[name]
+    all_forms(f, x)
+
+
+def test_the_matrix_of_a_map_with_blocks_has_nan_only_where_a_number_meets_it():
+    def f(x):
+        return rz.vmap(lambda t: rz.cond(t > 1.0, np.tanh, lambda u: u * u, t))(x)
+
+    x = np.array([INF, 0.5, -INF])
+    L = rz.jacobian(f)(x)
+    for M in (L.to_dense(), L.H.to_dense().T, L.to_sparse().toarray(), L.simplify().to_dense()):
+        np.testing.assert_array_equal(M, np.diag([0.0, 1.0, -INF]))
+
+    def g(x):
+        return rz.fori_loop(0, 2, lambda _, u: 0.5 * u + 0.0 * x, np.mod(x, 1.3 + np.tanh(x)))
+
+    L = rz.jacobian(g)(np.array([0.5, -INF]))  # at −∞ a number that is 0 meets nan
+    assert np.isnan(L.to_dense()[1, 1]) and np.isnan(L(np.ones(2))[1])
+    assert np.isfinite(L.to_dense().ravel()[:3]).all()
+
+
+def test_an_extremum_that_is_nan_has_no_shares_in_compiled_loops():
+    pytest.importorskip("numba")
+
+    def f(x):
+        return np.min(rz.fori_loop(0, 3, lambda _, u: 0.5 * u + 0.1 * np.sum(np.sin(x)), x))
+
+    x = np.array([1.0, INF])
+    np.testing.assert_array_equal(rz.compile(rz.grad(f), x, backend="numba")(x), np.zeros(2))

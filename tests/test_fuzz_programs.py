@@ -69,14 +69,19 @@ def test_programs_are_complete_code():
         program = random_program(5, k)
         names: dict = {}
         exec(shown(program).replace("import riesz as rz", ""), {**PLAIN, "rz": PLAIN["rz"]}, names)
-        for mine, its in zip(leaves(names[next(iter(program.args))]), leaves(next(iter(program.args.values()))), strict=True):
+        for mine, its in zip(
+            leaves(names[next(iter(program.args))]), leaves(next(iter(program.args.values()))), strict=True
+        ):
             np.testing.assert_array_equal(mine, its)
 
 
 def broken(text, jax="", mode="smooth"):
     """A program of one line that JAX reads otherwise: whoever believes JAX finds riesz wrong."""
     return Program(
-        {"x": np.array([0.3, -1.2, 2.5]), "y": 2.5}, (Line("v1", text, ("x", "y"), "test", jax), Line("v2", "{0} + 1.0", ("v1",), "test")), "v2", mode
+        {"x": np.array([0.3, -1.2, 2.5]), "y": 2.5},
+        (Line("v1", text, ("x", "y"), "test", jax), Line("v2", "{0} + 1.0", ("v1",), "test")),
+        "v2",
+        mode,
     )
 
 
@@ -92,7 +97,10 @@ def test_a_wrong_derivative_is_found_and_made_short(monkeypatch):
     assert len(shown(short)) < len(shown(program)) and "v2" not in shown(short)
 
 
-@pytest.mark.parametrize("check", ["value", "vjp", "the matrix is the map", "the sparse matrix is the matrix", "structure is true", "gradient"])
+@pytest.mark.parametrize(
+    "check",
+    ["value", "vjp", "the matrix is the map", "the sparse matrix is the matrix", "structure is true", "gradient"],
+)
 def test_each_check_can_fail(check, monkeypatch):
     p = Point(broken("np.sin({0}) * {1}"), np.random.default_rng(0), Report())
     match check:

@@ -44,7 +44,9 @@ def curve(p):
 @both
 def test_curve_fit_with_a_dict(minimise):
     found = minimise(curve, {"a": 1.0, "k": -0.5, "c": 0.0})
-    exact = scipy.optimize.least_squares(lambda v: v[0] * np.exp(v[1] * T) + v[2] - DATA, [1.0, -0.5, 0.0], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    exact = scipy.optimize.least_squares(
+        lambda v: v[0] * np.exp(v[1] * T) + v[2] - DATA, [1.0, -0.5, 0.0], xtol=1e-15, ftol=1e-15, gtol=1e-15
+    )
     assert found.converged and isinstance(found.x["a"], float)
     np.testing.assert_allclose([found.x["a"], found.x["k"], found.x["c"]], exact.x, rtol=1e-6)
     np.testing.assert_allclose(found.cost, exact.cost, rtol=1e-12)
@@ -79,7 +81,9 @@ def test_the_inner_product_of_the_codomain_counts(minimise, method, weight):
     """min ‖x·(1, 1) − d‖² in a weighted norm is a weighted mean of d."""
     plain, data, ones = rz.R ** rz.seg(2), np.array([1.0, 5.0]), np.ones(2)
     space = plain.weighted(np.diag(weight).copy() if weight[0, 1] == 0.0 else weight)
-    residual = bridged(plain, space) @ rz.contract_left(ones[:, None]).at(rz.R ** rz.seg(1)) - rz.const(data, space).at(rz.R ** rz.seg(1))
+    residual = bridged(plain, space) @ rz.contract_left(ones[:, None]).at(rz.R ** rz.seg(1)) - rz.const(data, space).at(
+        rz.R ** rz.seg(1)
+    )
     assert residual.codomain is space
     found = minimise(residual, np.zeros(1), method=method)
     assert found.converged
@@ -101,12 +105,19 @@ def project(cameras, points):
     c, p = cameras[CAMERA], points[POINT]
     angle = np.sqrt(np.sum(c[:, :3] ** 2, axis=1, keepdims=True))
     k = c[:, :3] / angle
-    q = np.cos(angle) * p + np.sin(angle) * np.cross(k, p) + (1.0 - np.cos(angle)) * np.sum(k * p, axis=1, keepdims=True) * k + c[:, 3:]
+    q = (
+        np.cos(angle) * p
+        + np.sin(angle) * np.cross(k, p)
+        + (1.0 - np.cos(angle)) * np.sum(k * p, axis=1, keepdims=True) * k
+        + c[:, 3:]
+    )
     return 2.0 * q[:, :2] / q[:, 2:]
 
 
 TRUE = (
-    np.concatenate([0.5 * rng.standard_normal((CAMERAS, 3)), 0.1 * rng.standard_normal((CAMERAS, 3)) + [0.0, 0.0, 4.0]], axis=1),
+    np.concatenate(
+        [0.5 * rng.standard_normal((CAMERAS, 3)), 0.1 * rng.standard_normal((CAMERAS, 3)) + [0.0, 0.0, 4.0]], axis=1
+    ),
     rng.uniform(-1.0, 1.0, (POINTS, 3)),
 )
 OBSERVED = project(*TRUE) + 1e-3 * rng.standard_normal((len(CAMERA), 2))
@@ -119,6 +130,7 @@ def reprojection(x):
     return project(cameras, points) - OBSERVED, anchors
 
 
+@pytest.mark.long
 @methods
 def test_bundle_adjustment_as_scipy_does_it(method):
     def flat(v):
@@ -126,7 +138,9 @@ def test_bundle_adjustment_as_scipy_does_it(method):
         return np.concatenate([part.ravel() for part in reprojection(x)])
 
     start = np.concatenate([a.ravel() for a in START])
-    exact = scipy.optimize.least_squares(flat, start, jac=lambda v: rz.linearize(flat, v)[1].to_dense(), xtol=1e-15, ftol=1e-15, gtol=1e-12)
+    exact = scipy.optimize.least_squares(
+        flat, start, jac=lambda v: rz.linearize(flat, v)[1].to_dense(), xtol=1e-15, ftol=1e-15, gtol=1e-12
+    )
     found = rz.levenberg_marquardt(reprojection, START, method=method, max_iterations=100)
     assert found.converged, found
     np.testing.assert_allclose(found.cost, exact.cost, rtol=1e-9)
@@ -135,6 +149,7 @@ def test_bundle_adjustment_as_scipy_does_it(method):
         assert f"Schur complement of {POINTS} blocks of at most 3 × 3; the other 30 unknowns dense" in found.method
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("minimise", [rz.gauss_newton, rz.levenberg_marquardt])
 @pytest.mark.parametrize("method", ["dense", "sparse"])
 def test_bundle_adjustment_without_a_gauge(minimise, method):
@@ -149,13 +164,17 @@ def test_bundle_adjustment_without_a_gauge(minimise, method):
 def test_rank_deficient(minimise, method):
     """x and y only appear as x + y; of all minimisers Gauss–Newton takes the nearest."""
     start = np.array([1.0, 0.0, 1.0, 7.0])
-    found = minimise(lambda x: np.stack([x[0] + x[1] - 3.0, 2.0 * (x[0] + x[1]) - 6.0, x[2] ** 2 - 4.0]), start, method=method)
+    found = minimise(
+        lambda x: np.stack([x[0] + x[1] - 3.0, 2.0 * (x[0] + x[1]) - 6.0, x[2] ** 2 - 4.0]), start, method=method
+    )
     assert found.converged, found
     np.testing.assert_allclose([found.x[0] + found.x[1], found.x[2], found.x[3]], [3.0, 2.0, 7.0], rtol=1e-7)
     np.testing.assert_allclose(found.x[0] - found.x[1], 1.0, atol=1e-6)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6), st.sampled_from(["dense", "sparse", "iterative"]))
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6), st.sampled_from(["dense", "sparse", "iterative"])
+)
 def test_linear_problems_take_one_step_of_gauss_newton(seed, m, n, method):
     rng = np.random.default_rng(seed)
     q, _ = np.linalg.qr(rng.standard_normal((max(m, n), max(m, n))))
@@ -169,7 +188,9 @@ def test_linear_problems_take_one_step_of_gauss_newton(seed, m, n, method):
 
 
 def test_unknowns_that_do_not_matter_stay():
-    found = rz.levenberg_marquardt(lambda x: x["a"] ** 2 - 2.0, {"a": np.array([1.0]), "unused": np.array([5.0, 6.0])}, method="dense")
+    found = rz.levenberg_marquardt(
+        lambda x: x["a"] ** 2 - 2.0, {"a": np.array([1.0]), "unused": np.array([5.0, 6.0])}, method="dense"
+    )
     assert found.converged
     np.testing.assert_allclose(found.x["a"] ** 2, 2.0)
     np.testing.assert_array_equal(found.x["unused"], [5.0, 6.0])
@@ -297,7 +318,13 @@ def test_what_is_refused():
 def test_scipy_least_squares(form):
     def jac(x):
         J = rz.linearize(rosenbrock, x)[1]
-        return J.as_operator() if form == "operator" else J.to_dense() if form == "dense" else scipy.sparse.csr_array(J.to_dense())
+        return (
+            J.as_operator()
+            if form == "operator"
+            else J.to_dense()
+            if form == "dense"
+            else scipy.sparse.csr_array(J.to_dense())
+        )
 
     found = scipy.optimize.least_squares(rosenbrock, np.array([-1.2, 1.0]), jac=jac)
     np.testing.assert_allclose(found.x, 1.0)

@@ -200,6 +200,8 @@ def test_every_test_of_the_paper_is_on_the_map():
         named = {
             name
             for name in names(file)
-            if re.match(r"test_(definition|rule|proposition|theorem|figure|example|section|appendix|griewank_takes)_?", name)
+            if re.match(
+                r"test_(definition|rule|proposition|theorem|figure|example|section|appendix|griewank_takes)_?", name
+            )
         }
         assert named <= mapped, f"not on the map: {sorted(named - mapped)}"

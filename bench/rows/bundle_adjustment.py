@@ -15,7 +15,13 @@ CAMERAS = 100
 
 def projection(xp, camera, X):
     """Pixels of points: Rodrigues' rotation, centre, focal length, principal point, two radial coefficients; any leading axes."""
-    rotation, centre, focal, shift, radial = camera[..., :3], camera[..., 3:6], camera[..., 6:7], camera[..., 7:9], camera[..., 9:11]
+    rotation, centre, focal, shift, radial = (
+        camera[..., :3],
+        camera[..., 3:6],
+        camera[..., 6:7],
+        camera[..., 7:9],
+        camera[..., 9:11],
+    )
     angle = xp.sqrt(xp.sum(rotation * rotation, -1))
     axis = rotation / angle[..., None]
     cos, sin = xp.cos(angle), xp.sin(angle)
@@ -57,7 +63,11 @@ class Problem:
             starts[1] + 3 * self.point_of[:, None] + np.arange(3),
             starts[2] + np.arange(n)[:, None],
         ]
-        return np.repeat(np.concatenate(columns, axis=1)[:, None, :], 2, axis=1).reshape(-1), 15 * np.arange(2 * n + 1), (2 * n, starts[2] + n)
+        return (
+            np.repeat(np.concatenate(columns, axis=1)[:, None, :], 2, axis=1).reshape(-1),
+            15 * np.arange(2 * n + 1),
+            (2 * n, starts[2] + n),
+        )
 
 
 def as_csr(p: Problem, blocks, skeleton):
@@ -85,7 +95,11 @@ def matrices(observations, numba=True) -> Contestants:
     skeleton = p.skeleton()
     if j := jax():
         blocks = in_jax(
-            lambda c, x, w, s: j.vmap(j.jacfwd(lambda *at: p.one(j.numpy, *at), (0, 1, 2)))(c[p.camera_of], x[p.point_of], w, s), *p.at, p.seen
+            lambda c, x, w, s: j.vmap(j.jacfwd(lambda *at: p.one(j.numpy, *at), (0, 1, 2)))(
+                c[p.camera_of], x[p.point_of], w, s
+            ),
+            *p.at,
+            p.seen,
         )
         found["JAX"] = blocks  # alone; not a matrix yet
         found["JAX and CSR"] = lambda: as_csr(p, blocks(), skeleton)
@@ -98,7 +112,11 @@ def matrices(observations, numba=True) -> Contestants:
         import casadi
 
         symbols = [casadi.SX.sym(name, size) for name, size in (("c", 11), ("x", 3), ("w", 1), ("s", 2))]
-        generated = casadi.Function("blocks", symbols, [casadi.densify(casadi.jacobian(_in_casadi(casadi, *symbols), casadi.vertcat(*symbols[:3])))])
+        generated = casadi.Function(
+            "blocks",
+            symbols,
+            [casadi.densify(casadi.jacobian(_in_casadi(casadi, *symbols), casadi.vertcat(*symbols[:3])))],
+        )
         mapped = generated.map(observations)
 
         def in_casadi():
@@ -113,7 +131,11 @@ def _in_casadi(casadi, camera, X, weight, seen):
     rotation, focal, shift, radial = camera[:3], camera[6], camera[7:9], camera[9:]
     angle = casadi.norm_2(rotation)
     axis, Y = rotation / angle, X - camera[3:6]
-    turned = Y * casadi.cos(angle) + casadi.cross(axis, Y) * casadi.sin(angle) + axis * (casadi.dot(axis, Y) * (1 - casadi.cos(angle)))
+    turned = (
+        Y * casadi.cos(angle)
+        + casadi.cross(axis, Y) * casadi.sin(angle)
+        + axis * (casadi.dot(axis, Y) * (1 - casadi.cos(angle)))
+    )
     q = turned[:2] / turned[2]
     r2 = casadi.dot(q, q)
     return weight * (focal * q * (1 + radial[0] * r2 + radial[1] * r2**2) + shift - seen)
@@ -151,7 +173,13 @@ def flat(name, result):
 
 SIZES = {"observations": 204_472}, {"observations": 30_000}
 ROWS = [
-    Row("bundle adjustment, {observations:,} observations: CSR Jacobian", matrices, {"riesz": 5.0}, *SIZES, compared=probed),
+    Row(
+        "bundle adjustment, {observations:,} observations: CSR Jacobian",
+        matrices,
+        {"riesz": 5.0},
+        *SIZES,
+        compared=probed,
+    ),
     Row(
         "bundle adjustment: CSR Jacobian",
         lambda observations: matrices(observations, numba=False),

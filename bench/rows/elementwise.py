@@ -45,4 +45,6 @@ def contestants(n) -> Contestants:
     return found
 
 
-ROWS = [Row("elementwise f^X, {n:,} numbers", contestants, {"riesz": 1 / 1.1}, {"n": 10**6}, {"n": 10**5}, aim_text="level")]
+ROWS = [
+    Row("elementwise f^X, {n:,} numbers", contestants, {"riesz": 1 / 1.1}, {"n": 10**6}, {"n": 10**5}, aim_text="level")
+]

@@ -63,15 +63,26 @@ def by_hand(alphas, means, icf, x, at):
 
 def contestants(n, d, k) -> Contestants:
     rng = np.random.default_rng(0)
-    x, alphas, means, icf = rng.normal(size=(n, d)), rng.normal(size=k), rng.normal(size=(k, d)), 0.1 * rng.normal(size=(k, d * (d + 1) // 2))
+    x, alphas, means, icf = (
+        rng.normal(size=(n, d)),
+        rng.normal(size=k),
+        rng.normal(size=(k, d)),
+        0.1 * rng.normal(size=(k, d * (d + 1) // 2)),
+    )
     upper = np.triu(np.ones((d, d), dtype=int), 1)
     at = (np.cumsum(upper).reshape(d, d) * upper).T
     p = alphas, means, icf
-    gradient = rz.compile(rz.grad(lambda a, m, q: log_likelihood(np, scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2)))
+    gradient = rz.compile(
+        rz.grad(lambda a, m, q: log_likelihood(np, scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2))
+    )
     found: Contestants = {"riesz": lambda: gradient(*p), "hand": lambda: by_hand(*p, x, at)}
     if j := jax():
         xj = j.numpy.asarray(x)
-        found["JAX"] = in_jax(j.grad(lambda a, m, q, x: log_likelihood(j.numpy, j.scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2)), *p, xj)
+        found["JAX"] = in_jax(
+            j.grad(lambda a, m, q, x: log_likelihood(j.numpy, j.scipy.special.logsumexp, a, m, q, x, at), (0, 1, 2)),
+            *p,
+            xj,
+        )
     if t := torch():
         given = [t.from_numpy(a).requires_grad_() for a in p]
         xt, att = t.from_numpy(x), t.from_numpy(at)
@@ -80,7 +91,13 @@ def contestants(n, d, k) -> Contestants:
 
 
 ROWS = [
-    Row("GMM gradient, n = {n:,}, d = {d}, K = {k}", contestants, {"riesz": 3.8}, {"n": 10_000, "d": 64, "k": 100}, {"n": 1_000, "d": 32, "k": 50}),
+    Row(
+        "GMM gradient, n = {n:,}, d = {d}, K = {k}",
+        contestants,
+        {"riesz": 3.8},
+        {"n": 10_000, "d": 64, "k": 100},
+        {"n": 1_000, "d": 32, "k": 50},
+    ),
     Row(
         "GMM gradient: peak memory",
         contestants,

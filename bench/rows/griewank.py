@@ -31,7 +31,10 @@ def applied(n) -> Contestants:
 def pushed(n) -> Contestants:
     x, a, b, v = vectors(n)
     push = rz.compile(lambda x, v, a, b: rz.jvp(lambda x: f(np, x, a, b), (x,), (v,)))
-    found: Contestants = {"riesz": lambda: push(x, v, a, b), "hand": lambda: (np.sin(a @ x) * b, (np.cos(a @ x) * (a @ v)) * b)}
+    found: Contestants = {
+        "riesz": lambda: push(x, v, a, b),
+        "hand": lambda: (np.sin(a @ x) * b, (np.cos(a @ x) * (a @ v)) * b),
+    }
     if j := jax():
         found["JAX"] = in_jax(lambda x, v, a, b: j.jvp(lambda x: f(j.numpy, x, a, b), (x,), (v,)), x, v, a, b)
     if t := torch():

@@ -48,17 +48,26 @@ def contestants(n, d, k, each) -> Contestants:
             return jnp.sum(jnp.min(lengths[:, None] - 2.0 * inner + jnp.sum(centres**2, axis=1), axis=1))
 
         rest = where, place, numbers, lengths
-        found["JAX"] = in_jax(lambda c, v, *rest: j.jvp(lambda c: j.grad(cost_in_jax)(c, *rest), (c,), (v,)), centres, ones, *rest)
+        found["JAX"] = in_jax(
+            lambda c, v, *rest: j.jvp(lambda c: j.grad(cost_in_jax)(c, *rest), (c,), (v,)), centres, ones, *rest
+        )
         matrix = sparse.BCOO((numbers, jnp.stack([where, place], 1)), shape=(n, d), indices_sorted=True)
 
         def cost_by_matrix(centres, matrix, lengths):
             return jnp.sum(jnp.min(lengths[:, None] - 2.0 * (matrix @ centres.T) + jnp.sum(centres**2, axis=1), axis=1))
 
         rest = matrix, lengths
-        found["JAX, BCOO"] = in_jax(lambda c, v, *rest: j.jvp(lambda c: j.grad(cost_by_matrix)(c, *rest), (c,), (v,)), centres, ones, *rest)
+        found["JAX, BCOO"] = in_jax(
+            lambda c, v, *rest: j.jvp(lambda c: j.grad(cost_by_matrix)(c, *rest), (c,), (v,)), centres, ones, *rest
+        )
     if t := torch():
         warnings.simplefilter("ignore")  # sparse matrices are in beta there
-        there = t.sparse_csr_tensor(t.from_numpy(X.indptr.astype(np.int64)), t.from_numpy(X.indices.astype(np.int64)), t.from_numpy(X.data), X.shape)
+        there = t.sparse_csr_tensor(
+            t.from_numpy(X.indptr.astype(np.int64)),
+            t.from_numpy(X.indices.astype(np.int64)),
+            t.from_numpy(X.data),
+            X.shape,
+        )
         at, one, length = t.from_numpy(centres), t.from_numpy(ones), t.from_numpy(norms)
 
         def cost_in_torch(c):

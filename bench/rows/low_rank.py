@@ -21,7 +21,9 @@ def contestants(n, rank) -> Contestants:
     found: Contestants = {"riesz": lambda: jacobian(x).solve(b), "hand": by_hand}
     if j := jax():
         jnp = j.numpy
-        found["JAX"] = in_jax(lambda x, b, U, V: jnp.linalg.solve(j.jacfwd(lambda x: x + U @ jnp.tanh(V @ x))(x), b), x, b, U, V)
+        found["JAX"] = in_jax(
+            lambda x, b, U, V: jnp.linalg.solve(j.jacfwd(lambda x: x + U @ jnp.tanh(V @ x))(x), b), x, b, U, V
+        )
     if t := torch():
         from torch.func import jacfwd
 

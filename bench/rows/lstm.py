@@ -40,7 +40,11 @@ def by_hand(W, b, xs):
         f, i, o, g = np.split(gates[t], 4, axis=-1)
         dh = dh + scale * hs[t]
         dc = dc + dh * o * (1.0 - tanhs[t] ** 2)
-        np.concatenate([dc * cells[t] * f * (1 - f), dc * g * i * (1 - i), dh * tanhs[t] * o * (1 - o), dc * i * (1 - g * g)], axis=-1, out=dz[t])
+        np.concatenate(
+            [dc * cells[t] * f * (1 - f), dc * g * i * (1 - i), dh * tanhs[t] * o * (1 - o), dc * i * (1 - g * g)],
+            axis=-1,
+            out=dz[t],
+        )
         dc = dc * f
         dh = dz[t] @ Wh
     return joined.reshape(-1, size + hidden).T @ dz.reshape(-1, 4 * hidden), dz.sum((0, 1))

@@ -14,10 +14,16 @@ def contestants(n, k) -> Contestants:
     hessian = rz.hessian(lambda U, V: np.sum((T - U @ V.T) ** 2))
     H = hessian(U, V).simplify()
     product = rz.compile(lambda U, V, D: rz.hvp(lambda U: np.sum((T - U @ V.T) ** 2), (U,), (D,)))
-    found: Contestants = {"riesz": lambda: H(D), "riesz, compiled hvp": lambda: product(U, V, D), "hand": lambda: 2.0 * (D @ (V.T @ V))}
+    found: Contestants = {
+        "riesz": lambda: H(D),
+        "riesz, compiled hvp": lambda: product(U, V, D),
+        "hand": lambda: 2.0 * (D @ (V.T @ V)),
+    }
     if j := jax():
         jnp = j.numpy
-        found["JAX"] = in_jax(lambda U, V, D, T: j.jvp(j.grad(lambda U: jnp.sum((T - U @ V.T) ** 2)), (U,), (D,))[1], U, V, D, T)
+        found["JAX"] = in_jax(
+            lambda U, V, D, T: j.jvp(j.grad(lambda U: jnp.sum((T - U @ V.T) ** 2)), (U,), (D,))[1], U, V, D, T
+        )
     if t := torch():
         from torch.func import grad, jvp
 

@@ -16,7 +16,9 @@ def contestants(pairs, width) -> Contestants:
     v, w = rng.normal(size=(2, size, width))
     L = rz.LinearMap.of(rz.red(rz.relations.edges(rz.seg(size), rz.seg(size), rows, columns)).at(rz.space_of(v)))
     back = L.H
-    matrix = scipy.sparse.coo_array((np.ones(pairs), (columns.astype(np.int32), rows.astype(np.int32))), shape=(size, size)).tocsr()
+    matrix = scipy.sparse.coo_array(
+        (np.ones(pairs), (columns.astype(np.int32), rows.astype(np.int32))), shape=(size, size)
+    ).tocsr()
     turned = matrix.T.tocsr()
     found: Contestants = {"riesz": lambda: (L(v), back(w)), "hand": lambda: (matrix @ v, turned @ w)}
     if j := jax():

@@ -97,7 +97,10 @@ def tangent(elements) -> Contestants:
         ue = np.concatenate([np.zeros(n), uf])[tri]
         mean = ue.mean(1)
         K = G @ G.transpose(0, 2, 1)
-        return assembled((1.0 + mean**2)[:, None, None] * K + (2.0 / 3.0 * mean[:, None] * np.einsum("eab,eb->ea", K, ue))[:, :, None])
+        return assembled(
+            (1.0 + mean**2)[:, None, None] * K
+            + (2.0 / 3.0 * mean[:, None] * np.einsum("eab,eb->ea", K, ue))[:, :, None]
+        )
 
     found: Contestants = {"riesz": lambda: jacobian(uf).to_sparse(), "hand": by_hand}
     if j := jax():
@@ -106,7 +109,9 @@ def tangent(elements) -> Contestants:
             return (1.0 + ue.mean() ** 2) * (G @ (ue @ G))
 
         blocks, Gj = j.jit(j.vmap(j.jacfwd(element))), j.numpy.asarray(G)
-        found["JAX by elements"] = lambda: assembled(blocks(j.numpy.asarray(np.concatenate([np.zeros(n), uf])[tri]), Gj))
+        found["JAX by elements"] = lambda: assembled(
+            blocks(j.numpy.asarray(np.concatenate([np.zeros(n), uf])[tri]), Gj)
+        )
     return found
 
 
@@ -116,6 +121,20 @@ def probed(name, H):
 
 ROWS = [
     Row("tridiagonal Newton step, n = {n:,}", newton_step, {"riesz": 0.0}, {"n": 10**5}, {"n": 10**4}, rival="asdex"),
-    Row("tangent matrix of {elements:,} triangles", tangent, {"riesz": 0.0}, {"elements": 10**6}, {"elements": 10**5}, compared=probed),
-    Row("graph energy, {edges:,} edges: sparse Hessian", graph, {"riesz": 0.0}, {"edges": 10**6}, {"edges": 10**5}, compared=probed),
+    Row(
+        "tangent matrix of {elements:,} triangles",
+        tangent,
+        {"riesz": 0.0},
+        {"elements": 10**6},
+        {"elements": 10**5},
+        compared=probed,
+    ),
+    Row(
+        "graph energy, {edges:,} edges: sparse Hessian",
+        graph,
+        {"riesz": 0.0},
+        {"edges": 10**6},
+        {"edges": 10**5},
+        compared=probed,
+    ),
 ]

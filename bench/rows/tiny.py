@@ -24,7 +24,11 @@ def contestants() -> Contestants:
     compiled, plain = rz.compile(rz.grad(rosenbrock)), rz.grad(rosenbrock)
     for _ in range(5):
         plain(x)
-    found: Contestants = {"riesz, compiled": lambda: compiled(x), "riesz, plain rz.grad": lambda: plain(x), "hand": lambda: by_hand(x)}
+    found: Contestants = {
+        "riesz, compiled": lambda: compiled(x),
+        "riesz, plain rz.grad": lambda: plain(x),
+        "hand": lambda: by_hand(x),
+    }
     if j := jax():
         gradient, xj = j.jit(j.grad(rosenbrock)), j.numpy.asarray(x)
         found["JAX"] = lambda: gradient(xj).block_until_ready()

@@ -75,7 +75,9 @@ def main():
     for _ in range(20):
         image = H.matvec(direction)
         direction = image / np.linalg.norm(image)
-    print(f"{V.dim} parameters; sharpness, the largest eigenvalue of the Hessian: {direction @ H.matvec(direction):.3f}")
+    print(
+        f"{V.dim} parameters; sharpness, the largest eigenvalue of the Hessian: {direction @ H.matvec(direction):.3f}"
+    )
 
 
 if __name__ == "__main__":

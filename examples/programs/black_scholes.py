@@ -21,7 +21,12 @@ def portfolio(market, positions, strikes, times):
 
 def data(rng, n=8):
     """A market and a book."""
-    return np.array([100.0, 0.02, 0.25]), rng.normal(size=n), rng.uniform(80, 120, size=n), rng.uniform(0.2, 2.0, size=n)
+    return (
+        np.array([100.0, 0.02, 0.25]),
+        rng.normal(size=n),
+        rng.uniform(80, 120, size=n),
+        rng.uniform(0.2, 2.0, size=n),
+    )
 
 
 def main():
@@ -29,7 +34,9 @@ def main():
     market, positions, strikes, times = data(np.random.default_rng(0), n=1000)
     delta, rho, vega = rz.grad(portfolio)(market, positions, strikes, times)
     H = rz.hessian(portfolio)(market, positions, strikes, times).to_dense()
-    print(f"value {portfolio(market, positions, strikes, times):.4f}   delta {delta:.4f}   rho {rho:.3f}   vega {vega:.3f}")
+    print(
+        f"value {portfolio(market, positions, strikes, times):.4f}   delta {delta:.4f}   rho {rho:.3f}   vega {vega:.3f}"
+    )
     print(f"gamma {H[0, 0]:.5f}   vanna {H[0, 2]:.4f}   volga {H[2, 2]:.3f}")
     price, sigma = call_price(100.0, 110.0, 1.0, 0.02, 0.3), 0.1
     for i in range(6):

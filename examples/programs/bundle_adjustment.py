@@ -10,13 +10,23 @@ def rotate(rotation, X):
     squared = np.sum(rotation**2, axis=-1, keepdims=True)
     angle = np.sqrt(squared)
     axis = rotation / angle
-    turned = np.cos(angle) * X + np.sin(angle) * np.cross(axis, X) + (1 - np.cos(angle)) * np.sum(axis * X, axis=-1, keepdims=True) * axis
+    turned = (
+        np.cos(angle) * X
+        + np.sin(angle) * np.cross(axis, X)
+        + (1 - np.cos(angle)) * np.sum(axis * X, axis=-1, keepdims=True) * axis
+    )
     return np.where(squared > 0, turned, X + np.cross(rotation, X))
 
 
 def project(cameras, X):
     """Pixels of points X, each seen by its own camera: rotation, centre, focal length, principal point, two radial distortion coefficients."""
-    rotation, centre, focal, principal, radial = cameras[:, :3], cameras[:, 3:6], cameras[:, 6:7], cameras[:, 7:9], cameras[:, 9:]
+    rotation, centre, focal, principal, radial = (
+        cameras[:, :3],
+        cameras[:, 3:6],
+        cameras[:, 6:7],
+        cameras[:, 7:9],
+        cameras[:, 9:],
+    )
     seen = rotate(rotation, X - centre)
     plane = seen[:, :2] / seen[:, 2:]
     r2 = np.sum(plane**2, axis=1, keepdims=True)
@@ -45,7 +55,13 @@ def data(rng, n=4, m=20, p=50):
     X = rng.normal(size=(m, 3))
     observations = np.stack([rng.integers(n, size=p), np.arange(p) % m], axis=1)
     features = project(cameras[observations[:, 0]], X[observations[:, 1]]) + 0.5 * rng.normal(size=(p, 2))
-    return cameras + 0.01 * rng.normal(size=cameras.shape), X + 0.02 * rng.normal(size=X.shape), np.ones(p), observations, features
+    return (
+        cameras + 0.01 * rng.normal(size=cameras.shape),
+        X + 0.02 * rng.normal(size=X.shape),
+        np.ones(p),
+        observations,
+        features,
+    )
 
 
 def main():
@@ -59,7 +75,9 @@ def main():
         J = L.to_dense()
         if i == 0:
             print(f"J : {L.domain} ⊸ {L.codomain}, {np.mean(J != 0):.1%} of the matrix is not zero")
-        print(f"step {i}   cost {0.5 * r @ r:12.5f}   gradient {np.linalg.norm(L.T.matvec(r)):10.3e}   damping {damping:.0e}")
+        print(
+            f"step {i}   cost {0.5 * r @ r:12.5f}   gradient {np.linalg.norm(L.T.matvec(r)):10.3e}   damping {damping:.0e}"
+        )
         normal = J.T @ J
         step = L.domain.unflatten(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -J.T @ r))
         tried = [a + b for a, b in zip(parameters, step, strict=True)]

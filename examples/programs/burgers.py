@@ -11,7 +11,9 @@ def step(u, viscosity, dt, dx):
     left, right = np.roll(u, 1), np.roll(u, -1)
     flux = 0.5 * u**2
     speed = np.maximum(np.abs(u), np.abs(right))
-    between = 0.5 * (flux + np.roll(flux, -1)) - 0.5 * speed * (right - u)  # Rusanov's flux at the right edge of each cell
+    between = 0.5 * (flux + np.roll(flux, -1)) - 0.5 * speed * (
+        right - u
+    )  # Rusanov's flux at the right edge of each cell
     return u - dt / dx * (between - np.roll(between, 1)) + viscosity * dt / dx**2 * (left - 2 * u + right)
 
 
@@ -45,9 +47,15 @@ def main():
     both = rz.value_and_grad(misfit)
     start = np.ones(n)
     found = minimize(
-        lambda u: both(u, 0.05, observed, steps, dt, dx), start, jac=True, method="L-BFGS-B", options={"maxiter": 25, "ftol": 0, "gtol": 1e-10}
+        lambda u: both(u, 0.05, observed, steps, dt, dx),
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 25, "ftol": 0, "gtol": 1e-10},
     )
-    print(f"misfit {misfit(start, 0.05, observed, steps, dt, dx):.2e} → {found.fun:.2e} after {found.nit} iterations of {steps} steps")
+    print(
+        f"misfit {misfit(start, 0.05, observed, steps, dt, dx):.2e} → {found.fun:.2e} after {found.nit} iterations of {steps} steps"
+    )
     print(f"error of the initial state {np.linalg.norm(start - truth):.2f} → {np.linalg.norm(found.x - truth):.2e}")
     slope = rz.grad(misfit, 1)(truth, 0.06, observed, steps, dt, dx)
     print(f"d misfit / d viscosity at 0.06, where 0.05 is right: {slope:.6f}")

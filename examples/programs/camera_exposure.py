@@ -37,7 +37,12 @@ def data(rng, shape=(6, 7), count=3):
     log_exposures = np.linspace(-1.5, 1.5, count)
     coefficients = np.array([-0.2, 0.03])
     pictures = photographs(log_light, log_exposures, coefficients) + 0.01 * rng.normal(size=(count, *shape))
-    return log_light + 0.2 * rng.normal(size=shape), log_exposures + 0.1 * rng.normal(size=count), coefficients + 0.01 * rng.normal(size=2), pictures
+    return (
+        log_light + 0.2 * rng.normal(size=shape),
+        log_exposures + 0.1 * rng.normal(size=count),
+        coefficients + 0.01 * rng.normal(size=2),
+        pictures,
+    )
 
 
 def main():
@@ -53,7 +58,9 @@ def main():
         step = np.linalg.solve(2 * matrix.T @ matrix + 0.05 * np.eye(V.dim), V.flatten(slope))
         unknowns = tuple(a - b for a, b in zip(unknowns, V.unflatten(step), strict=True))
     saturated = np.mean(photographs(*unknowns) > 0.999999)
-    print(f"{saturated:.0%} of the pixels are saturated: rows of the Jacobian that are zero, {np.mean(~matrix.any(axis=1)):.0%}")
+    print(
+        f"{saturated:.0%} of the pixels are saturated: rows of the Jacobian that are zero, {np.mean(~matrix.any(axis=1)):.0%}"
+    )
 
 
 if __name__ == "__main__":

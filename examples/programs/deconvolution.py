@@ -50,9 +50,13 @@ def main():
     step = cg(H.as_operator(), -slope.ravel(), rtol=1e-10, maxiter=400)[0].reshape(blurred.shape)
     sharp = blurred + step
     left = np.linalg.norm(rz.grad(loss)(sharp, kernel, blurred, 1e-3))
-    print(f"loss {loss(blurred, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {left:.1e}")
+    print(
+        f"loss {loss(blurred, kernel, blurred, 1e-3):.4f} → {loss(sharp, kernel, blurred, 1e-3):.4f}, gradient {left:.1e}"
+    )
     for width in (0.8, 1.0, 1.2):
-        print(f"width {width}: d loss / d ln width = {rz.grad(blind_loss, 1)(sharp, np.log(width), blurred, 1e-3):9.5f}")
+        print(
+            f"width {width}: d loss / d ln width = {rz.grad(blind_loss, 1)(sharp, np.log(width), blurred, 1e-3):9.5f}"
+        )
     print("\nthe derivative of the blur:", rz.jacobian(blur)(blurred, kernel), sep="\n")
 
 

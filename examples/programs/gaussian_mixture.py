@@ -63,7 +63,9 @@ def main():
         first = [0.9 * a + 0.1 * g for a, g in zip(first, slope, strict=True)]
         second = [0.99 * a + 0.01 * g**2 for a, g in zip(second, slope, strict=True)]
         if t % 50 == 1:
-            print(f"step {t - 1:4d}   log-posterior {value:10.3f}   gradient {np.sqrt(sum(np.sum(g**2) for g in slope)):9.4f}")
+            print(
+                f"step {t - 1:4d}   log-posterior {value:10.3f}   gradient {np.sqrt(sum(np.sum(g**2) for g in slope)):9.4f}"
+            )
         steps = [a / (1 - 0.9**t) / (np.sqrt(b / (1 - 0.99**t)) + 1e-8) for a, b in zip(first, second, strict=True)]
         parameters = [p + 0.03 * s for p, s in zip(parameters, steps, strict=True)]
     H = rz.hessian(log_posterior, (0, 1, 2))(*parameters, x)

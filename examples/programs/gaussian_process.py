@@ -49,8 +49,12 @@ def main():
 
     found = minimize(flat, V.flatten(params), jac=True, method="BFGS")
     best = V.unflatten(found.x)
-    print(f"−ln p {flat(V.flatten(params))[0]:.3f} → {found.fun:.3f} in {found.nit} iterations, gradient {np.linalg.norm(found.jac):.1e}")
-    print(f"lengths {np.array2string(np.exp(best['lengths']), precision=2)}, noise {np.exp(best['noise']):.3f} (truth 0.2)")
+    print(
+        f"−ln p {flat(V.flatten(params))[0]:.3f} → {found.fun:.3f} in {found.nit} iterations, gradient {np.linalg.norm(found.jac):.1e}"
+    )
+    print(
+        f"lengths {np.array2string(np.exp(best['lengths']), precision=2)}, noise {np.exp(best['noise']):.3f} (truth 0.2)"
+    )
     slope = rz.jacobian(posterior_mean, 3)(best, X, y, np.zeros((1, 3)))
     print(f"the slope of the mean at 0 is {np.array2string(slope.to_dense()[0], precision=3)} (truth [2 0 0])")
 

@@ -44,7 +44,10 @@ def main():
     step, _ = cg(H.as_operator(), -rz.grad(energy)(x, edges, weights, measured).ravel(), rtol=1e-12)
     smooth = x + step.reshape(x.shape)
     print(f"H : {H.domain} ⊸ {H.codomain} in {len(H)} steps")
-    print(f"energy {energy(x, edges, weights, measured):.4f} → {energy(smooth, edges, weights, measured):.4f} by one solve; ", end="")
+    print(
+        f"energy {energy(x, edges, weights, measured):.4f} → {energy(smooth, edges, weights, measured):.4f} by one solve; ",
+        end="",
+    )
     print(f"gradient there {np.linalg.norm(rz.grad(energy)(smooth, edges, weights, measured)):.1e}")
     for i in range(20):
         value, slope = rz.value_and_grad(robust_energy)(x, edges, weights, measured)

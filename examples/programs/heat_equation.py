@@ -53,7 +53,9 @@ def main():
     damping = 1e-2
     for i in range(12):
         value, slope = rz.value_and_grad(misfit)(log_k, u0, observed, sensors, smoothness=1e-9)
-        print(f"step {i:2d}   misfit {value:.3e}   gradient {np.linalg.norm(slope):.2e}   error of ln k {np.max(np.abs(log_k - truth)):.4f}")
+        print(
+            f"step {i:2d}   misfit {value:.3e}   gradient {np.linalg.norm(slope):.2e}   error of ln k {np.max(np.abs(log_k - truth)):.4f}"
+        )
         J = rz.jacobian(lambda q: simulate(q, u0, steps, 0.02, 0.1)[:, sensors])(log_k).to_dense()
         tried = log_k - np.linalg.solve(2 * J.T @ J + damping * np.eye(n), slope)
         better = misfit(tried, u0, observed, sensors, smoothness=1e-9) < value

@@ -23,7 +23,13 @@ def data(rng, steps=8, k=3):
     for _ in range(steps - 1):
         states.append(states[-1] if rng.random() < 0.8 else int(rng.integers(k)))
     y = 2.0 * np.array(states) + 0.5 * rng.normal(size=steps)
-    return np.zeros(k), np.eye(k) + 0.1 * rng.normal(size=(k, k)), 2.0 * np.arange(k) + 0.3 * rng.normal(size=k), np.zeros(k), y
+    return (
+        np.zeros(k),
+        np.eye(k) + 0.1 * rng.normal(size=(k, k)),
+        2.0 * np.arange(k) + 0.3 * rng.normal(size=k),
+        np.zeros(k),
+        y,
+    )
 
 
 def main():
@@ -33,9 +39,13 @@ def main():
     for t in range(121):
         value, slope = climb(*params, y)
         if t % 30 == 0:
-            print(f"step {t:3d}   log-likelihood {value:9.4f}   gradient {np.sqrt(sum(np.sum(g**2) for g in slope)):.4f}")
+            print(
+                f"step {t:3d}   log-likelihood {value:9.4f}   gradient {np.sqrt(sum(np.sum(g**2) for g in slope)):.4f}"
+            )
         params = [p + 0.02 * g for p, g in zip(params, slope, strict=True)]
-    print(f"means {np.array2string(params[2], precision=2)}, deviations {np.array2string(np.exp(params[3]), precision=2)}  (truth [0 2 4], 0.5)")
+    print(
+        f"means {np.array2string(params[2], precision=2)}, deviations {np.array2string(np.exp(params[3]), precision=2)}  (truth [0 2 4], 0.5)"
+    )
 
 
 if __name__ == "__main__":

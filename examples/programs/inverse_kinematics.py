@@ -54,7 +54,9 @@ def main():
         print(f"step {i:2d}   the hand is {np.linalg.norm(error):.2e} away, cost {cost(angles, lengths, target):.5f}")
         J = rz.jacobian(hand)(angles, lengths)
         if i == 0:
-            print(f"         J : {J.domain} ⊸ {J.codomain}, singular values {np.array2string(np.linalg.svd(J.to_dense())[1], precision=3)}")
+            print(
+                f"         J : {J.domain} ⊸ {J.codomain}, singular values {np.array2string(np.linalg.svd(J.to_dense())[1], precision=3)}"
+            )
         aim = error * min(1.0, 0.7 / np.linalg.norm(error))
         angles = angles + J.H(np.linalg.solve((J @ J.H).to_dense() + 1e-3 * np.eye(3), aim))
 

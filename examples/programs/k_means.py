@@ -36,7 +36,9 @@ def main():
         curvature = rz.hessian(cost)(centres, points)(np.ones_like(centres))  # all of a diagonal Hessian
         centres = centres - slope / np.maximum(curvature, 1.0)
     H = rz.hessian(cost)(centres, points).to_dense()
-    print(f"the Hessian of the last step is diagonal: {np.array_equal(H, np.diag(np.diag(H)))}; half of it counts the points: {np.diag(H)[::2] / 2}")
+    print(
+        f"the Hessian of the last step is diagonal: {np.array_equal(H, np.diag(np.diag(H)))}; half of it counts the points: {np.diag(H)[::2] / 2}"
+    )
 
 
 if __name__ == "__main__":

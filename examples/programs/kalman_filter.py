@@ -37,7 +37,9 @@ def main():
     found = minimize(both, params, jac=True, method="BFGS")
     H = rz.hessian(lambda p: -log_likelihood(p, y) + 0.5 * (p[2] + 3) ** 2)(found.x).to_dense()
     errors = np.sqrt(np.diag(np.linalg.inv(H)))
-    print(f"log-likelihood {log_likelihood(params, y):.3f} → {log_likelihood(found.x, y):.3f} in {found.nit} iterations")
+    print(
+        f"log-likelihood {log_likelihood(params, y):.3f} → {log_likelihood(found.x, y):.3f} in {found.nit} iterations"
+    )
     for name, value, error in zip(("process noise", "observation noise", "damping"), found.x, errors, strict=True):
         print(f"  {name:18s} {np.exp(value):.3f}   (× or ÷ {np.exp(error):.2f})")
 

@@ -63,7 +63,9 @@ def main():
     print(f"spot radius {np.sqrt(spot(curvatures, *rest)):.5f} → {np.sqrt(found.fun):.5f} in {found.nit} iterations")
     print(f"curvatures {np.array2string(curvatures, precision=4)} → {np.array2string(found.x, precision=4)}")
     S = rz.hessian(spot, (0, 1))(found.x, *rest)
-    print(f"tolerances: curvature of the spot in (curvatures, thicknesses) {np.array2string(np.diag(S.to_dense()), precision=4)}")
+    print(
+        f"tolerances: curvature of the spot in (curvatures, thicknesses) {np.array2string(np.diag(S.to_dense()), precision=4)}"
+    )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,10 @@ def data(rng, alphabet=6, size=5, time=5, batch=3, layers=2):
     """Random weights, and texts in which the next letter is likely the next of the alphabet."""
     params = {
         "embedding": 0.5 * rng.normal(size=(alphabet, size)),
-        "layers": [{"W": rng.normal(size=(2 * size, 4 * size)) / np.sqrt(2 * size), "b": np.zeros(4 * size)} for _ in range(layers)],
+        "layers": [
+            {"W": rng.normal(size=(2 * size, 4 * size)) / np.sqrt(2 * size), "b": np.zeros(4 * size)}
+            for _ in range(layers)
+        ],
         "V": rng.normal(size=(size, alphabet)) / np.sqrt(size),
         "c": np.zeros(alphabet),
     }

@@ -28,9 +28,13 @@ def main():
     x = found.x.reshape(-1, 3)
     forces = -rz.grad(energy)(x)
     modes = np.linalg.eigvalsh(rz.hessian(energy)(x).to_dense())
-    print(f"energy {both(data(np.random.default_rng(5), n=7)[0].ravel())[0]:.4f} → {found.fun:.6f} (the best of seven atoms has −16.505384)")
+    print(
+        f"energy {both(data(np.random.default_rng(5), n=7)[0].ravel())[0]:.4f} → {found.fun:.6f} (the best of seven atoms has −16.505384)"
+    )
     print(f"largest force {np.max(np.abs(forces)):.1e}; they sum to {np.max(np.abs(forces.sum(axis=0))):.1e}")
-    print(f"{np.sum(np.abs(modes) < 1e-5)} modes cost nothing: 3 shifts and 3 rotations; the others {np.array2string(modes[6:], precision=1)}")
+    print(
+        f"{np.sum(np.abs(modes) < 1e-5)} modes cost nothing: 3 shifts and 3 rotations; the others {np.array2string(modes[6:], precision=1)}"
+    )
 
 
 if __name__ == "__main__":

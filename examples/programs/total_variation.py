@@ -42,7 +42,9 @@ def main():
     for i in range(25):
         value, slope = rz.value_and_grad(loss)(image, noisy, 0.3)
         if i % 4 == 0:
-            print(f"step {i:2d}   loss {value:9.5f}   gradient {np.linalg.norm(slope):.2e}   error {np.linalg.norm(image - clean):.3f}")
+            print(
+                f"step {i:2d}   loss {value:9.5f}   gradient {np.linalg.norm(slope):.2e}   error {np.linalg.norm(image - clean):.3f}"
+            )
         if np.linalg.norm(slope) < 1e-8:
             break
         H = rz.hessian(loss)(image, noisy, 0.3)
@@ -51,7 +53,9 @@ def main():
         while loss(image + length * step, noisy, 0.3) > value - 1e-4 * length * -np.sum(slope * step) and length > 1e-6:
             length /= 2
         image = image + length * step
-    print(f"H : {H.domain} ⊸ {H.codomain}; the noise was {np.linalg.norm(noisy - clean):.3f}, what is left {np.linalg.norm(image - clean):.3f}")
+    print(
+        f"H : {H.domain} ⊸ {H.codomain}; the noise was {np.linalg.norm(noisy - clean):.3f}, what is left {np.linalg.norm(image - clean):.3f}"
+    )
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import relations
-from .api import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, linearize_adjoint, undual, value_and_grad, vjp
-from .calculus.guard import check_domain
+from . import moved, relations
+from .calculus.domain_check import check_domain
 from .errors import (
     DomainError,
     ExpressionError,
@@ -23,36 +22,26 @@ from .errors import (
     TraceError,
     VectorError,
 )
+from .functions.derivatives import (
+    derive,
+    dual,
+    function,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    linearize_adjoint,
+    undual,
+    value_and_grad,
+    vjp,
+)
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
-from .sets import Set, seg
-from .spaces import R, Space, direct_sum, space_of
-from .spaces import zero_space as Zero
-from .syntax.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
-from .syntax.custom import custom_derivative
-from .terms.named_declared import bilinear, linear
-from .terms.named_products import contract, contract_left, contract_right, hadamard, inner, left, matmul, matvec, outer, right, scalar_mul
-from .terms.named_sums import (
-    add,
-    block_diag,
-    const,
-    dup,
-    fork,
-    id,
-    inj,
-    join,
-    par,
-    proj,
-    red,
-    rep,
-    scan,
-    total,
-    total_over,
-    unzip,
-    zero,
-    zip,
-)
-from .terms.named_unitary import assoc, bra, distrib, ket, transpose, unassoc, unbra, undistrib, unket
+from .relations.index_sets import Set, seg
+from .spaces.space import R, Space, direct_sum, space_of
+from .spaces.space import zero_space as Zero
 from .terms.primitives import (
     absolute,
     arccos,
@@ -84,36 +73,100 @@ from .terms.primitives import (
 )
 
 if TYPE_CHECKING:
-    from .backends.compiled import compile
-    from .checking import check
+    from .backends.entry import compile
+    from .checking.derivative_check import check
+    from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
+    from .functions.custom import custom_derivative
     from .least_squares import gauss_newton, levenberg_marquardt
-    from .maps.factored import Factored
+    from .maps.gradients.factored import Factored
     from .show.explain import explain
     from .simplify.laws import laws
+    from .terms.named.named_declared import bilinear, linear
+    from .terms.named.named_products import (
+        contract,
+        contract_left,
+        contract_right,
+        hadamard,
+        inner,
+        left,
+        matmul,
+        matvec,
+        outer,
+        right,
+        scalar_mul,
+    )
+    from .terms.named.named_sums import (
+        add,
+        block_diag,
+        const,
+        dup,
+        fork,
+        id,
+        inj,
+        join,
+        par,
+        proj,
+        red,
+        rep,
+        scan,
+        total,
+        total_over,
+        unzip,
+        zero,
+        zip,
+    )
+    from .terms.named.named_unitary import (
+        assoc,
+        bra,
+        distrib,
+        ket,
+        transpose,
+        unassoc,
+        unbra,
+        undistrib,
+        unket,
+    )
 
 _LATER = {
-    "Factored": "maps.factored",
-    "check": "checking",
-    "compile": "backends.compiled",
-    "explain": "show.explain",
-    "gauss_newton": "least_squares",
-    "laws": "simplify.laws",
-    "levenberg_marquardt": "least_squares",
+    name: file
+    for file, names in {
+        "backends.entry": "compile",
+        "checking.derivative_check": "check",
+        "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap",
+        "functions.custom": "custom_derivative",
+        "least_squares": "gauss_newton levenberg_marquardt",
+        "maps.gradients.factored": "Factored",
+        "show.explain": "explain",
+        "simplify.laws": "laws",
+        "terms.named.named_declared": "bilinear linear",
+        "terms.named.named_products": (
+            "contract contract_left contract_right hadamard inner left matmul matvec outer right scalar_mul"
+        ),
+        "terms.named.named_sums": (
+            "add block_diag const dup fork id inj join par proj red rep scan total total_over unzip zero zip"
+        ),
+        "terms.named.named_unitary": "assoc bra distrib ket transpose unassoc unbra undistrib unket",
+    }.items()
+    for name in names.split()
 }
 
 
-def __getattr__(name: str) -> Any:
-    """What is not needed at once is imported when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module 'riesz' has no attribute {name!r}")
-    found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a type checker that sees it takes every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """What is not needed at once is imported when it is asked for."""
+        if name not in _LATER:
+            raise AttributeError(f"module 'riesz' has no attribute {name!r}")
+        found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER])
+    return sorted([*__all__, "__version__"])
 
+
+moved.install()
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,8 @@
-"""Nonlinear least squares, min ½‖r(x)‖², with the derivative of r as a LinearMap: `gauss_newton` and `levenberg_marquardt`.
+"""Nonlinear least squares, min ½‖r(x)‖², with the derivative of r as a LinearMap: `gauss_newton` and
+`levenberg_marquardt`.
 
-The unknown may be a tree of arrays. Norms of residuals are those of the codomain, weighted or not; steps and damping are measured in coordinates.
-SciPy's optimisers take the same derivatives, on flat arrays:
+The unknown may be a tree of arrays. Norms of residuals are those of the codomain, weighted or not; steps and damping
+are measured in coordinates. SciPy's optimisers take the same derivatives, on flat arrays:
 
 >>> import numpy as np, riesz as rz, scipy.optimize
 >>> def r(x):
@@ -12,7 +13,8 @@ SciPy's optimisers take the same derivatives, on flat arrays:
 True
 >>> def f(x):
 ...     return 0.5 * np.sum(r(x) ** 2)
->>> found = scipy.optimize.minimize(f, start, jac=rz.grad(f), hess=lambda x: rz.hessian(f)(x).as_operator(), method="trust-constr")
+>>> hess = lambda x: rz.hessian(f)(x).as_operator()
+>>> found = scipy.optimize.minimize(f, start, jac=rz.grad(f), hess=hess, method="trust-constr")
 >>> bool(np.allclose(found.x, 1.0))
 True
 """
@@ -29,16 +31,16 @@ import scipy.linalg as _linalg  # pyright: ignore[reportMissingTypeStubs]
 import scipy.sparse as _sparse  # pyright: ignore[reportMissingTypeStubs]
 import scipy.sparse.linalg as _sparse_linalg  # pyright: ignore[reportMissingTypeStubs]
 
-from . import api
-from .calculus.domains import NUMBERS
-from .calculus.products import metric
+from .calculus.interpretation.product_rules import metric
+from .checking.taylor import largest_eps
 from .errors import RieszError, SolveError, VectorError
-from .layout import ROOT
+from .functions import derivatives as api
 from .maps.linear_map import LinearMap
-from .maps.sparse_solvers import choose_sparse
+from .maps.solvers.sparse import choose_sparse
+from .ops.number_domains import NUMBERS
 from .programs.program import Program, outputs
-from .taylor import largest_eps
-from .terms.core import Arrow
+from .spaces.layout import ROOT
+from .terms.term import Arrow
 
 linalg, sparse, sparse_linalg = cast(Any, _linalg), cast(Any, _sparse), cast(Any, _sparse_linalg)
 
@@ -57,14 +59,20 @@ class Iteration(NamedTuple):
 
     def __str__(self) -> str:
         kept = "" if self.accepted else "  rejected"
-        return f"{self.number:4d}  cost {self.cost:.6e}  step {self.step:.2e}  damping {self.damping:.1e}  {self.seconds:.3f} s{kept}"
+        return (
+            f"{self.number:4d}  cost {self.cost:.6e}  step {self.step:.2e}  damping {self.damping:.1e}  "
+            f"{self.seconds:.3f} s{kept}"
+        )
 
 
 class LeastSquaresResult:
-    """What a least-squares iteration found: `x`, `residual` (r at x), `cost` (½‖r‖²), `history` (‖r‖ after each accepted step, the start first),
-    `iterations`, `converged`, `message`, `method` (how steps were solved for) and `jacobian`, the LinearMap at x."""
+    """What a least-squares iteration found: `x`, `residual` (r at x), `cost` (½‖r‖²), `history` (‖r‖ after each
+    accepted step, the start first), `iterations`, `converged`, `message`, `method` (how steps were solved for) and
+    `jacobian`, the LinearMap at x."""
 
-    def __init__(self, at: _Point, history: list[float], iterations: int, converged: bool, message: str, method: str) -> None:
+    def __init__(
+        self, at: _Point, history: list[float], iterations: int, converged: bool, message: str, method: str
+    ) -> None:
         self.x = at.x
         self.residual = at.y
         self.cost = at.cost
@@ -78,7 +86,8 @@ class LeastSquaresResult:
     def __repr__(self) -> str:
         x = f"  x = {self.x!r}\n" if self.jacobian.domain.dim <= 20 else ""
         return (
-            f"{'converged' if self.converged else 'NOT converged'} after {self.iterations} iterations: {self.message}\n{x}"
+            f"{'converged' if self.converged else 'NOT converged'} after {self.iterations} iterations: "
+            f"{self.message}\n{x}"
             f"  ‖r‖ from {self.history[0]:.6g} to {self.history[-1]:.6g}\n"
             f"  steps: {self.method}"
         )
@@ -93,7 +102,8 @@ def gauss_newton(
     progress: bool | Callable[[Iteration], None] = False,
     method: str = "auto",
 ) -> LeastSquaresResult:
-    """Minimise ½‖r(x)‖² by Gauss–Newton steps, min ‖r + r'(x)s‖, each halved until the cost falls; the shortest step where there are several.
+    """Minimise ½‖r(x)‖² by Gauss–Newton steps, min ‖r + r'(x)s‖, each halved until the cost falls; the shortest step
+    where there are several.
 
     See `levenberg_marquardt` for the arguments; it is the safer choice far from the solution.
 
@@ -117,13 +127,15 @@ def levenberg_marquardt(
 ) -> LeastSquaresResult:
     """Minimise ½‖r(x)‖² by steps s with min ‖r + r'(x)s‖² + λ‖D s‖², D the column norms of r'; λ is `damping` at first.
 
-    `residual` is NumPy code or a combinator of one argument, a tree of floats and arrays like x0; `args` are passed on to it. It stops when the
-    cosine between r and every column of r' is below `tolerance`, the step relative to x is, or the cost cannot fall any more. `progress=True` prints
-    a line per step; a function gets the `Iteration`. `method`: "dense" (QR), "sparse" (normal equations by their structure, Schur complement
-    included), "iterative" (LSMR, nothing but products), or "auto".
+    `residual` is NumPy code or a combinator of one argument, a tree of floats and arrays like x0; `args` are passed on
+    to it. It stops when the cosine between r and every column of r' is below `tolerance`, the step relative to x is, or
+    the cost cannot fall any more. `progress=True` prints a line per step; a function gets the `Iteration`. `method`:
+    "dense" (QR), "sparse" (normal equations by their structure, Schur complement included), "iterative" (LSMR, nothing
+    but products), or "auto".
 
     >>> import numpy as np, riesz as rz
-    >>> found = rz.levenberg_marquardt(lambda x: np.stack([10.0 * (x[1] - x[0] ** 2), 1.0 - x[0]]), np.array([-1.2, 1.0]))
+    >>> r = lambda x: np.stack([10.0 * (x[1] - x[0] ** 2), 1.0 - x[0]])
+    >>> found = rz.levenberg_marquardt(r, np.array([-1.2, 1.0]))
     >>> found.converged, np.allclose(found.x, 1.0)
     (True, True)
     """
@@ -247,7 +259,9 @@ class _Problem:
         if self.normal is None:
             self.normal = sparse.csr_array(self.A.T @ self.A)
         try:
-            solver = choose_sparse(self.normal + sparse.diags_array(damping * D**2) if damping else self.normal, True, self.groups)
+            solver = choose_sparse(
+                self.normal + sparse.diags_array(damping * D**2) if damping else self.normal, True, self.groups
+            )
         except SolveError:
             if damping:
                 raise
@@ -268,7 +282,9 @@ class _Problem:
 
         A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
         enough = max(min(1e-2, 0.1 * self.cosine()), 1e-14)
-        found = sparse_linalg.lsmr(A, -self.r, damp=math.sqrt(damping), atol=enough, btol=1e-14, conlim=0.0, maxiter=max(2 * min(shape), 100))
+        found = sparse_linalg.lsmr(
+            A, -self.r, damp=math.sqrt(damping), atol=enough, btol=1e-14, conlim=0.0, maxiter=max(2 * min(shape), 100)
+        )
         return found[0] / D
 
 
@@ -276,7 +292,8 @@ class _Problem:
 
 
 class _Damping:
-    """λ falls with how well the linear model foretold the cost, and grows faster and faster while steps fail (Nielsen)."""
+    """λ falls with how well the linear model foretold the cost, and grows faster and faster while steps fail
+    (Nielsen)."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -323,7 +340,9 @@ def _bound(residual: Any, args: tuple[Any, ...]) -> Any:
     if not args:
         return residual if isinstance(residual, Arrow) else api.function(residual)
     if isinstance(residual, Arrow):
-        raise VectorError("a combinator takes one argument; put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))")
+        raise VectorError(
+            "a combinator takes one argument; put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))"
+        )
 
     def bound(x: Any) -> Any:
         return residual(x, *args)
@@ -331,14 +350,19 @@ def _bound(residual: Any, args: tuple[Any, ...]) -> Any:
     return api.function(bound)
 
 
-def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, tolerance: float, progress: Any, method: str) -> LeastSquaresResult:
+def _minimise(
+    residual: Any, x0: Any, args: Any, policy: Any, most: int, tolerance: float, progress: Any, method: str
+) -> LeastSquaresResult:
     if method not in METHODS:
         raise VectorError(f"method={method!r}: expected one of {', '.join(METHODS)}")
     f = _bound(residual, args)
     at = _Point(f, x0)
     if not at.finite:
         where = int(np.argmin(np.isfinite(at.r)))
-        raise SolveError(f"least squares: the residual at x0 is {at.r[where]} in component {where} of {len(at.r)}; start where it is finite")
+        raise SolveError(
+            f"least squares: the residual at x0 is {at.r[where]} in component {where} of {len(at.r)}; start where it "
+            "is finite"
+        )
     eps = max([largest_eps([np.asarray(a).dtype]) for a in at.J.domain.open(at.x)], default=float(np.finfo(float).eps))
     report: Any = print if progress is True else progress or None
     history, scale = [math.sqrt(2.0 * at.cost)], None
@@ -374,7 +398,11 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
             ratio = (at.cost - cost) / foretold if foretold > 0 else -1.0
             good = trial is not None and ratio > 1e-4
             if report is not None:
-                report(Iteration(number, cost, float(np.linalg.norm(step)), policy.value, time.perf_counter() - begun, good))
+                report(
+                    Iteration(
+                        number, cost, float(np.linalg.norm(step)), policy.value, time.perf_counter() - begun, good
+                    )
+                )
             if good and trial is not None:
                 policy.accepted(ratio)
                 at = trial
@@ -385,4 +413,7 @@ def _minimise(residual: Any, x0: Any, args: Any, policy: Any, most: int, toleran
             if small or foreseen <= 0.01 * math.sqrt(eps) * at.cost:
                 return done(True, "the cost cannot fall any more but for rounding")
             if not policy.rejected():
-                return done(foreseen <= math.sqrt(eps) * at.cost, "no step lowers the cost" + (": the residual is not finite nearby" if bad else ""))
+                return done(
+                    foreseen <= math.sqrt(eps) * at.cost,
+                    "no step lowers the cost" + (": the residual is not finite nearby" if bad else ""),
+                )

@@ -10,9 +10,9 @@ import pytest
 
 import riesz as rz
 from riesz import R, direct_sum, relations, seg
-from riesz.calculus.derive import affine_numbers
-from riesz.calculus.domains import Counting
-from riesz.vectors import Formal, dense
+from riesz.calculus.derive import affine_program, lower
+from riesz.ops.number_domains import Counting
+from riesz.spaces.formal_vectors import Formal, dense
 
 RNG = np.random.default_rng(11)
 x0, x1 = rz.proj(0), rz.proj(1)
@@ -154,7 +154,7 @@ def test_griewank_takes_n_multiplications_to_build_and_n_plus_one_to_apply(n, m)
     a, b, x, dx, dy = [RNG.standard_normal(k) for k in (n, m, n, n, m)]
     f = griewank(a, b).at(R ** seg(n))
     building, applying, back = Counting(), Counting(), Counting()
-    (y,), tape = affine_numbers(f, [x], building)
+    (y,), tape = affine_program(lower(f), [x], base=building)
     L = rz.LinearMap(f.domain, f.codomain, tape)
     assert building.multiplications == n and np.allclose(dense(y), b * np.sin(a @ x))
     (applied,) = L.apply([dx], applying)
@@ -290,6 +290,7 @@ def test_example_7_1_network_of_2000_layers_has_linear_size():
     assert (sizes[2000] <= 12 * 2000).all()
 
 
+@pytest.mark.long
 def test_example_7_1_gradient_of_2000_layers():
     """Against finite differences in directions through the first layer, the last layer and everything."""
     k, m = 2000, 8
@@ -304,7 +305,9 @@ def test_example_7_1_gradient_of_2000_layers():
         return (x, rest)
 
     nothing, small = np.zeros((m, m)), 0.3 * RNG.standard_normal((k, m))
-    point = environment(RNG.standard_normal(m), lambda i: 1.05 * rotations[i], lambda i: small[i], RNG.standard_normal(m))
+    point = environment(
+        RNG.standard_normal(m), lambda i: 1.05 * rotations[i], lambda i: small[i], RNG.standard_normal(m)
+    )
     value, gradient = rz.value_and_grad(f)(point)
     assert value > 0 and V.norm(gradient) > 0
     noise = RNG.standard_normal((m, m))
@@ -320,7 +323,10 @@ def test_example_7_1_gradient_of_2000_layers():
 def test_nested_and_point_free_networks_agree():
     point = point_free_network((3, 3, 3)).domain.random(RNG)
     x, w1, b1, w2, b2, y = point
-    flat, nested = rz.grad(point_free_network((3, 3, 3)))(point), rz.grad(nested_network(2, 3))((x, ((w1, b1), ((w2, b2), y))))
+    flat, nested = (
+        rz.grad(point_free_network((3, 3, 3)))(point),
+        rz.grad(nested_network(2, 3))((x, ((w1, b1), ((w2, b2), y)))),
+    )
     (gx, ((gw1, gb1), ((gw2, gb2), gy))) = nested
     assert all(np.allclose(a, c, rtol=1e-12) for a, c in zip(flat, (gx, gw1, gb1, gw2, gb2, gy), strict=True))
 
@@ -330,7 +336,9 @@ def test_nested_and_point_free_networks_agree():
 
 def test_declared_bilinear_functions_follow_the_product_rule():
     """Convolution by its name and the adjoints of its sections: derivative, adjoint and gradient of a composition with it."""
-    conv = rz.bilinear(np.convolve, lambda u, w: np.correlate(w, u, "valid"), lambda u, w: np.correlate(w, u, "valid"), name="conv")
+    conv = rz.bilinear(
+        np.convolve, lambda u, w: np.correlate(w, u, "valid"), lambda u, w: np.correlate(w, u, "valid"), name="conv"
+    )
     U, V = R ** seg(3), R ** seg(5)
     u, v, du, dv = U.random(0), V.random(1), U.random(2), V.random(3)
     for L in all_modes(conv, direct_sum(U, V), (u, v)):
@@ -339,7 +347,9 @@ def test_declared_bilinear_functions_follow_the_product_rule():
         assert L.codomain.inner(L((du, dv)), w) == pytest.approx(L.domain.inner((du, dv), L.H(w)), rel=1e-12)
     energy = (rz.inner @ rz.dup @ rz.tanh ** seg(7) @ conv @ rz.par(rz.sin ** seg(3), rz.id)).at(direct_sum(U, V))
     gradient = rz.grad(energy)((u, v))
-    assert energy.domain.inner(gradient, (du, dv)) == pytest.approx(slope(energy, energy.domain, (u, v), (du, dv)), rel=1e-7)
+    assert energy.domain.inner(gradient, (du, dv)) == pytest.approx(
+        slope(energy, energy.domain, (u, v), (du, dv)), rel=1e-7
+    )
 
 
 def test_declared_bilinear_functions_on_structured_spaces():
@@ -417,6 +427,7 @@ def chain(n):
     return f
 
 
+@pytest.mark.long
 def test_a_chain_of_100000_sines():
     """Derived, adjointed and evaluated without recursion; sizes grow linearly."""
     x, expected, y = 0.5, 1.0, 0.5
@@ -433,10 +444,13 @@ def test_a_chain_of_100000_sines():
     assert rz.jvp(chain(100_000), (x,), (1.0,))[1] == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.long
 def test_a_linear_chain_of_100000_maps():
     """Adjoint rules on a term 100,000 deep: rotations by a small angle, and their inverses."""
     n, angle = 100_000, 1e-4
-    turn = rz.contract_left(np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])).at(R ** seg(2))
+    turn = rz.contract_left(np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])).at(
+        R ** seg(2)
+    )
     f = turn
     for _ in range(n - 1):
         f = turn @ f

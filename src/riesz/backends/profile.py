@@ -1,7 +1,8 @@
 """`g.profile(x)`: where the time of a compiled function goes, step by step, beside what the machine could do.
 
-The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the peak is the time its operations
-or its memory would take at best, whichever is longer, over the time it took; steps that stay in the cache can beat the copy of a large array.
+The program runs through the interpreter, each step timed; the generated code runs as a whole. A step's share of the
+peak is the time its operations or its memory would take at best, whichever is longer, over the time it took; steps that
+stay in the cache can beat the copy of a large array.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..calculus.domains import NUMBERS
-from ..ops import Combination, Contraction, Elementwise, Reduction
-from ..programs.blocks import Block, Loop
+from ..ops.number_domains import NUMBERS
+from ..ops.op import Combination, Contraction, Elementwise, Reduction
 from ..programs.cost import cost, flops
-from ..programs.program import INPUT, Constant, Program
-from ..syntax.trees import flatten
-from ..vectors import Formal
+from ..programs.program import INPUT, Constant, Program, applied
+from ..programs.sub_programs import Block, Loop
+from ..spaces.formal_vectors import Formal
+from ..tracing.argument_trees import flatten
 
 SHOWN = 25
 """How many steps are printed, the longest; the others together."""
@@ -37,7 +38,8 @@ class Peak(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: median seconds, operations by the cost model, bytes of its arguments and its result, share of the machine's peak."""
+    """A step: median seconds, operations by the cost model, bytes of its arguments and its result, share of the
+    machine's peak."""
 
     slot: int
     title: str
@@ -71,7 +73,8 @@ def waited(result: Any) -> None:
 
 
 class Profile:
-    """The steps of a compiled function with their times, in the order they run; `whole` is the time of the generated code. Prints as a table."""
+    """The steps of a compiled function with their times, in the order they run; `whole` is the time of the generated
+    code. Prints as a table."""
 
     def __init__(self, name: str, backend: str, steps: list[Step], whole: float) -> None:
         self.name = name
@@ -97,24 +100,41 @@ class Profile:
     def table(self) -> list[tuple[str, ...]]:
         """The rows of the table as text: the longest steps in order, the others, the total."""
         longest = {s.slot for s in sorted(self.steps, key=lambda s: -s.seconds)[:SHOWN]}
-        rows = [_row(f"{s.title} → {_shape(s.shape)}", s.seconds, self.seconds, s.flops, s.bytes, s.share) for s in self.steps if s.slot in longest]
+        rows = [
+            _row(f"{s.title} → {_shape(s.shape)}", s.seconds, self.seconds, s.flops, s.bytes, s.share)
+            for s in self.steps
+            if s.slot in longest
+        ]
         rest = [s for s in self.steps if s.slot not in longest]
         if rest:
-            together = sum([s.seconds for s in rest]), self.seconds, sum([s.flops for s in rest]), sum([s.bytes for s in rest])
+            together = (
+                sum([s.seconds for s in rest]),
+                self.seconds,
+                sum([s.flops for s in rest]),
+                sum([s.bytes for s in rest]),
+            )
             rows.append(_row(f"{len(rest):,} other steps", *together, _mean(rest)))
         return [*rows, _row("all steps", self.seconds, self.seconds, self.flops, self.bytes, _mean(self.steps))]
 
     def __str__(self) -> str:
         rows = [HEAD, *self.table()]
         widths = [max([len(row[k]) for row in rows]) for k in range(len(HEAD))]
-        text = ["  ".join([row[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]]).rstrip() for row in rows]
+        text = [
+            "  ".join(
+                [row[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]]
+            ).rstrip()
+            for row in rows
+        ]
         rule = "─" * max([len(line) for line in text])
         return "\n".join([self._title(), text[0], rule, *text[1:-1], rule, text[-1]])
 
     __repr__ = __str__
 
     def _title(self) -> str:
-        return f"{self.name}: backend {self.backend!r} takes {_time(self.whole)}; its steps one by one in the interpreter {_time(self.seconds)}"
+        return (
+            f"{self.name}: backend {self.backend!r} takes {_time(self.whole)}; its steps one by one in the "
+            f"interpreter {_time(self.seconds)}"
+        )
 
     def _repr_html_(self) -> str:
         head = "".join([f"<th>{escape(c)}</th>" for c in HEAD])
@@ -125,13 +145,19 @@ class Profile:
 HEAD = ("step", "time", "of all", "operations", "bytes", "of peak")
 
 
-def profiled(name: str, backend: str, program: Program, leaves: Sequence[Any], whole: Callable[[], Any], repeat: int = 7) -> Profile:
-    """The profile of a program at array leaves; `whole` runs the generated code. Up to so many runs of each, half a second of them in all."""
+def profiled(
+    name: str, backend: str, program: Program, leaves: Sequence[Any], whole: Callable[[], Any], repeat: int = 7
+) -> Profile:
+    """The profile of a program at array leaves; `whole` runs the generated code. Up to so many runs of each, half a
+    second of them in all."""
     start = time.perf_counter()
     runs = [_run(program, leaves), _run(program, leaves)]  # the first warms caches up
     while len(runs) <= repeat and time.perf_counter() - start < LONG:
         runs.append(_run(program, leaves))
-    steps = [_step(program, slot, statistics.median([run[slot].seconds for run in runs[1:]]), ran) for slot, ran in runs[0].items()]
+    steps = [
+        _step(program, slot, statistics.median([run[slot].seconds for run in runs[1:]]), ran)
+        for slot, ran in runs[0].items()
+    ]
     calls = [_seconds(whole, waited)]
     while len(calls) <= repeat and sum(calls) < LONG:
         calls.append(_seconds(whole, waited))
@@ -157,7 +183,7 @@ def _run(program: Program, leaves: Sequence[Any]) -> dict[int, Ran]:
         elif op is not INPUT:
             given = [slots[a] for a in args]
             start = time.perf_counter()
-            slots[slot] = NUMBERS.scale(op, given[0]) if type(op) is float else NUMBERS.step(op, given)
+            slots[slot] = applied(NUMBERS, op, given)
             seconds = time.perf_counter() - start
             made, read = _arrays(slots[slot]), [x for a in set(args) for x in _arrays(slots[a])]
             view = any([np.may_share_memory(x, y) for x in made for y in read])
@@ -183,13 +209,17 @@ def _step(program: Program, slot: int, seconds: float, ran: Ran) -> Step:
 def title(op: Any) -> str:
     """A step in a few words."""
     from ..show.notation import UNICODE
-    from ..show.terms import contract, op_title
+    from ..show.term_text import contract, op_title
 
     match op:
         case float():
             return f"({op:g} ·)"
         case Elementwise():
-            return op.primitive.name if op.primitive.parameter is None else f"{op.primitive.name}({op.primitive.parameter:g})"
+            return (
+                op.primitive.name
+                if op.primitive.parameter is None
+                else f"{op.primitive.name}({op.primitive.parameter:g})"
+            )
         case Contraction():
             return contract(UNICODE, op).removeprefix("contract[").removesuffix("]")
         case Combination():
@@ -221,7 +251,14 @@ def _mean(steps: list[Step]) -> float:
 
 
 def _row(name: str, seconds: float, whole: float, count: int, moved: int, share: float) -> tuple[str, ...]:
-    return name, _time(seconds), f"{seconds / whole:.0%}" if whole else "–", _scaled(count, ""), _scaled(moved, "B"), f"{share:.0%}"
+    return (
+        name,
+        _time(seconds),
+        f"{seconds / whole:.0%}" if whole else "–",
+        _scaled(count, ""),
+        _scaled(moved, "B"),
+        f"{share:.0%}",
+    )
 
 
 def _time(seconds: float) -> str:

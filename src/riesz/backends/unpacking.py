@@ -1,24 +1,27 @@
-"""Arguments in containers, for generated code that takes array leaves: lists, tuples, dicts, named tuples and dataclasses are opened by code too."""
+"""Arguments in containers, for generated code that takes array leaves: lists, tuples, dicts, named tuples and
+dataclasses are opened by code too."""
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..calculus.domains import OTHER
-from ..layout import container
-from ..syntax.functions import Aval, Given
-from ..syntax.trees import LEAF, ONE_LEAF, Node, unflatten
-
-MOST = 100
-"""Up to how many containers are opened so."""
+from ..functions.function import Aval, Given
+from ..ops.number_domains import OTHER
+from ..runtime import tuning
+from ..runtime.generated_source import defined
+from ..spaces.layout import container
+from ..tracing.argument_trees import LEAF, ONE_LEAF, Container, unflatten
 
 
 def opens(given: Given) -> bool:
     """Whether arguments are arrays, numbers, words, None and not too many containers of them."""
     containers = sum([e != LEAF for tree in given.trees for e in tree])
-    return not given.kwargs and containers <= MOST and all([type(x) in _SIMPLE for x in given.statics])
+    return (
+        not given.kwargs
+        and containers <= tuning.UNPACKED_CONTAINERS
+        and all([type(x) in _SIMPLE for x in given.statics])
+    )
 
 
 _SIMPLE = {int, bool, str}
@@ -32,7 +35,10 @@ def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[t
     names = [f"x{i}" for i in range(len(given.trees))]
     lines = [f"if len(args) != {len(names)}:", "    return OTHER", f"{', '.join(names)}, = args"]
     leaves: list[str] = []
-    nested = [unflatten(tree, inside, lambda node, parts: (node, parts)) for tree, inside in zip(given.trees, given.leaves, strict=True)]
+    nested = [
+        unflatten(tree, inside, lambda node, parts: (node, parts))
+        for tree, inside in zip(given.trees, given.leaves, strict=True)
+    ]
     stack = list(zip(names, nested, strict=True))[::-1]
     while stack:
         name, tree = stack.pop()
@@ -40,10 +46,16 @@ def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[t
             leaves.append(name)
         elif type(tree) is not tuple:  # fixed: a number that says how many, a name, None
             space[f"fixed_{name}"] = tree
-            lines.extend([f"if {name} is not None:" if tree is None else f"if type({name}) is not {type(tree).__name__} or {name} != fixed_{name}:"])
+            lines.extend(
+                [
+                    f"if {name} is not None:"
+                    if tree is None
+                    else f"if type({name}) is not {type(tree).__name__} or {name} != fixed_{name}:"
+                ]
+            )
             lines.append("    return OTHER")
         else:
-            node, parts = cast("tuple[Node, list[Any]]", tree)
+            node, parts = cast("tuple[Container, list[Any]]", tree)
             wrong, inside = _opened(name, node, space)
             lines.extend([f"if {wrong}:", "    return OTHER"])
             if all([type(part) is Aval for part in parts]):
@@ -52,12 +64,16 @@ def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[t
             within = [f"{name}_{k}" for k in range(len(parts))]
             lines.append(f"{', '.join(within)}, = {inside}")
             stack.extend(list(zip(within, parts, strict=True))[::-1])
-    source = "\n".join(["def quick(args):", *[f"    {line}" for line in [*lines, f"return run(({', '.join(leaves)}{',' * bool(leaves)}))"]]])
-    exec(builtins.compile(source, "<riesz arguments>", "exec"), space)
-    return space["quick"]
+    source = "\n".join(
+        [
+            "def quick(args):",
+            *[f"    {line}" for line in [*lines, f"return run(({', '.join(leaves)}{',' * bool(leaves)}))"]],
+        ]
+    )
+    return defined(source, "quick", space)
 
 
-def _opened(name: str, node: Node, space: dict[str, Any]) -> tuple[str, str]:
+def _opened(name: str, node: Container, space: dict[str, Any]) -> tuple[str, str]:
     """When a value is another container than this, and what its parts are."""
     form = node.form
     if form is None or form.kind is list:

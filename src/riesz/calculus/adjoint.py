@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..interning import children, postorder
-from ..ops import contraction
-from ..stackless import quiet
-from ..terms.applied import Applied
+from ..ops.op import contraction
+from ..runtime.interning import children, postorder
+from ..runtime.stackless import quiet
+from ..terms.applied_op import Applied
 from ..terms.bilinear import Labelled, Section
-from ..terms.core import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.declared import DeclaredLinear
-from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Unpack, Unzip, Zip
+from ..terms.sums import (
+    Add,
+    BlockDiag,
+    Dup,
+    Fork,
+    Inject,
+    Join,
+    Map,
+    Pack,
+    Par,
+    Project,
+    Reduce,
+    Regroup,
+    Rep,
+    Scan,
+    Total,
+    Unpack,
+    Unzip,
+    Zip,
+)
+from ..terms.term import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.unitary import Unitary
 from ..terms.weights import Equip, Forget, Represent, Weigh
 

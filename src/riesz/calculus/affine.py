@@ -1,105 +1,131 @@
 """Affine interpretation f^[1]: the value of a function and its derivative, together   (§5, Figure 1).
 
-A leaf of this domain is a pair of a value and a wire. A wire is a linear map from the domain of f, given by the step of the linear
-program that ends in it; `None` is the zero map. The chain rule and the parallel rule are the interpreter; the other rules are here.
-Over numbers the linear program has numbers for coefficients; over symbols its coefficients are slots of the same program.
-A step with several results has a dict of wires, one per result that moves.
+A leaf of this domain is a pair of a value and a wire. A wire is a linear map from the domain of f, given by the step of
+the linear program that ends in it; `None` is the zero map. The chain rule and the parallel rule are the interpreter;
+the other rules are here. Over numbers the linear program has numbers for coefficients; over symbols its coefficients
+are slots of the same program. A step with several results has a dict of wires, one per result that moves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Generic
 
 import numpy as np
 
 from ..errors import LinearityError
-from ..opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
-from ..ops import Cast, Combination, Contraction, Elementwise, Linear, Multilinear, Op, Reduction, Reshape, broadcast, product
-from ..programs.blocks import Block
-from ..programs.program import INPUT, Constant, Program
+from ..ops.domain import Leaf, SlopedDomain
+from ..ops.op import (
+    Cast,
+    Combination,
+    Contraction,
+    Elementwise,
+    Linear,
+    Multilinear,
+    Op,
+    Reduction,
+    Reshape,
+    broadcast,
+    product,
+)
+from ..ops.op_rules import OpRules
+from ..ops.opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
+from ..programs.program import INPUT, Constant, Program, applied
+from ..programs.sub_programs import Block, Call, Loop
 from ..relations import Gather, freeze
-from ..sets import Seg, box_set
+from ..relations.index_sets import Seg, box_set
+from ..runtime import later
+from ..spaces.formal_vectors import dense
 from ..terms.primitives import UNKNOWN, divide, reciprocal
-from ..vectors import dense
 from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
 from .reverse import unknown
 
 
-class Pair:
+class Pair(Generic[Leaf]):
     """(f(x), f'(x)) for one leaf."""
 
     __slots__ = ("value", "wire")
 
-    def __init__(self, value: Any, wire: Any) -> None:
+    def __init__(self, value: Leaf, wire: Any) -> None:
         self.value = value
         self.wire = wire
 
 
-class Affine:
-    """The domain of pairs over a base domain; wires are slots of `tape`, and `lift` brings a base value there as a coefficient.
+Differential = Callable[["AffineDomain[Any]", Any, Any, list[Any], Sequence["Pair[Any]"], tuple[int, ...]], Any]
+DIFFERENTIALS = OpRules[Differential]("calculus.affine.DIFFERENTIALS")
+"""The wire of a step, from its value, the values and pairs of its arguments, and which of them move."""
+
+
+class AffineDomain(Generic[Leaf]):
+    """The domain of pairs over a base domain; wires are slots of `tape`, and `lift` brings a base value there as a
+    coefficient.
 
     Without `guards` it is not looked which places wires reach: right where all coefficients are finite.
     """
 
-    def __init__(self, base: Any, tape: Program, lift: Callable[[Any], int], guards: bool = True) -> None:
+    def __init__(
+        self, base: SlopedDomain[Leaf], tape: Program, lift: Callable[[Any], int], guards: bool = True
+    ) -> None:
         self.base = base
-        self.hushes = getattr(base, "hushes", False)
+        self.hushes = base.hushes
         self.tape = tape
         self.lift = lift
         self.guards = guards
         self.reach: dict[int, Reach] = {}  # of wires that do not reach everywhere (reached.py)
 
-    def const(self, value: Any) -> Pair:
+    def const(self, value: Any) -> Pair[Leaf]:
         """K_w^[1](x) = (w, 0)."""
         return Pair(self.base.const(value), None)
 
-    def zeros(self, shape: tuple[int, ...]) -> Pair:
+    def zeros(self, shape: tuple[int, ...]) -> Pair[Leaf]:
         """The zero vector, a constant."""
         return Pair(self.base.zeros(shape), None)
 
-    def shape(self, pair: Pair) -> Any:
+    def shape(self, pair: Pair[Leaf]) -> Any:
         """The shape of a leaf."""
         return self.base.shape(pair.value)
 
-    def scale(self, k: float, x: Pair) -> Pair:
+    def scale(self, k: float, x: Pair[Leaf]) -> Pair[Leaf]:
         """(k·), a linear map."""
         return Pair(self.base.scale(k, x.value), None if x.wire is None else self._scaled(k, x.wire))
 
-    def step(self, op: Op, args: Sequence[Pair]) -> Pair:
+    def step(self, op: Op, args: Sequence[Pair[Leaf]]) -> Pair[Leaf]:
         """One operation, by its kind."""
         if type(op) is Elementwise:
             return self._primitive(op, args)
         values = [a.value for a in args]
         live = tuple([i for i, a in enumerate(args) if a.wire is not None])
-        if not live or type(op) is Discrete:
-            return Pair(self.base.step(op, values), None)  # a constant function of x, or one that is constant between jumps
+        if not live:
+            return Pair(self.base.step(op, values), None)  # a constant function of x
         if isinstance(op, Block):
-            from .blocks import affine_block
+            from .block_rules import affine_block
 
             return affine_block(self, op, args, live)
         y = self.base.step(op, values)
-        if isinstance(op, Linear):
-            return Pair(y, self._linear(op, y, args, live))
-        if type(op) is Strongly and type(op.op) is Ruled:
-            return Pair(y, self._ruled(op.op, y, values, args, live))
-        if type(op) is Ruled:
-            return Pair(y, self._ruled(op, y, values, args, live))
-        if isinstance(op, Multilinear):
-            return Pair(y, self._multilinear(op, values, args, live))
-        if isinstance(op, Get):
-            return Pair(y, args[0].wire.get(op.at))
-        if isinstance(op, Select):
-            return Pair(y, self._select(y, values, args))
-        assert isinstance(op, Declared)
-        return Pair(y, self._declared(op, values, args))
+        return Pair(y, DIFFERENTIALS[type(op)](self, op, y, values, args, live))
 
-    def _linear(self, op: Linear, y: Any, args: Sequence[Pair], live: tuple[int, ...]) -> int:
+    DIFFERENTIALS("p'(x) · dx, see `_primitive`", Elementwise)(
+        lambda self, op, y, xs, args, live: self.step(op, args).wire
+    )
+    DIFFERENTIALS("programs inside, see `affine_block`", Call, Loop)(
+        lambda self, op, y, xs, args, live: self.step(op, args).wire
+    )
+    DIFFERENTIALS("the same of dx", float)(lambda self, op, y, xs, args, live: self._scaled(op, args[0].wire))
+    DIFFERENTIALS("that of one result", Get)(lambda self, op, y, xs, args, live: args[0].wire.get(op.at))
+    DIFFERENTIALS("0: constant between jumps", Discrete)(lambda self, op, y, xs, args, live: None)
+
+    @DIFFERENTIALS("the same of dx", Linear)
+    def _linear(self, op: Linear, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> int:
         """h^[1](x) = (h(x), h)."""
         small = op if len(live) == len(args) else op.only(live)
         wires = [args[i].wire for i in live]
-        if type(small) is Combination and not all([math.isfinite(k) for k in small.coefficients]) and any([w in self.reach for w in wires]):
+        if (
+            self.reach
+            and type(small) is Combination
+            and not all([math.isfinite(k) for k in small.coefficients])
+            and any([w in self.reach for w in wires])
+        ):
             wires = [self._scaled(k, w) for k, w in zip(small.coefficients, wires, strict=True)]
             return self._wide(self._sum(wires), y)
         return self._wide(self._reached(self.tape.step(small, wires), small, wires), y)
@@ -112,10 +138,22 @@ class Affine:
         if type(op) is Combination:
             found = union(self.base, known, shapes, self.tape.shape(wire))
         elif isinstance(op, (Reduction, Contraction, Reshape, Take)):
-            found = after(self.base, op, known, shapes, more) if known != [None] or type(op) in (Reduction, Contraction) else None
+            found = (
+                after(self.base, op, known, shapes, more)
+                if known != [None] or type(op) in (Reduction, Contraction)
+                else None
+            )
         else:
-            found = known[0] if isinstance(op, Cast) else somewhere(self.base, known[0], shapes[0], self.tape.shape(wire))
+            found = (
+                known[0]
+                if isinstance(op, Cast)
+                else somewhere(self.base, known[0], shapes[0], self.tape.shape(wire), op)
+            )
         return self._knowing(wire, found)
+
+    def part(self, wire: int, at: int, partly: bool) -> int:
+        """One of the results of a block; `partly`: nothing reaches its zeros."""
+        return self._knowing(self.tape.step(Get(at), (wire,)), ZEROS if partly and self.guards else None)
 
     def _knowing(self, wire: int, found: Reach | None) -> int:
         if found is not None:
@@ -125,15 +163,18 @@ class Affine:
     def _scaled(self, k: float, wire: int) -> int:
         """(k·) of a wire."""
         r = self.reach.get(wire)
-        if r is None or math.isfinite(k):
+        if r is None:
+            return self.tape.scale(k, wire)
+        if math.isfinite(k):
             return self._knowing(self.tape.scale(k, wire), r)
         return self._knowing(self._product(product((), self.tape.shape(wire)), [self.base.const(k)], 1, wire), r)
 
     def _product(self, op: Contraction, values: Sequence[Any], k: int, wire: int) -> int:
-        """A product with a wire, its argument k, of which some places may not be reached; `values` are the other arguments."""
-        r = self.reach.get(wire)
+        """A product with a wire, its argument k, of which some places may not be reached; `values` are the other
+        arguments."""
         slots = [self.lift(v) for v in values]
         slots.insert(k, wire)
+        r = self.reach.get(wire)
         if r is ZEROS:
             return self.tape.step(op.strongly(k), slots)
         mask = None if r is None or all([_finite(self.base, v) for v in values]) else r.mask
@@ -147,22 +188,30 @@ class Affine:
         op = broadcast(self.tape.shape(wire), shape)
         return self._reached(self.tape.step(op, (wire,)), op, [wire])
 
-    def _multilinear(self, op: Multilinear, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> int:
+    @DIFFERENTIALS("linear in each argument: summed", Multilinear)
+    def _multilinear(
+        self, op: Multilinear, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]
+    ) -> int:
         """⋄^[1](u, v) = (u ⋄ v, (u⋄) • π₁ + (⋄v) • π₀), for any number of arguments."""
         if type(op) is Take and not op.batch and isinstance(values[1], (np.ndarray, np.integer)):
             gather = _gather(op, values[1], self.base.shape(values[0]))
             return self._reached(self.tape.step(gather, (args[0].wire,)), gather, [args[0].wire])
-        if len(live) == 2 == len(args) and args[0].wire == args[1].wire and values[0] is values[1] and getattr(op, "swapped", None) is op:
+        if (
+            len(live) == 2 == len(args)
+            and args[0].wire == args[1].wire
+            and values[0] is values[1]
+            and getattr(op, "swapped", None) is op
+        ):
             return self._scaled(2.0, self._leg(op, values, 1, args[1].wire))  # u ⋄ u, symmetric: 2·(u⋄)
         return self._sum([self._leg(op, values, i, args[i].wire) for i in live])
 
     def _leg(self, op: Multilinear, values: list[Any], k: int, wire: int) -> int:
         """A multilinear step as a function of its argument k."""
+        if not self.guards:
+            return self.tape.step(op, [wire if j == k else self.lift(v) for j, v in enumerate(values)])
         others = [v for j, v in enumerate(values) if j != k]
         if type(op) is Contraction:
             found = self._product(op, others, k, wire)
-            if not self.guards:
-                return found
             masks = [(i, values[i]) for i in op.strong if i != k]
             shapes = [self.tape.shape(wire) if j == k else self.base.shape(v) for j, v in enumerate(values)]
             return self._knowing(found, through(self.base, op, k, self.reach.get(wire), masks, shapes))
@@ -170,7 +219,7 @@ class Affine:
         slots.insert(k, wire)
         return self._reached(self.tape.step(op, slots), op, [wire], others)
 
-    def _primitive(self, op: Elementwise, args: Sequence[Pair]) -> Pair:
+    def _primitive(self, op: Elementwise, args: Sequence[Pair[Leaf]]) -> Pair[Leaf]:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
         if len(args) == 1:
             x = args[0]
@@ -179,7 +228,9 @@ class Affine:
             y, (slope,) = self.base.linearized(op, (x.value,))
             if slope is UNKNOWN:
                 raise unknown(op, 0)
-            return Pair(y, None if slope is None else self._times(slope, x.wire, (0,) if op.primitive.rule.selects else ()))
+            return Pair(
+                y, None if slope is None else self._times(slope, x.wire, (0,) if op.primitive.rule.selects else ())
+            )
         if all([a.wire is None for a in args]):
             return Pair(self.base.step(op, [a.value for a in args]), None)
         y, partials = self.base.linearized(op, [a.value for a in args])
@@ -194,16 +245,21 @@ class Affine:
 
     def _times(self, partial: Any, wire: int, strong: tuple[int, ...]) -> int:
         """partial ⊛ wire; `strong`: it selects."""
-        if type(partial) is float and (not strong or math.isfinite(partial)):
-            return self._scaled(partial, wire)
+        if type(partial) is float:
+            if not strong or math.isfinite(partial):
+                return self._scaled(partial, wire)
+            partial = self.base.const(partial)
         shapes = self.base.shape(partial), self.tape.shape(wire)
         op = product(*shapes, strong)
-        found = self._product(op, [partial], 1, wire)
         if not self.guards:
-            return found
-        return self._knowing(found, through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes))
+            return self.tape.step(op, (self.lift(partial), wire))
+        found = self._product(op, [partial], 1, wire)
+        return self._knowing(
+            found, through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes)
+        )
 
-    def _select(self, y: Any, values: list[Any], args: Sequence[Pair]) -> int:
+    @DIFFERENTIALS("c ⊛ da + ¬c ⊛ db", Select)
+    def _select(self, op: Select, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> int:
         """where(c, a, b)^[1] = (where(c, a, b), (c ⊛) • da + (¬c ⊛) • db): selections, not products."""
         wires: list[int] = []
         for condition, branch in ((values[0], args[1]), (None, args[2])):
@@ -212,20 +268,34 @@ class Affine:
                 wires.append(self._times(chosen, branch.wire, (0,)))
         return self._wide(self._sum(wires), y)
 
-    def _ruled(self, op: Ruled, y: Any, values: list[Any], args: Sequence[Pair], live: tuple[int, ...]) -> Any:
-        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): the rule's program in two halves, coefficients here, linear steps on the tape."""
-        from ..syntax.ruled import rule_program
+    @DIFFERENTIALS("as the op inside", Strongly)
+    def _strongly(
+        self, op: Strongly, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]
+    ) -> Any:
+        return (
+            self._ruled(op.op, y, values, args, live)
+            if type(op.op) is Ruled
+            else self._multilinear(op, y, values, args, live)
+        )
 
+    @DIFFERENTIALS("its own differential", Ruled)
+    def _ruled(self, op: Ruled, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> Any:
+        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): the rule's program in two halves, coefficients here, linear steps
+        on the tape."""
         shapes = tuple([self.base.shape(v) for v in values])
-        several = type(op.shape_of(shapes)) is tuple and bool(op.shape_of(shapes)) and type(op.shape_of(shapes)[0]) is tuple
+        several = (
+            type(op.shape_of(shapes)) is tuple and bool(op.shape_of(shapes)) and type(op.shape_of(shapes)[0]) is tuple
+        )
         ys = [self.base.step(Get(i), (y,)) for i in range(len(op.shape_of(shapes)))] if several else [y]
-        program, results = rule_program(op, shapes, live)
+        rule: tuple[Program, list[int | None]] = later.rule_program(op, shapes, live)
+        program, results = rule
         wires = self.inline(program, [*values, *ys], [args[i].wire for i in live])
         found = [None if r is None else wires[r] for r in results]
         return {i: w for i, w in enumerate(found) if w is not None} or None if several else found[0]
 
     def inline(self, program: Program, values: Sequence[Any], wires: Sequence[int]) -> list[int]:
-        """A program linear in its last inputs, written on the tape: what depends on the wires as linear steps, the rest in the base domain."""
+        """A program linear in its last inputs, written on the tape: what depends on the wires as linear steps, the rest
+        in the base domain."""
         base: dict[int, Any] = dict(zip(program.inputs[: len(values)], values, strict=True))
         place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
         moving = program.dependent(program.inputs[len(values) :])
@@ -236,11 +306,7 @@ class Affine:
                 continue
             if not moving[slot]:
                 zero[slot] = _stays_zero(op, [bool(zero[a]) for a in given])
-                inside = [base[a] for a in given]
-                kind = cast(Any, type(op))
-                base[slot] = (
-                    self.base.const(op.value) if kind is Constant else self.base.scale(op, *inside) if kind is float else self.base.step(op, inside)
-                )
+                base[slot] = applied(self.base, op, [base[a] for a in given])
                 continue
             for a in given:
                 if not moving[a] and a not in lifted:
@@ -249,31 +315,55 @@ class Affine:
             live = tuple([i for i, a in enumerate(given) if moving[a]])
             if isinstance(op, Linear) and len(live) < len(given):
                 if not all([zero[a] for a in given if not moving[a]]):
-                    raise LinearityError("a derivative must be linear in the differentials; this one adds something that does not depend on them")
+                    raise LinearityError(
+                        "a derivative must be linear in the differentials; this one adds something that does not "
+                        "depend on them"
+                    )
                 op, slots = op.only(live), [slots[i] for i in live]
             if isinstance(op, Multilinear) and len(live) > 1:
-                raise LinearityError("a derivative must be linear in the differentials; this one multiplies them with each other")
+                raise LinearityError(
+                    "a derivative must be linear in the differentials; this one multiplies them with each other"
+                )
             if type(op) is Select or type(op) is Elementwise:
-                place[slot] = self._plainly_linear(op, [None if moving[a] else base[a] for a in given], slots, program.shapes[slot])
+                place[slot] = self._plainly_linear(
+                    op, [None if moving[a] else base[a] for a in given], slots, program.shapes[slot]
+                )
+            elif type(op) is Contraction:
+                k = next(iter(live))
+                place[slot] = self._leg(op, [None if moving[a] else base[a] for a in given], k, slots[k])
+            elif isinstance(op, Linear):
+                place[slot] = self._reached(self.tape.step(op, slots), op, slots)
             else:
-                place[slot] = self.tape.scale(op, slots[0]) if type(op) is float else self.tape.step(op, slots)
+                place[slot] = applied(self.tape, op, slots)
         return [place[s] for s in program.outputs]
 
     def _plainly_linear(self, op: Any, fixed: list[Any], slots: list[int], shape: tuple[int, ...]) -> int:
-        """What a rule may do with a differential besides linear steps: choose by something fixed, divide by something fixed."""
+        """What a rule may do with a differential besides linear steps: choose by something fixed, divide by something
+        fixed."""
         if type(op) is Select and fixed[0] is not None:
             wires: list[int] = []
             for i, condition in ((1, fixed[0]), (2, None)):
                 if fixed[i] is None:
-                    wires.append(self._times(self.base.step(NOT, (fixed[0],)) if condition is None else condition, slots[i], (0,)))
+                    wires.append(
+                        self._times(
+                            self.base.step(NOT, (fixed[0],)) if condition is None else condition, slots[i], (0,)
+                        )
+                    )
             wire = self._sum(wires)
-            return wire if self.tape.shape(wire) == shape else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
+            return (
+                wire
+                if self.tape.shape(wire) == shape
+                else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
+            )
         if type(op) is Elementwise and op.primitive is divide and fixed[0] is None and fixed[1] is not None:
             return self._times(self.base.step(reciprocal.op, (fixed[1],)), slots[0], ())
         name = op.primitive.name if type(op) is Elementwise else op.title
         raise LinearityError(f"a derivative must be linear in the differentials; this one uses {name} of one")
 
-    def _declared(self, op: Declared, values: list[Any], args: Sequence[Pair]) -> dict[int, Any]:
+    @DIFFERENTIALS("linear in each argument, as declared", Declared)
+    def _declared(
+        self, op: Declared, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]
+    ) -> dict[int, Any]:
         """A declared function is linear in each of its arguments: one summand per argument that moves."""
         wires: list[int] = []
         for _, where in op.leg_slices():

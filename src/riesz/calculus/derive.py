@@ -9,21 +9,24 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..layout import INVERSE, METRIC
-from ..opaque import NOT, Discrete, Select
-from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..programs.blocks import Block
-from ..programs.program import INPUT, Constant, Input, Program, outputs, run
-from ..spaces import Space
-from ..stackless import quiet
-from ..terms.core import Term
-from ..vectors import Formal, dense
-from .affine import Affine, Pair
-from .domains import MULTIPLIED, NUMBERS
-from .interpret import interpret
-from .products import metric
+from ..ops.domain import Domain, Leaf, SlopedDomain
+from ..ops.number_domains import MULTIPLIED, NUMBERS
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
+from ..ops.opaque import NOT, Discrete, Select
+from ..programs.program import Constant, Input, Program, outputs, run
+from ..programs.sub_programs import Block
+from ..relations.base import frozen
+from ..runtime.stackless import quiet
+from ..runtime.warnings_off import quietly
+from ..spaces.formal_vectors import Formal, dense
+from ..spaces.layout import INVERSE, METRIC
+from ..spaces.space import Space
+from ..terms.term import Term
+from .affine import AffineDomain, Pair
+from .interpretation.interpret import interpret
+from .interpretation.product_rules import metric
+from .interpretation.value_trees import leaves_of
 from .reverse import pullback
-from .trees import leaves_of
 
 
 @quiet
@@ -36,41 +39,38 @@ def lower(term: Term) -> Program:
     return program.prune(slots, program.outputs)
 
 
-@quiet
-def affine_numbers(term: Term, leaves: Sequence[Any], base: Any = NUMBERS) -> tuple[list[Any], Program]:
-    """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients."""
-
-    def attempt(guards: bool) -> tuple[list[Any], Program]:
-        tape = Program(share=False)
-        domain = Affine(base, tape, _owning(tape, leaves), guards)
-        pairs = [Pair(v, tape.input(base.shape(v))) for v in leaves]
-        return _close(leaves_of(interpret(term, term.domain.tree(pairs), domain)), tape, base)
-
-    return _as_guarded_as_needed(attempt)
-
-
-def _as_guarded_as_needed(attempt: Callable[[bool], tuple[list[Any], Program]]) -> tuple[list[Any], Program]:
-    """A tape written plainly, and once more with guards where a coefficient is not finite (Note [Strong] in ops.py)."""
+def _as_guarded_as_needed(
+    attempt: Callable[[bool], tuple[list[Any], Program]], known: frozenset[int] = frozenset()
+) -> tuple[list[Any], Program]:
+    """A tape written plainly, and once more with guards where a coefficient is not finite (Note [Strong] in ops/op.py);
+    `known` are finite arrays."""
     values, tape = attempt(False)
-    with np.errstate(all="ignore"):
-        finite = all([_finite_step(op) for op in tape.ops])
+    with quietly():
+        finite = _finite_steps(tape, known)
     return (values, tape) if finite else attempt(True)
 
 
-def _finite_step(op: Any) -> bool:
-    """Whether the coefficients of a step of a tape are finite."""
-    kind = cast(Any, type(op))
-    if kind is Constant:
-        return _finite(op.value)
-    if kind is float:
-        return math.isfinite(op)
-    if kind is Combination:
-        return all([math.isfinite(k) for k in op.coefficients])
-    return not isinstance(op, Block)  # what is inside has coefficients of its own
+def _finite_steps(tape: Program, known: frozenset[int]) -> bool:
+    """Whether the coefficients of all steps of a tape are finite."""
+    for op in tape.ops:
+        kind = op.__class__
+        if kind is Contraction or kind is Input:
+            continue
+        if kind is Constant:
+            if id(op.value) not in known and not _finite(op.value):
+                return False
+        elif kind is float or kind is Combination:
+            if not math.isfinite(op if kind is float else sum(op.coefficients)):
+                return False
+        elif isinstance(op, Block):  # what is inside has coefficients of its own
+            return False
+    return True
 
 
 def _finite(x: Any) -> bool:
     """Whether numbers are finite; large ones may count as infinite, which costs time only."""
+    if type(x) is np.ndarray and x.ndim == 1 and x.dtype.kind == "f":
+        return math.isfinite(x.dot(x))
     if type(x) is float:
         return math.isfinite(x)
     if type(x) is Formal:
@@ -78,12 +78,28 @@ def _finite(x: Any) -> bool:
     if not isinstance(x, (np.ndarray, np.generic)):
         return False
     given = cast(Any, x)
-    kind: str = given.dtype.kind
-    return kind in "fiub" and math.isfinite(np.add.reduce(given, None, None if kind == "f" else float))
+    return math.isfinite(np.add.reduce(given, None)) if given.dtype.kind == "f" else given.dtype.kind in "iub"
+
+
+def _finite_constants(program: Program) -> frozenset[int] | None:
+    """The identities of finite arrays of a program that nobody can write to, looked at once; None where a step has
+    programs inside."""
+    known = program.__dict__
+    if known.get("_finite", (-1,))[0] != len(program.ops):
+        arrays = [op.value for op in program.ops if type(op) is Constant and type(op.value) is np.ndarray]
+        with quietly():
+            found = (
+                None
+                if any([isinstance(op, Block) for op in program.ops])
+                else frozenset([id(x) for x in arrays if frozen(x) and _finite(x)])
+            )
+        known["_finite"] = len(program.ops), found
+    return known["_finite"][1]
 
 
 def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
-    """Coefficients of a tape; arrays that belong to the caller are copied once, so that writing to them later changes nothing."""
+    """Coefficients of a tape; arrays that belong to the caller are copied once, so that writing to them later changes
+    nothing."""
     arrays: list[Any] = [x for x in leaves if isinstance(x, np.ndarray)]
     given = {id(x) for x in arrays if x.flags.writeable}
     if not given:
@@ -105,29 +121,39 @@ def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
 
 @quiet
 def affine_program(
-    program: Program, leaves: Sequence[Any], moving: Sequence[bool] | None = None, base: Any = NUMBERS, keep: bool = True
+    program: Program,
+    leaves: Sequence[Any],
+    moving: Sequence[bool] | None = None,
+    base: SlopedDomain[Any] = NUMBERS,
+    keep: bool = True,
 ) -> tuple[list[Any], Program]:
-    """The same for a function given as a program; `moving` says which inputs the derivative is taken in.
+    """f^[1](x) over numbers: the leaves of f(x), and the linear program of f'(x) with numbers for coefficients.
 
-    Without `keep` the linear program is used at once: it refers to the caller's arrays.
+    `moving` says which inputs the derivative is taken in. Without `keep` the linear program is used at once: it refers
+    to the caller's arrays.
     """
     flags = [True] * len(leaves) if moving is None else moving
 
     def attempt(guards: bool) -> tuple[list[Any], Program]:
         tape = Program(share=False)
-        domain = Affine(base, tape, _owning(tape, leaves) if keep else tape.const, guards)
-        slots = run(program, domain, [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)])
+        domain = AffineDomain(base, tape, _owning(tape, leaves) if keep else tape.const, guards)
+        slots = run(
+            program,
+            domain,
+            [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)],
+        )
         return _close([slots[s] for s in program.outputs], tape, base)
 
-    return attempt(True) if any([isinstance(op, Block) for op in program.ops]) else _as_guarded_as_needed(attempt)
+    known = _finite_constants(program)
+    return attempt(True) if known is None else _as_guarded_as_needed(attempt, known)
 
 
-def _close(results: list[Pair], tape: Program, base: Any) -> tuple[list[Any], Program]:
+def _close(results: list[Pair[Leaf]], tape: Program, base: Domain[Leaf]) -> tuple[list[Leaf], Program]:
     tape.outputs = [tape.zeros(base.shape(r.value)) if r.wire is None else r.wire for r in results]
     return [r.value for r in results], tape
 
 
-def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
+def tape_value(tape: Program, domain: Domain[Any] = NUMBERS) -> Callable[[int], Any]:
     """Coefficients of a linear program: its constants."""
 
     def coefficient(slot: int) -> Any:
@@ -140,17 +166,19 @@ def tape_value(tape: Program, domain: Any = NUMBERS) -> Any:
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
     flags = linear_slots(tape)
-    with np.errstate(all="ignore"):
+    with quietly():
         return _exact(lambda guards: pullback(tape, flags, seeds, NUMBERS, tape_value(tape), guards=guards))
 
 
 def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
-    """Cotangents computed plainly, and once more with guards if there is a nan among them (Note [Strong] in ops.py)."""
+    """Cotangents computed plainly, and once more with guards if there is a nan among them (Note [Strong] in
+    ops/op.py)."""
     found = cotangents(False)
     for c in found:
         if c is not None:
-            flat = np.ravel(dense(c))
-            if np.isnan(flat.dot(flat)):
+            x = c if type(c) is np.ndarray else dense(c)
+            total = x.reshape(-1).dot(x.reshape(-1)) if type(x) is np.ndarray else x
+            if total != total:
                 return cotangents(True)
     return found
 
@@ -165,7 +193,25 @@ def one_of(value: Any) -> Any:
     if type(value) is float:
         return 1.0
     x = dense(value)
-    return np.ones(x.shape, x.dtype)[()] if getattr(x, "dtype", None) == np.float32 else one(np.shape(x))
+    return np.ones(x.shape, x.dtype)[()] if getattr(x, "dtype", None) in (np.float32, np.float16) else one(np.shape(x))
+
+
+def value_and_cotangents(
+    program: Program, leaves: Sequence[Any], moving: Sequence[bool]
+) -> tuple[list[Any], list[Any], set[int]]:
+    """All outputs of a program, f'(x)*(1) of the first, a number, and the identities of the arrays that were
+    coefficients.
+
+    Forward through the program and back. Most programs need no linear program between (`swept`). Loops and other
+    people's functions have derivatives that are more than one factor for each argument: they write f'(x) as a linear
+    program, which is then read from the end.
+    """
+    found = swept(program, leaves, moving)
+    if found is not None:
+        return *found, set[int]()
+    values, tape = affine_program(program, leaves, moving, keep=False)
+    tape.outputs = tape.outputs[:1]
+    return values, reverse_numbers(tape, [one_of(values[0])]), tape.held
 
 
 _PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reduction, Reshape, Cast, Select, Discrete}
@@ -174,9 +220,11 @@ _PLAIN = {float, Input, Constant, Elementwise, Combination, Contraction, Reducti
 
 @quiet
 def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tuple[list[Any], list[Any]] | None:
-    """All outputs, and the gradient of the first, a number: forward through the program and back, without writing the linear program between.
+    """All outputs, and the gradient of the first, a number: forward through the program and back, without writing the
+    linear program between.
 
-    None for programs with steps (loops, other people's functions) whose derivative takes more than a partial derivative at each argument.
+    None for programs with steps (loops, other people's functions) whose derivative takes more than a partial derivative
+    at each argument.
     """
     if not {type(op) for op in program.ops} <= _PLAIN:
         return None
@@ -189,7 +237,7 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
     if hushed is None:
         _forward(program, range(len(ops)), values, flags)
     else:
-        with np.errstate(all="ignore"):
+        with quietly():
             _forward(program, [s for s, h in enumerate(hushed) if h], values, flags)
         _forward(program, [s for s, h in enumerate(hushed) if not h], values, flags)
 
@@ -201,10 +249,14 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
         xs = [dense(values[a]) for a in given]
         return op.primitive.slopes(xs, dense(values[slot]))
 
-    with np.errstate(all="ignore"):
+    with quietly():
         found = [values[s] for s in program.outputs]
         seeds = [one_of(found[0]), *[None] * (len(found) - 1)]
-        every = _exact(lambda guards: pullback(program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials, guards=guards))
+        every = _exact(
+            lambda guards: pullback(
+                program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials, guards=guards
+            )
+        )
         return found, [c for c, f in zip(every, moving, strict=True) if f]
 
 
@@ -238,14 +290,19 @@ def linear_slots(tape: Program) -> bytearray:
 class Derivative:
     """f^[1] and f^[1r] as programs: `affine` from (x, dx) to (y, dy), `reverse` from (x, dy) to (y, x̄).
 
-    Value and derivative share one program, which is what the paper's let is for; `value`, `derivative`, `adjoint` are its parts.
+    Value and derivative share one program, which is what the paper's let is for; `value`, `derivative`, `adjoint` are
+    its parts. `reverse`, the transpose of `affine`, is made when it is asked for.
     """
 
-    def __init__(self, affine: Program, reverse: Program, inputs: int, outputs: int) -> None:
+    def __init__(self, affine: Program, inputs: int, outputs: int) -> None:
         self.affine = affine
-        self.reverse = reverse
         self.inputs = inputs
         self.outputs = outputs
+
+    @cached_property
+    def reverse(self) -> Program:
+        """(x, dy) ↦ (y, x̄)."""
+        return transpose_linear(self.affine, self.inputs, self.outputs)
 
     @cached_property
     def value(self) -> Program:
@@ -265,7 +322,8 @@ class Derivative:
 
 @quiet
 def derive_program(program: Program, moving: Sequence[bool] | None = None) -> Derivative:
-    """f^[1] and f^[1r] over symbols: value, derivative and adjoint of an n-step program, each with O(n) steps.
+    """f^[1] over symbols: value and derivative of an n-step program, and on request their adjoint, each with O(n)
+    steps.
 
     `moving` says which inputs the derivative is taken in; the others are parameters.
     """
@@ -273,44 +331,48 @@ def derive_program(program: Program, moving: Sequence[bool] | None = None) -> De
     flags = [True] * len(program.inputs) if moving is None else moving
     xs = [joint.input(program.shapes[s]) for s in program.inputs]
     dxs = [joint.input(program.shapes[s]) if f else None for s, f in zip(program.inputs, flags, strict=True)]
-    domain = Affine(joint, joint, lambda slot: slot)
+    domain = AffineDomain(joint, joint, lambda slot: slot)
     slots = run(program, domain, [Pair(x, dx) for x, dx in zip(xs, dxs, strict=True)])
     results = [slots[s] for s in program.outputs]
     ys = [r.value for r in results]
     dys = [joint.zeros(joint.shapes[r.value]) if r.wire is None else r.wire for r in results]
     affine = joint.prune([*xs, *[dx for dx in dxs if dx is not None]], [*ys, *dys])
-    return Derivative(affine, transpose_linear(affine, len(xs), len(ys)), len(xs), len(ys))
+    return Derivative(affine, len(xs), len(ys))
 
 
 @quiet
-def transpose_linear(program: Program, inputs: int = 0, values: int = 0, strong: bool = False, marks: list[bool] | None = None) -> Program:
-    """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs, stay.
+def transpose_linear(
+    program: Program,
+    inputs: int = 0,
+    values: int = 0,
+    strong: bool = False,
+    marks: list[bool] | None = None,
+    masked: bool = False,
+) -> Program:
+    """The adjoint of a program linear in all inputs after the first `inputs`; these, and the first `values` outputs,
+    stay.
 
-    `strong`: nothing reaches the zeros of what it is applied to; `marks`, if given, is told which of its results have places that nothing reaches.
+    `strong`: nothing reaches the zeros of what it is applied to; `marks`, if given, is told which of its results have
+    places that nothing reaches. `masked`: as many inputs more, truth values, say which places of what it is applied to
+    are reached.
     """
     flags = program.dependent(program.inputs[inputs:])
     back = Program()
     place: dict[int, int] = {}
-    for slot, op in enumerate(program.ops):
-        if flags[slot]:
-            continue
-        if op is INPUT:
-            place[slot] = back.input(program.shapes[slot])
-        elif type(op) is Constant:
-            place[slot] = back.const(op.value)
-        elif type(op) is float:
-            place[slot] = back.scale(op, place[program.args[slot][0]])
-        else:
-            place[slot] = back.step(op, [place[a] for a in program.args[slot]])
+    back.copy(program, [s for s, moves in enumerate(flags) if not moves], place)
     fixed = list(back.inputs)
     seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
+    masks: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]] if masked else []
     every: list[bool] = []
-    found = pullback(program, flags, [None] * values + seeds, back, place.__getitem__, strong, every)[inputs:]
+    given = [None] * values
+    found = pullback(
+        program, flags, given + seeds, back, place.__getitem__, strong, every, given + masks if masked else None
+    )[inputs:]
     if marks is not None:
         marks.extend(every[inputs:])
     shapes = [program.shapes[s] for s in program.inputs[inputs:]]
     outs = [back.zeros(shape) if c is None else c for shape, c in zip(shapes, found, strict=True)]
-    return back.prune([*fixed, *seeds], [*[place[s] for s in program.outputs[:values]], *outs])
+    return back.prune([*fixed, *seeds, *masks], [*[place[s] for s in program.outputs[:values]], *outs])
 
 
 def weighted_adjoint(transpose: Program, fixed: int, V: Space, W: Space) -> Program:

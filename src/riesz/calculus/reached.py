@@ -1,8 +1,9 @@
-"""Which places of a tangent or cotangent anything reaches at all   (Note [Strong] in ops.py).
+"""Which places of a tangent or cotangent anything reaches at all   (Note [Strong] in ops/op.py).
 
-A slice, a selection, a triangle leave places that nothing reaches: zeros that are no numbers. What such a place meets, inf or nan, leaves no trace.
-A number that happens to be 0 is another matter: 0 · ∞ is nan. So places are known by masks, apart from the numbers: truth values of the shape of the
-vector, made by the same steps as the vector itself, and only when a product asks for them.
+A slice, a selection, a triangle leave places that nothing reaches: zeros that are no numbers. What such a place meets,
+inf or nan, leaves no trace. A number that happens to be 0 is another matter: 0 · ∞ is nan. So places are known by
+masks, apart from the numbers: truth values of the shape of the vector, made by the same steps as the vector itself, and
+only when a product asks for them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..opaque import Discrete, Select
-from ..ops import Contraction, Elementwise, Op, Reduction, contraction
+from ..ops.discrete_fourier import Transform, mixed_axes
+from ..ops.domain import Domain, Leaf
+from ..ops.op import Contraction, Elementwise, Op, Reduction, contraction
+from ..ops.opaque import Discrete, Ruled, Select
 from ..programs.program import Constant, Program
+from ..spaces.formal_vectors import Formal
 from ..terms.primitives import larger, larger_number, smaller_number
-from ..vectors import Formal
 
 Shape = tuple[int, ...]
 
@@ -25,13 +28,25 @@ NONZERO = Discrete(np.not_equal)
 BOTH = Discrete(np.logical_and)
 EITHER = Discrete(np.logical_or)
 TRUTHS = {
-    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor),
+    *(
+        np.less,
+        np.less_equal,
+        np.greater,
+        np.greater_equal,
+        np.equal,
+        np.not_equal,
+        np.logical_and,
+        np.logical_or,
+        np.logical_not,
+        np.logical_xor,
+    ),
     *(np.isnan, np.isfinite, np.isinf, np.signbit),
 }
 
 
 class Reach:
-    """A mask that is made when it is first asked for, from other masks. `make` gets theirs, None where everything is reached."""
+    """A mask that is made when it is first asked for, from other masks. `make` gets theirs, None where everything is
+    reached."""
 
     __slots__ = ("found", "make", "parts")
 
@@ -58,40 +73,45 @@ class Reach:
 
 
 ZEROS = Reach(lambda _: None)
-"""Of a vector whose zeros are the places that nothing reaches: what comes out of a sub-program, of which no more is known. A mask made of the
-vector would not be linear."""
+"""Of a vector whose zeros are the places that nothing reaches: what comes out of a sub-program, of which no more is
+known. A mask made of the vector would not be linear."""
 
 
-def truth(domain: Any, leaf: Any) -> bool:
+def truth(domain: Domain[Leaf], leaf: Leaf) -> bool:
     """Whether a leaf is known to hold truth values: they only select, and are finite."""
     if not isinstance(domain, Program):
         return np.asarray(leaf).dtype.kind == "b"
-    op = domain.ops[leaf]
+    op = domain.ops[cast(int, leaf)]
     return type(op) is Discrete and op.function in TRUTHS
 
 
-def known_finite(domain: Any, leaf: Any) -> bool:
+def known_finite(domain: Domain[Leaf], leaf: Leaf) -> bool:
     """Whether a coefficient is known to be finite while a program is written: a constant, or shares of a choice."""
     if not isinstance(domain, Program):
         return False
-    op = domain.ops[leaf]
+    op = domain.ops[cast(int, leaf)]
     if type(op) is Constant:
         return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
-    return truth(domain, leaf) or (type(op) is Elementwise and op.primitive in (larger, larger_number, smaller_number))
+    return truth(domain, cast(int, leaf)) or (
+        type(op) is Elementwise and op.primitive in (larger, larger_number, smaller_number)
+    )
 
 
-def nonzero(domain: Any, leaf: Any) -> Any:
+def nonzero(domain: Domain[Leaf], leaf: Leaf) -> Leaf:
     """Where a leaf is not 0."""
     return leaf if truth(domain, leaf) else domain.step(NONZERO, (leaf, domain.const(0.0)))
 
 
-def _counted(domain: Any, mask: Any) -> Any:
+def _counted(domain: Domain[Leaf], mask: Leaf) -> Leaf:
     """A mask as numbers, to be added up."""
     return domain.step(Select(), (mask, domain.const(1.0), domain.const(0.0)))
 
 
-def after(domain: Any, op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Any] = ()) -> Reach | None:
-    """What a step that moves and adds numbers reaches, from what its arguments reach; `more` are arguments that are no vectors."""
+def after(
+    domain: Domain[Leaf], op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Leaf] = ()
+) -> Reach | None:
+    """What a step that moves and adds numbers reaches, from what its arguments reach; `more` are arguments that are no
+    vectors."""
     if ZEROS in reach:
         return ZEROS
     if not more and all([r is None for r in reach]) and _places(op, tuple(shapes)) is None:
@@ -101,7 +121,10 @@ def after(domain: Any, op: Op, reach: Sequence[Reach | None], shapes: Sequence[S
         if not more and all([m is None for m in masks]):
             found = _places(op, tuple(shapes))
             return None if found is None else domain.const(found)
-        counts = [domain.const(np.ones(s) if s else 1.0) if m is None else _counted(domain, m) for m, s in zip(masks, shapes, strict=True)]
+        counts = [
+            domain.const(np.ones(s) if s else 1.0) if m is None else _counted(domain, m)
+            for m, s in zip(masks, shapes, strict=True)
+        ]
         return nonzero(domain, domain.step(op, [*counts, *more]))
 
     return Reach(make, reach)
@@ -109,7 +132,7 @@ def after(domain: Any, op: Op, reach: Sequence[Reach | None], shapes: Sequence[S
 
 def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     """The places of the result that a step reaches, None if these are all: remembered with the step."""
-    if type(op) is Contraction and len(set(op.out)) == len(op.out):
+    if type(op) is Contraction and not op.repeats:
         return None
     if type(op) is not Contraction and type(op) is not Reduction:
         return None
@@ -129,7 +152,7 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     return known[shapes]
 
 
-def union(domain: Any, parts: Sequence[Reach | None], shapes: Sequence[Shape], shape: Shape) -> Reach | None:
+def union(domain: Domain[Any], parts: Sequence[Reach | None], shapes: Sequence[Shape], shape: Shape) -> Reach | None:
     """What a sum reaches."""
     if any([r is None and s == shape for r, s in zip(parts, shapes, strict=True)]) or all([r is None for r in parts]):
         return None
@@ -148,27 +171,43 @@ def union(domain: Any, parts: Sequence[Reach | None], shapes: Sequence[Shape], s
     return parts[0] if len(parts) == 1 and shapes[0] == shape else Reach(make, parts)
 
 
-def through(domain: Any, op: Contraction, k: int, before: Reach | None, masks: Sequence[tuple[int, Any]], shapes: Sequence[Shape]) -> Reach | None:
-    """What a product reaches, whose argument k is a vector: what the sum over its labels reaches, where the selecting arguments let it."""
-    alone = contraction((op.labels[k],), op.out, _extra(op, (k,), shapes))
+def through(
+    domain: Domain[Leaf],
+    op: Contraction,
+    k: int,
+    before: Reach | None,
+    masks: Sequence[tuple[int, Leaf]],
+    shapes: Sequence[Shape],
+) -> Reach | None:
+    """What a product reaches, whose argument k is a vector: what the sum over its labels reaches, where the selecting
+    arguments let it."""
     if not masks:
-        return after(domain, alone, [before], [shapes[k]])
+        return (
+            None if before is None and not op.repeats else after(domain, _alone(op, k, shapes), [before], [shapes[k]])
+        )
     if before is ZEROS:
         return ZEROS
     which = (k, *[i for i, _ in masks])
 
     def make(found: list[Any]) -> Any:
         weights = [nonzero(domain, m) for _, m in masks]
-        if op.labels[k] == op.out and all([op.labels[i] == op.out for i, _ in masks]) and len(set(op.out)) == len(op.out):
+        if op.labels[k] == op.out and all([op.labels[i] == op.out for i, _ in masks]) and not op.repeats:
             total = weights[0]
             for w in [*weights[1:], *([] if found[0] is None else [found[0]])]:
                 total = domain.step(BOTH, (total, w))
             return total
-        mine = domain.const(np.ones(shapes[k]) if shapes[k] else 1.0) if found[0] is None else _counted(domain, found[0])
+        mine = (
+            domain.const(np.ones(shapes[k]) if shapes[k] else 1.0) if found[0] is None else _counted(domain, found[0])
+        )
         joint = contraction(tuple([op.labels[i] for i in which]), op.out, _extra(op, which, shapes))
         return nonzero(domain, domain.step(joint, [mine, *[_counted(domain, w) for w in weights]]))
 
     return Reach(make, (before,))
+
+
+def _alone(op: Contraction, k: int, shapes: Sequence[Shape]) -> Contraction:
+    """The sum over the labels of argument k that the result does not have."""
+    return contraction((op.labels[k],), op.out, _extra(op, (k,), shapes))
 
 
 def _extra(op: Contraction, which: tuple[int, ...], shapes: Sequence[Shape]) -> dict[int, int]:
@@ -177,17 +216,28 @@ def _extra(op: Contraction, which: tuple[int, ...], shapes: Sequence[Shape]) -> 
     return {label: sizes[label] for label in op.out if label not in have}
 
 
-def somewhere(domain: Any, before: Reach | None, source: Shape, target: Shape) -> Reach | None:
-    """What a map that mixes everything reaches: all places, or none if it was given none."""
+def somewhere(domain: Domain[Any], before: Reach | None, source: Shape, target: Shape, op: Any = None) -> Reach | None:
+    """What a map that mixes everything reaches: all places, or none if it was given none; in each part of a step that
+    acts on parts."""
     if before is None:
         return None
     if before is ZEROS:
         return ZEROS
     n, m = len(source), len(target)
-    count = contraction((tuple(range(n)),), tuple(range(n, n + m)), {n + i: size for i, size in enumerate(target)})
+    apart: list[int] = []
+    if isinstance(op, Transform):
+        rank, mixed = mixed_axes(op, source, target)
+        apart = [i for i in range(rank) if i not in mixed]
+    elif isinstance(op, Ruled) and op.smooth.mixes is not None:
+        apart = [i for i in range(n) if i - n not in op.smooth.mixes]
+    out = [i if i in apart else n + i for i in range(m)]
+    count = contraction(
+        (tuple(range(n)),), tuple(out), {k: size for k, size in zip(out, target, strict=True) if k >= n}
+    )
     return after(domain, count, [before], [source]) if math.prod(source) else None
 
 
 def guarded(op: Contraction, k: int) -> Contraction:
-    """The product with one more argument, a mask of the shape of argument k that says where it is reached. See Note [Strong] in ops.py."""
+    """The product with one more argument, a mask of the shape of argument k that says where it is reached. See Note
+    [Strong] in ops/op.py."""
     return contraction((*op.labels, op.labels[k]), op.out, dict(op.extra), (*op.strong, len(op.labels)), k)

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import RieszError
+from ..runtime import tuning
 
 if TYPE_CHECKING:
     from .linear_map import LinearMap
 
-LARGE = 1 << 24
-"""A matrix with more numbers than this is not made: JAX calls back."""
-
 
 def jax_function(L: LinearMap) -> Callable[[Any], Any]:
-    """v ↦ L v on flat JAX arrays, linear for JAX too, so that it can be transposed: a product with the sparse or dense matrix; where that would be
-    too large, calls of `L.matvec` from compiled code, which JAX cannot vmap."""
+    """v ↦ L v on flat JAX arrays, linear for JAX too, so that it can be transposed: a product with the sparse or dense
+    matrix; where that would be too large, calls of `L.matvec` from compiled code, which JAX cannot vmap."""
     try:
         import jax
         import jax.numpy as jnp
@@ -28,11 +26,13 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
         raise RieszError("L.to_jax() needs JAX, which is not installed: pip install 'riesz[jax]'") from None
     numbers = L.shape[0] * L.shape[1]
     reached = numbers if L.positions is None else L.positions
-    if reached <= min(LARGE, numbers // 4):
+    if reached <= min(tuning.JAX_MATRIX_NUMBERS, numbers // 4):
         found = L.to_sparse("coo")
-        matrix: Any = BCOO((jnp.asarray(found.data), jnp.stack([jnp.asarray(c) for c in found.coords], 1)), shape=L.shape)
+        matrix: Any = BCOO(
+            (jnp.asarray(found.data), jnp.stack([jnp.asarray(c) for c in found.coords], 1)), shape=L.shape
+        )
         return lambda v: matrix @ v
-    if numbers <= LARGE:
+    if numbers <= tuning.JAX_MATRIX_NUMBERS:
         full = jnp.asarray(L.to_dense())
         return lambda v: full @ v
 
@@ -40,7 +40,9 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
         result = jax.ShapeDtypeStruct((M.shape[0],), v.dtype)
         return jax.pure_callback(lambda x: np.asarray(M.matvec(np.asarray(x)), v.dtype), result, v)
 
-    return lambda v: jax.custom_derivatives.linear_call(lambda _, x: call(L, x), lambda _, y: call(L.T, y), (), jnp.asarray(v))
+    return lambda v: jax.custom_derivatives.linear_call(
+        lambda _, x: call(L, x), lambda _, y: call(L.T, y), (), jnp.asarray(v)
+    )
 
 
 def lineax_operator(L: LinearMap) -> Any:
@@ -51,6 +53,10 @@ def lineax_operator(L: LinearMap) -> Any:
     except ImportError:
         raise RieszError("L.as_lineax() needs lineax, which is not installed: pip install lineax") from None
     facts = L.facts if L.domain.plain and L.domain is L.codomain else frozenset()
-    tags = [tag for fact, tag in (("symmetric", lineax.symmetric_tag), ("definite", lineax.positive_semidefinite_tag)) if fact in facts]
+    tags = [
+        tag
+        for fact, tag in (("symmetric", lineax.symmetric_tag), ("definite", lineax.positive_semidefinite_tag))
+        if fact in facts
+    ]
     given = jax.ShapeDtypeStruct((L.shape[1],), jax.dtypes.canonicalize_dtype(L.dtype))
     return lineax.FunctionLinearOperator(jax_function(L), given, tags)

@@ -9,33 +9,55 @@ from typing import Any
 import numpy as np
 
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
-from ..calculus.domains import NUMBERS
-from ..calculus.linear import specialised
-from ..programs.fusing import runnable
+from ..calculus.linearity import specialised
+from ..ops.number_domains import NUMBERS
+from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
-from ..spaces import Space
-from ..terms.core import Term
-from ..terms.makers import frozen
+from ..runtime import later
+from ..spaces.space import Space
+from ..terms.open_makers import frozen
+from ..terms.term import Term
+from .instances import Instance, kept
+from .leaves import IN_TRACES, any_traced, fixed, opened, present, written
 from .linear_map import LinearMap, as_element
-from .sources import Source, kept
 
 Names = tuple[str, ...] | None
 Arrays = Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]] | None
 
 
 class Family:
-    """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps."""
+    """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps.
 
-    def __init__(self, program: Program, point: Space, domain: Space, codomain: Space, at: Callable[..., LinearMap], names: Names = None) -> None:
+    This is what the `Instance` of a map is an instance of: a program of a point and a vector, linear in the vector.
+    Here it comes with the spaces of both; an instance has the leaves of one point instead.
+    """
+
+    _arrays: Arrays = None
+
+    def __init__(
+        self, program: Program, point: Space, domain: Space, codomain: Space, names: Names = None, arrays: Arrays = None
+    ) -> None:
         self.program = program
         self.names = names  # of the arguments, in print
         self.point = point
         self.domain = domain
         self.codomain = codomain
-        self._at = at
+        self._arrays = arrays
 
     def __call__(self, *args: Any) -> LinearMap:
-        return self._at(*args)
+        value = as_element(args, self.point)
+        traced = any_traced(value)
+        leaves = fixed(opened(self.point, value)) if traced else frozen(self.point.open(value))
+
+        def instance() -> Instance:
+            return Instance(self.program, leaves, () if self._arrays is None else self._arrays(leaves))
+
+        if traced:
+            return LinearMap(self.domain, self.codomain, None, instance=instance, leaves=IN_TRACES)
+        return LinearMap(self.domain, self.codomain, lambda: kept(specialised(self.program, leaves)), instance=instance)
+
+    def __getstate__(self) -> Any:
+        return {**self.__dict__, "_arrays": None}  # captured arrays lose their names
 
     def __bool__(self) -> bool:
         return True
@@ -44,15 +66,11 @@ class Family:
         return len(self.program)
 
     def __repr__(self) -> str:
-        from ..show.programs import show_family
-
-        return show_family(self)
+        return later.text(self)
 
     def latex(self) -> str:
         """The family in LaTeX."""
-        from ..show.programs import latex_family
-
-        return latex_family(self)
+        return later.latex(self)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
@@ -68,13 +86,13 @@ class Value:
         self.codomain = codomain
 
     def __call__(self, *args: Any) -> Any:
-        from ..syntax.symbolic import any_traced, opened, present, written
-
         value = as_element(args, self.domain)
         if any_traced(value):
             return present(self.codomain, written(self.program, [], opened(self.domain, value), np.dtype(float)))
         leaves = self.domain.open(value)
-        return self.codomain.wrap(outputs(runnable(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves})
+        return self.codomain.wrap(
+            outputs(runnable(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves}
+        )
 
     def __bool__(self) -> bool:
         return True
@@ -83,13 +101,12 @@ class Value:
         return len(self.program)
 
     def __repr__(self) -> str:
-        from ..show.programs import show_value
-
-        return show_value(self)
+        return later.text(self)
 
 
 class Derivation:
-    """The symbolic derivative of a function: `function`, `value`, `derivative`, `adjoint`, `size`. Printing shows all with their lets.
+    """The symbolic derivative of a function: `function`, `value`, `derivative`, `adjoint`, `size`. Printing shows all
+    with their lets.
 
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
@@ -109,7 +126,7 @@ class Derivation:
     def derivative(self) -> Family:
         """x ↦ f'(x)."""
         V, W = self.function.domain, self.function.codomain
-        return Family(self.programs.derivative, V, V, W, self._at, self.names)
+        return Family(self.programs.derivative, V, V, W, self.names, self._arrays)
 
     @cached_property
     def adjoint(self) -> Family:
@@ -117,28 +134,15 @@ class Derivation:
         V, W = self.function.domain, self.function.codomain
         transpose = self.programs.adjoint
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
-        return Family(program, V, W, V, self._adjoint_at, self.names)
-
-    def _adjoint_at(self, *args: Any) -> LinearMap:
-        """f'(x)*."""
-        return self._at(*args).H
-
-    def _at(self, *args: Any) -> LinearMap:
-        """f'(x): an instance of the derivative."""
-        from ..syntax.symbolic import TracedMap, any_traced, fixed, opened
-
-        V, W, value = self.function.domain, self.function.codomain, as_element(args, self.function.domain)
-        traced = any_traced(value)
-        leaves = fixed(opened(V, value)) if traced else frozen(V.open(value))
-        program = self.programs.derivative
-
-        def source() -> Source:
-            return Source(program, leaves, () if self._arrays is None else self._arrays(leaves))
-
-        return TracedMap(V, W, source()) if traced else LinearMap(V, W, lambda: kept(specialised(program, leaves)), source=source)
+        return Family(program, V, W, V, self.names, self._arrays)
 
     def __getstate__(self) -> Any:
-        return {"function": self.function, "names": self.names, "programs": self.programs, "_arrays": None}  # captured arrays lose their names
+        return {
+            "function": self.function,
+            "names": self.names,
+            "programs": self.programs,
+            "_arrays": None,
+        }  # captured arrays lose their names
 
     @property
     def size(self) -> int:
@@ -149,15 +153,11 @@ class Derivation:
         return self.value(*args), self.derivative(*args)
 
     def __repr__(self) -> str:
-        from ..show.programs import show_derivation
-
-        return show_derivation(self)
+        return later.text(self)
 
     def latex(self) -> str:
         """The derivation in LaTeX."""
-        from ..show.programs import latex_derivation
-
-        return latex_derivation(self)
+        return later.latex(self)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"

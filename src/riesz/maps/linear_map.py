@@ -1,50 +1,61 @@
-"""LinearMap: a linear map V ⊸ W given by a linear program; applied, composed, transposed and, on request, made a matrix."""
+"""LinearMap: a linear map V ⊸ W given by a linear program; applied, composed, transposed and, on request, made a
+matrix."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from ..calculus.derive import lower
-from ..calculus.domains import NUMBERS, OTHER
-from ..calculus.linear import linear_program
-from ..calculus.mapped import mapped
+from ..calculus.batching import mapped
+from ..calculus.derive import lower, transpose_linear
+from ..calculus.linearity import linear_program
 from ..errors import LinearityError, SpaceError, TraceError, VectorError
-from ..ops import Reduction, Reshape
-from ..programs.fusing import large, ready, runnable
+from ..ops.domain import Domain
+from ..ops.number_domains import NUMBERS, OTHER
+from ..ops.op import Reduction, Reshape
+from ..programs.passes.fusing import large, ready, runnable
 from ..programs.program import Program, outputs
-from ..relations.makers import edges
-from ..sets import Seg, Set
-from ..spaces import DirectSum, Space, real_space
-from ..terms.core import Arrow, Term, require_linear
-from ..vectors import dense
-from .sources import Source, added, after, over, scaled
-from .sources import adjoint as weighted_source
-from .sources import turned as turned_source
+from ..relations.constructors import edges
+from ..relations.index_sets import Seg, Set
+from ..runtime import later, tuning
+from ..runtime.warnings_off import quietly
+from ..spaces.formal_vectors import dense
+from ..spaces.space import DirectSum, Space, real_space
+from ..terms.term import Arrow, Term, require_linear
+from ..tracing.trace import forgive, refused
+from .instances import Instance, added, after, over, scaled
+from .instances import adjoint as weighted_instance
+from .instances import turned as turned_instance
+from .leaves import IN_TRACES, Leaves, any_traced, met
 from .structured import Structured
 
 if TYPE_CHECKING:
-    from .solvers import Solver
-
-
-HEAVY = 1 << 22
-"""From how many operations on it is looked whether the normal form takes fewer."""
-MANY = 1 << 24
-"""From how many rows times columns times right-hand sides on a plan is made for several right-hand sides."""
+    from .solvers.factorised import Solver
 
 
 class LinearMap(Structured):
-    """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`; `L.to_dense()` only on request.
+    """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`;
+    `L.to_dense()` only on request.
 
-    `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`. At a traced point it is a `TracedMap`.
+    >>> import numpy as np, riesz as rz
+    >>> L = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+    >>> L(np.array([1.0, 0.0, 0.0])), L.H(np.array([1.0, 0.0]))
+    (array([2., 0.]), array([2., 1., 0.]))
+    >>> L.shape, L.structure
+    ((2, 3), 2 diagonals, 0 below and 1 above the main one)
+
+    `L.H` follows the inner products of the spaces, L* = M_V⁻¹ Lᵀ M_W; `L.H.H is L`.
+
+    A map is an instance of a family: a program of a point and a vector, and the point (`L.instance`). What `L.leaves`
+    says the leaves of the point are decides how it is computed: at numbers (None) by a linear program with numbers for
+    coefficients (`L.program`), at traced arrays and JAX arrays by the program of point and vector.
     """
 
     __array_ufunc__ = None  # k * L with a NumPy scalar k comes to us
-    traced = False
     _factors: tuple[LinearMap, ...] = ()  # of a composition, the last first: a long one is written at once
     _summands: tuple[LinearMap, ...] = ()
     _times: tuple[float, ...] = ()  # of the summands after the first
@@ -53,14 +64,16 @@ class LinearMap(Structured):
         self,
         domain: Space,
         codomain: Space,
-        program: Program | Callable[[], Program],
+        program: Program | Callable[[], Program] | None,
         dtype: Any = float,
-        source: Callable[[], Source] | None = None,
+        instance: Callable[[], Instance] | None = None,
         facts: Iterable[str] = (),
         simplified: bool = False,
+        leaves: Leaves | None = None,
     ) -> None:
-        """`program`: the linear program with its numbers, or what makes it. `source`: the program it is an instance of, for structure. `facts`: what
-        is known beforehand, "symmetric" or "definite" (no negative eigenvalues)."""
+        """`program`: the linear program with its numbers, or what makes it; None with `leaves` that are no numbers.
+        `instance`: the family it is of, and the point. `facts`: what is known beforehand, "symmetric" or "definite" (no
+        negative eigenvalues)."""
         self.domain = domain
         self.codomain = codomain
         if isinstance(program, Program):
@@ -71,14 +84,27 @@ class LinearMap(Structured):
         self.facts = frozenset(facts)
         self.simplified = simplified
         self._solvers: dict[Any, Solver] = {}
-        self._source = source
+        self._instance = instance
+        self.leaves = leaves
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
 
     @cached_property
     def program(self) -> Program:
         """The linear program, with numbers for coefficients."""
+        if self._written is None:
+            raise self._numbers_for("this")
         return linear_program(self._written())
+
+    def _numbers_for(self, what: str) -> Exception:
+        """The error of what needs numbers, for a map whose point has none."""
+        assert self.leaves is not None
+        return self.leaves.refusal(what)
+
+    def like(self, instance: Instance, **changed: Any) -> LinearMap:
+        """A map between the same spaces, at leaves of the same kind."""
+        given: dict[str, Any] = {"dtype": self.dtype, "facts": self.facts, "leaves": self.leaves} | changed
+        return LinearMap(self.domain, self.codomain, None, instance=lambda: instance, **given)
 
     @classmethod
     def of(cls, term: Term) -> LinearMap:
@@ -90,7 +116,9 @@ class LinearMap(Structured):
                [1.]])
         """
         if not isinstance(cast(Any, term), Term):
-            raise LinearityError(f"a LinearMap is made of a linear term with known spaces; got {term!r}" + _advice(term))
+            raise LinearityError(
+                f"a LinearMap is made of a linear term with known spaces; got {term!r}" + _advice(term)
+            )
         require_linear(term, "a LinearMap")
         return cls(term.domain, term.codomain, lower(term))
 
@@ -102,30 +130,35 @@ class LinearMap(Structured):
         if found is not OTHER:
             return found
         value = as_element(vectors, self.domain)
-        if type(value) is not np.ndarray and (inside := _in_trace(self, value)) is not None:
-            return inside(value)
+        if self.leaves is not None:
+            return self.leaves.applied(self, value)
+        if type(value) is not np.ndarray and any_traced(value):
+            return IN_TRACES.applied(self, value)
         given = self.domain.open(value)
-        return self.codomain.wrap(self.typed(self.apply(given), given), self.held | {id(x) for x in given})
+        return self.codomain.wrap(self._typed(self.apply(given), given), self.held | {id(x) for x in given})
 
     @cached_property
     def _small(self) -> Callable[[tuple[Any, ...]], Any]:
         """Generated code for small maps between arrays, or numbers."""
-        return self._of_leaves if all([len(V.code) == len(V.leaves) == 1 for V in (self.domain, self.codomain)]) else lambda _: OTHER
+        return (
+            self._of_leaves
+            if self.leaves is None and all([len(V.code) == len(V.leaves) == 1 for V in (self.domain, self.codomain)])
+            else lambda _: OTHER
+        )
 
     @cached_property
     def _of_leaves(self) -> Callable[[tuple[Any, ...]], Any]:
         """Generated code for small maps, on leaves."""
-        from ..backends.applied import applied
-
-        return applied(self, self._normal or self.program) or (lambda _: OTHER)
+        return later.applied(self, self._normal or self.program) or (lambda _: OTHER)
 
     @cached_property
     def held(self) -> set[int]:
         """The identities of the arrays this map keeps."""
-        return self.program.held
+        return self.steps.program.held
 
-    def typed(self, results: list[Any], given: list[Any]) -> list[Any]:
-        """Results in the wider type of the map and what it was given: zeros know no type of their own, and parts of a wide map may be narrow."""
+    def _typed(self, results: list[Any], given: list[Any]) -> list[Any]:
+        """Results in the wider type of the map and what it was given: zeros know no type of their own, and parts of a
+        wide map may be narrow."""
         wide = self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given])
         kind = np.dtype(float) if wide else self.dtype
         return [
@@ -133,13 +166,15 @@ class LinearMap(Structured):
             for x, leaf in zip(results, self.codomain.leaves, strict=True)
         ]
 
-    def apply(self, leaves: list[Any], domain: Any = NUMBERS) -> list[Any]:
+    def apply(self, leaves: list[Any], domain: Domain[Any] = NUMBERS) -> list[Any]:
         """Leaves in, leaves out, over any value domain; formal vectors stay formal."""
+        if self.leaves is not None:
+            raise self._numbers_for("L.apply()")
         if domain is NUMBERS and len(leaves) + len(self.codomain.leaves) > 2:
             found = self._of_leaves(tuple(leaves))
             if found is not OTHER:
                 return [found] if len(self.codomain.leaves) == 1 else list(found)
-        with np.errstate(all="ignore"):  # what a branch not taken does to its coefficients is nobody's business
+        with quietly():  # what a branch not taken does to its coefficients is nobody's business
             return outputs(self._runs if domain is NUMBERS else self.program, domain, leaves)
 
     @cached_property
@@ -150,11 +185,11 @@ class LinearMap(Structured):
     @cached_property
     def _normal(self) -> Program | None:
         """The program of the normal form, where it takes a quarter of the work or less and there is much of it."""
-        if self.simplified or not large(self.program, HEAVY >> 8):
+        if self.simplified or not large(self.program, tuning.NORMAL_FORM_OPERATIONS >> 8):
             return None
         from ..programs.cost import cost
 
-        if cost(ready(self.program)).flops < HEAVY:
+        if cost(ready(self.program)).flops < tuning.NORMAL_FORM_OPERATIONS:
             return None
         each = {w.name: w.each for w in self.plan().ways}
         return runnable(self.simplify().program) if 4 * each["in normal form"] < each["step by step"] else None
@@ -168,7 +203,7 @@ class LinearMap(Structured):
             if turned is None and plain and "symmetric" in self.facts:
                 turned = self
             if turned is None:
-                turned = _made(self.codomain, self.domain, turned_source, (self,), self.dtype, self.facts)
+                turned = _made(self.codomain, self.domain, turned_instance, (self,), self.dtype, self.facts)
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -180,7 +215,7 @@ class LinearMap(Structured):
             turned = self.T
             if not plain:
                 V, W = self.domain, self.codomain
-                turned = _made(W, V, weighted_source, (self.T,), self.dtype, (), V, W)
+                turned = _made(W, V, weighted_instance, (self.T,), self.dtype, (), V, W)
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -190,12 +225,18 @@ class LinearMap(Structured):
 
     # -- algebra -----------------------------------------------------------------------------------------
 
+    @overload
+    def __matmul__(self, other: LinearMap | Term) -> LinearMap: ...
+    @overload
+    def __matmul__(self, other: Any) -> Any: ...
     def __matmul__(self, other: Any) -> Any:
         """L @ M composes; L @ v applies, and v @ L is L.T(v)."""
         if isinstance(other, Term):
             other = LinearMap.of(other)
         elif isinstance(other, Arrow):
-            raise SpaceError(f"cannot compose a LinearMap with {other}, which has no spaces yet: give it one with .at(V)")
+            raise SpaceError(
+                f"cannot compose a LinearMap with {other}, which has no spaces yet: give it one with .at(V)"
+            )
         if not isinstance(other, LinearMap):
             return self(other)
         if other.codomain is not self.domain:
@@ -206,6 +247,10 @@ class LinearMap(Structured):
         found._factors = factors
         return found
 
+    @overload
+    def __rmatmul__(self, other: Arrow) -> LinearMap: ...
+    @overload
+    def __rmatmul__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any:
         return LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self.T(other)
 
@@ -218,7 +263,9 @@ class LinearMap(Structured):
         if not isinstance(other, LinearMap):
             raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
         if other.domain is not self.domain or other.codomain is not self.codomain:
-            raise SpaceError(f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}")
+            raise SpaceError(
+                f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}"
+            )
         facts = self.facts & other.facts if k > 0 else (self.facts & other.facts) - {"definite"}
         summands = (self._summands or (self,)) + (other._summands or (other,))
         times = (*self._times, k, *[k * t for t in other._times]) if other._times else (*self._times, k)
@@ -237,10 +284,13 @@ class LinearMap(Structured):
 
     def __mul__(self, k: Any) -> LinearMap:
         if isinstance(k, (LinearMap, Arrow)):
-            raise LinearityError("the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales")
+            raise LinearityError(
+                "the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales"
+            )
         if type(k) is not float and (not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool)):
-            if (inside := _in_trace(self, k)) is not None:
-                return inside.times(k)
+            kind = self.leaves or IN_TRACES
+            if kind.owns(k):
+                return kind.scaled(self, k)
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
         times = float(k)  # pyright: ignore[reportUnknownArgumentType]
         facts = self.facts if times > 0 else self.facts - {"definite"}
@@ -256,7 +306,9 @@ class LinearMap(Structured):
         [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
         """
         if not isinstance(X, Set) or X.box is None:
-            raise SpaceError(f"L ** X maps over an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4); got {X!r}")
+            raise SpaceError(
+                f"L ** X maps over an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4); got {X!r}"
+            )
         facts = self.facts if self.domain.plain and self.codomain.plain else ()
         return _made(self.domain**X, self.codomain**X, over, (self,), self.dtype, facts, X.box)
 
@@ -266,45 +318,52 @@ class LinearMap(Structured):
     # -- structure ---------------------------------------------------------------------------------------
 
     @property
-    def steps(self) -> Source:
+    def steps(self) -> Instance:
         """The linear program as it is applied, with the point it still needs: none where its numbers are known."""
-        return Source(self.program)
+        return Instance(self.program) if self.leaves is None else self.instance
 
     @cached_property
-    def source(self) -> Source:
-        """The program that this map is an instance of, and the point."""
-        from ..syntax.tracing import forgive, refused
-
+    def instance(self) -> Instance:
+        """The family that this map is an instance of, as a program of point and vector, and the point."""
+        if self.leaves is not None:
+            assert self._instance is not None
+            return self._instance()
         refusals = refused()
         try:
-            found = Source(self.program) if self._source is None else self._source()
+            found = Instance(self.program) if self._instance is None else self._instance()
         except TraceError:  # a derivative that is code of its own has numbers, but no program
             forgive(refusals)
-            return Source(self.program)
-        return found if found.fixed else Source(self.program)
+            return Instance(self.program)
+        return found if found.fixed else Instance(self.program)
 
     @property
     def names(self) -> tuple[tuple[str, Any], ...]:
         """Arrays with the names they have outside: arguments, and what the function closes over."""
-        return self.source.names
+        return self.instance.names
 
     def simplify(self) -> LinearMap:
-        """The same map in normal form: composed, added up, with products carried out where that makes it smaller; it prints as one would write it.
-        Its program is never longer than it was.
+        """The same map in normal form: composed, added up, with products carried out where that makes it smaller; it
+        prints as one would write it. Its program is never longer than it was.
 
         >>> import riesz as rz, numpy as np
         >>> rz.jacobian(lambda x: x / np.sum(x))(np.ones(3)).simplify()  # doctest: +SKIP
         """
         if self.simplified:
             return self
+        if self.leaves is not None:
+            found = self.like(self.leaves.simplified(self), simplified=True)
+            found.__dict__["values"] = self.values
+            return found
 
         def written() -> Program:
-            from .rebuilt import rebuilt
+            from .normal_form.rebuilt import rebuilt
 
             short = linear_program(rebuilt(self.values))
             return short if len(short) <= len(self.program) else self.program
 
-        found = LinearMap(self.domain, self.codomain, written, self.dtype, lambda: self.source, self.facts, simplified=True)
+        found = LinearMap(
+            self.domain, self.codomain, written, self.dtype, lambda: self.instance, self.facts, simplified=True
+        )
         found.__dict__["values"] = self.values
         return found
 
@@ -317,22 +376,26 @@ class LinearMap(Structured):
 
     def matvec(self, x: Any) -> Any:
         """L on flat coordinates."""
-        if type(x) is not np.ndarray and (inside := _in_trace(self, x)) is not None:
-            return inside.matvec(x)
+        if self.leaves is not None or (type(x) is not np.ndarray and any_traced(x)):
+            return (self.leaves or IN_TRACES).matvec(self, x)
         return self.codomain.flatten(self(self.domain.unflatten(_real(x).reshape(-1))))
 
     def rmatvec(self, y: Any) -> Any:
-        """The transpose on flat coordinates, as SciPy means it; the same as the adjoint where the inner products are Euclidean."""
+        """The transpose on flat coordinates, as SciPy means it; the same as the adjoint where the inner products are
+        Euclidean."""
         return self.T.matvec(y)
 
     def matmat(self, X: Any) -> Any:
         """L on each column of a matrix of flat coordinates, all at once."""
-        if type(X) is not np.ndarray and (inside := _in_trace(self, X)) is not None:
-            return inside.matmat(X)
+        if self.leaves is not None or (type(X) is not np.ndarray and any_traced(X)):
+            return (self.leaves or IN_TRACES).matmat(self, X)
         given = _real(X)
         if given.ndim != 2 or given.shape[0] != self.shape[1]:
-            raise VectorError(f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape {given.shape}")
-        if given.shape[1] * self.shape[0] * self.shape[1] >= MANY:
+            raise VectorError(
+                f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape "
+                f"{given.shape}"
+            )
+        if given.shape[1] * self.shape[0] * self.shape[1] >= tuning.PLANNED_PRODUCTS:
             way = self.plan(given.shape[1]).chosen.name
             if way == "as a dense matrix":
                 return self.to_dense() @ given
@@ -345,6 +408,22 @@ class LinearMap(Structured):
     def rmatmat(self, Y: Any) -> Any:
         """The transpose on each column of a matrix."""
         return self.T.matmat(Y)
+
+    def _on_coordinates(self, given: Any) -> Any:
+        """L on coordinate vectors and sums of them, whose zeros are no numbers: nothing reaches these places (Note
+        [Strong] in ops/op.py)."""
+        found = self.matmat(given)
+        bad = np.isnan(found)
+        if not bad.any():
+            return found
+        from .normal_form.sparsity import reaching
+
+        exact = _columns(self, given, transpose_linear(self.T.program, masked=True))
+        wrong: Any = np.isnan(
+            self.matvec(np.ones(self.shape[1], self.dtype))
+        )  # rows with a nan whatever L is applied to
+        there = reaching(self._thin.net) @ (given != 0)
+        return cast(Any, np.where(bad & wrong[:, None] & there, found, exact))
 
     def submatrix(self, rows: Any = slice(None), columns: Any = slice(None)) -> LinearMap:
         """The map between some flat coordinates (positions, slices or masks) of domain and codomain.
@@ -364,63 +443,59 @@ class LinearMap(Structured):
         return True
 
     def __len__(self) -> int:
-        return len(self.program)
+        return len(self.steps.program)
 
     def __repr__(self) -> str:
-        from ..show.networks import show_network
-        from ..show.programs import show_map
-
-        return show_network(self) if self.simplified else show_map(self)
+        return later.text(self)
 
     def latex(self) -> str:
         """The map in LaTeX."""
-        from ..show.networks import latex_network
-        from ..show.programs import latex_map
-
-        return latex_network(self) if self.simplified else latex_map(self)
+        return later.latex(self)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
 
     def _repr_html_(self) -> str | None:
-        from ..show.notebook import html_map
-
-        return html_map(self)
+        return later.html(self)
 
     def __getstate__(self) -> Any:
+        if self.leaves is not None:
+            raise self._numbers_for("pickling")
         names = ("domain", "codomain", "program", "dtype", "facts", "simplified")
         known = {name: getattr(self, name) for name in names}
-        return known if self._source is None or not self.source.portable else known | {"source": self.source}
+        portable = self._instance is not None and self.instance.portable
+        return known | {"instance": self.instance} if portable else known
 
     def __setstate__(self, state: Any) -> None:
+        if "source" in state:  # as it was called once
+            state = {**state, "instance": state["source"]}
         self.__dict__.update(state)
-        self._adjoint = self._transpose = self._source = None
+        self._adjoint = self._transpose = self._instance = self.leaves = None
         self._solvers = {}
 
 
 def _made(
-    domain: Space, codomain: Space, join: Callable[..., Source], parts: tuple[LinearMap, ...], dtype: Any, facts: Iterable[str], *more: Any
+    domain: Space,
+    codomain: Space,
+    join: Callable[..., Instance],
+    parts: tuple[LinearMap, ...],
+    dtype: Any,
+    facts: Iterable[str],
+    *more: Any,
 ) -> LinearMap:
-    """The map that `join` makes of others: of their programs with numbers, and of the programs these are instances of. With a traced part it is
-    traced: made of the programs as they are applied, at the points of all."""
-    for p in parts:
-        if p.traced:
-            from ..syntax.symbolic import TracedMap
-
-            return TracedMap(domain, codomain, lambda: join(*[p.steps for p in parts], *more), dtype, facts)
-    written, source = lambda: join(*[Source(p.program) for p in parts], *more).program, lambda: join(*[p.source for p in parts], *more)
-    return LinearMap(domain, codomain, written, dtype, source, facts)
+    """The map that `join` makes of others: of their programs with numbers, and of the families these are instances of.
+    Where the leaves of one are no numbers, it is made of the programs as they are applied, at the points of all."""
+    leaves = met([p.leaves for p in parts])
+    if leaves is not None:
+        return LinearMap(
+            domain, codomain, None, dtype, lambda: join(*[p.steps for p in parts], *more), facts, leaves=leaves
+        )
+    written = lambda: join(*[Instance(p.program) for p in parts], *more).program  # noqa: E731
+    return LinearMap(domain, codomain, written, dtype, lambda: join(*[p.instance for p in parts], *more), facts)
 
 
 def _common(a: LinearMap, b: LinearMap) -> Any:
     return a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
-
-
-def _in_trace(L: LinearMap, x: Any) -> Any:
-    """The same map in a trace, where x is traced; None where it is not."""
-    from ..syntax.symbolic import any_traced, traced_map
-
-    return traced_map(L) if any_traced(x) else None
 
 
 def _real(x: Any) -> Any:
@@ -445,18 +520,24 @@ def _advice(term: Any) -> str:
     return "; give it a space with .at(V)" if isinstance(term, Arrow) else ""
 
 
-def _columns(L: LinearMap, given: Any) -> Any:
-    """Apply to all columns at once: the program under one leading axis."""
+def _columns(L: LinearMap, given: Any, masked: Program | None = None) -> Any:
+    """Apply to all columns at once: the program under one leading axis; `masked`: another one, that is told which
+    places are reached."""
     n = given.shape[1]
     leaves: list[Any] = []
     at = 0
     for leaf in L.domain.leaves:
         leaves.append(np.ascontiguousarray(given[at : at + leaf.size].T).reshape((n, *leaf.shape)))
         at += leaf.size
-    with np.errstate(all="ignore"):
-        results = [dense(x) for x in mapped(L.program, NUMBERS, leaves, [True] * len(leaves), n)]
+    if masked is not None:
+        leaves += [x != 0 for x in leaves]
+    with quietly():
+        results = [dense(x) for x in mapped(masked or L.program, NUMBERS, leaves, [True] * len(leaves), n)]
     kind = given.dtype if L.dtype != float else float
-    columns = [np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size) for r, leaf in zip(results, L.codomain.leaves, strict=True)]
+    columns = [
+        np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size)
+        for r, leaf in zip(results, L.codomain.leaves, strict=True)
+    ]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))
 
 
@@ -469,12 +550,14 @@ def _selection(space: Space, which: Any, what: str) -> LinearMap:
     elif given.shape == (0,):  # an empty list has no type
         given = given.astype(np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and not (-n <= given.min() and given.max() < n)):
-        raise SpaceError(f"{what} of a matrix are a slice, a mask of {n} truth values or positions from 0 to {n - 1}; got {which!r}")
+        raise SpaceError(
+            f"{what} of a matrix are a slice, a mask of {n} truth values or positions from 0 to {n - 1}; got {which!r}"
+        )
     at = np.where(given < 0, given + n, given).astype(np.intp)
     program = Program()
     pieces: list[int] = []
     relations: list[Any] = []
-    from .materialise import places
+    from .matrices.materialise import places
 
     for place in places(space.leaves):
         size = math.prod(place.shape)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import SpaceError
-from ..paths import path
 from ..programs.cost import Cost, cost
-from ..programs.fusing import ready
-from .coefficients import Coefficients
-from .entries import Entry
-from .network import Network
-from .rebuilt import rebuilt
+from ..programs.passes.fusing import ready
+from ..spaces.contraction_order import path
+from .normal_form.coefficients import Coefficients
+from .normal_form.entries import Entry
+from .normal_form.network import Network
+from .normal_form.rebuilt import rebuilt
 
 if TYPE_CHECKING:
     from .linear_map import LinearMap
 
 
 class Way(NamedTuple):
-    """A way of applying a map: what is done once, what for each right-hand side (operations), and the numbers it keeps."""
+    """A way of applying a map: what is done once, what for each right-hand side (operations), and the numbers it
+    keeps."""
 
     name: str
     once: int
@@ -30,7 +31,7 @@ class Way(NamedTuple):
         return self.once + columns * self.each
 
 
-class Plan:
+class MapPlan:
     """The ways of applying a map to some right-hand sides; `chosen` takes the fewest operations. Printed as a table."""
 
     def __init__(self, columns: int, ways: list[Way], words: str) -> None:
@@ -51,9 +52,13 @@ class Plan:
         for w in self.ways:
             mark = "→" if w is self.chosen else " "
             rows.append(
-                f"{mark} {w.name:{width + 2}}{_short(w.once):>12}{_short(w.each):>12}{_short(w.total(self.columns)):>12}{_short(w.numbers):>12}"
+                f"{mark} {w.name:{width + 2}}{_short(w.once):>12}{_short(w.each):>12}"
+                f"{_short(w.total(self.columns)):>12}{_short(w.numbers):>12}"
             )
         return "\n".join([head, *rows])
+
+
+Plan = MapPlan  # its name in pickles of 0.1.0
 
 
 def _short(n: int) -> str:
@@ -63,7 +68,7 @@ def _short(n: int) -> str:
     return f"{n:,}"
 
 
-def plan_of(L: LinearMap, columns: int) -> Plan:
+def plan_of(L: LinearMap, columns: int) -> MapPlan:
     """The ways of applying a map: step by step, in normal form, or as a matrix."""
     if columns < 0:
         raise SpaceError(f"columns={columns}: the number of right-hand sides is 0 or more")
@@ -76,19 +81,25 @@ def plan_of(L: LinearMap, columns: int) -> Plan:
     flat = L.flat
     if flat is not None:
         positions = flat.positions()
-        made = _program_cost(flat.net.c.program, flat.net) + sum([_multiplied(flat.net.c, e) for e in flat.net.entries]) + positions
+        made = (
+            _program_cost(flat.net.c.program, flat.net)
+            + sum([_multiplied(flat.net.c, e) for e in flat.net.entries])
+            + positions
+        )
         if positions < m * n:
             ways.append(Way("as a sparse matrix", made, 2 * positions, positions))
         ways.append(Way("as a dense matrix", made, 2 * m * n, m * n))
     else:
         ways.append(Way("as a dense matrix", n * derived.flops, 2 * m * n, m * n))
-    return Plan(columns, ways, str(L.structure))
+    return MapPlan(columns, ways, str(L.structure))
 
 
 def _multiplied(c: Coefficients, e: Entry) -> int:
     """The operations that make one array of the factors of an entry."""
     have = {k for f in e.factors for k in f.labels}
-    return path([f.labels for f in e.factors], tuple([k for k in e.outer if k in have]), c.sizes).flops if e.factors else 0
+    return (
+        path([f.labels for f in e.factors], tuple([k for k in e.outer if k in have]), c.sizes).flops if e.factors else 0
+    )
 
 
 def _program_cost(program: Any, net: Network) -> int:

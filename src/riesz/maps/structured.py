@@ -1,27 +1,37 @@
-"""What a linear map tells about itself and gives away because of its structure: words, cost, matrices, diagonals, blocks, solutions, pictures."""
+"""What a linear map tells about itself and gives away because of its structure: words, cost, matrices, diagonals,
+blocks, solutions, pictures."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
 from ..errors import SpaceError
-from ..spaces import Space
+from ..runtime import later
+from ..spaces.space import Space
+from .leaves import Leaves, any_traced, solved
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import coo_array, csc_array, csr_array  # pyright: ignore[reportMissingTypeStubs]
+    from scipy.sparse.linalg import LinearOperator  # pyright: ignore[reportMissingTypeStubs]
+
     from ..programs.cost import Cost
-    from .materialise import Blocks
-    from .planning import Plan
-    from .solvers import Solver
-    from .sources import Source
-    from .structure import Structure
-    from .values import Values
+    from .instances import Instance
+    from .linear_map import LinearMap
+    from .matrices.materialise import Blocks
+    from .normal_form.network_values import Values
+    from .normal_form.structure import Structure
+    from .planning import MapPlan
+    from .solvers.factorised import Solver
 
 
 class Sparsity(NamedTuple):
-    """Stored positions, those among them that are 0 at this point, all positions; `derived`: whether the positions are those of every point."""
+    """Stored positions, those among them that are 0 at this point, all positions; `derived`: whether the positions are
+    those of every point."""
 
     positions: int
     surplus: int
@@ -33,6 +43,21 @@ class Sparsity(NamedTuple):
         return f"{self.positions:,} positions of {self.size:,}, {self.surplus:,} of them 0 here{known}"
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def of_numbers(method: Method) -> Method:
+    """A method that needs the numbers of a map: where the leaves of its point are none, it says so."""
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **named: Any) -> Any:
+        if self.leaves is not None:
+            raise self._numbers_for(f"L.{method.__name__}()")
+        return method(self, *args, **named)
+
+    return cast(Any, checked)
+
+
 class Structured:
     """The part of a LinearMap that needs its normal form."""
 
@@ -40,12 +65,17 @@ class Structured:
     codomain: Space
     dtype: Any
     facts: frozenset[str]
-    T: Any
-    _source: Any
+    _instance: Any
+    leaves: Leaves | None
     _transpose: Any
     _solvers: dict[Any, Solver]
 
     if TYPE_CHECKING:
+
+        @property
+        def T(self) -> LinearMap:
+            """The transpose."""
+            ...
 
         @property
         def shape(self) -> tuple[int, int]:
@@ -53,8 +83,8 @@ class Structured:
             ...
 
         @cached_property
-        def source(self) -> Source:
-            """The program it is an instance of."""
+        def instance(self) -> Instance:
+            """The family it is an instance of, and the point."""
             ...
 
         @cached_property
@@ -68,6 +98,9 @@ class Structured:
         def matmat(self, X: Any) -> Any:
             """L on columns."""
 
+        def _on_coordinates(self, given: Any) -> Any:
+            """L on columns whose zeros nothing reaches."""
+
         def rmatvec(self, y: Any) -> Any:
             """The transpose on flat coordinates."""
 
@@ -77,24 +110,24 @@ class Structured:
     @cached_property
     def values(self) -> Values:
         """The normal form of this map, with its numbers."""
-        from .values import Values
+        from .normal_form.network_values import Values
 
         other = self._transpose
         if other is not None and "values" in other.__dict__ and other.values.net.simple:
             return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
-        return Values(self.source.network, self.source.point, self.dtype)
+        return Values(self.instance.network, self.instance.point, self.dtype)
 
     @cached_property
     def flat(self) -> Values | None:
         """The values of the network without hubs, for matrices; None where there is none."""
-        v = self.thin
+        v = self._thin
         return v if v.net.simple else None
 
     @cached_property
-    def thin(self) -> Values:
+    def _thin(self) -> Values:
         """The values of the network with no more hubs than a sparse matrix needs."""
-        from .network import thinned
-        from .values import Values
+        from .normal_form.network import thinned
+        from .normal_form.network_values import Values
 
         v = self.values
         net = thinned(v.net)
@@ -102,10 +135,11 @@ class Structured:
 
     @property
     def positions(self) -> int | None:
-        """How many positions of the matrix are reached, some of them counted twice; None where only a dense matrix would tell."""
-        from .reach import few
+        """How many positions of the matrix are reached, some of them counted twice; None where only a dense matrix
+        would tell."""
+        from .normal_form.sparsity import few
 
-        v = self.thin
+        v = self._thin
         return v.positions() if v.net.simple else few(v.net)
 
     @property
@@ -116,12 +150,16 @@ class Structured:
         >>> rz.jacobian(lambda x: x - np.mean(x))(np.ones(5)).structure
         identity + rank 1
         """
-        from .structure import structure
+        from .normal_form.structure import structure
 
-        return structure(self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves])
+        return structure(
+            self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves]
+        )
 
-    def plan(self, columns: int = 1) -> Plan:
-        """The ways of applying this map to some right-hand sides with their operations, and the one that takes the fewest.
+    @of_numbers
+    def plan(self, columns: int = 1) -> MapPlan:
+        """The ways of applying this map to some right-hand sides with their operations, and the one that takes the
+        fewest.
 
         >>> import riesz as rz, numpy as np
         >>> A, B = np.arange(300.0).reshape(100, 3), np.arange(300.0).reshape(3, 100)
@@ -136,30 +174,33 @@ class Structured:
 
         return plan_of(cast(Any, self), columns)
 
+    @of_numbers
     def cost(self, columns: int = 1) -> Cost:
-        """`.flops`, the operations for some right-hand sides, and `.numbers`, the numbers kept, by the cheapest way of `L.plan(columns)`."""
+        """`.flops`, the operations for some right-hand sides, and `.numbers`, the numbers kept, by the cheapest way of
+        `L.plan(columns)`."""
         from .planning import cost_of
 
         return cost_of(cast(Any, self), columns)
 
+    @of_numbers
     def solver(self, method: str = "auto", **options: Any) -> Solver:
         """What solves with this map, factorised, to be used again; `solver.name` tells what was chosen by structure.
 
-        `method` forces a choice: "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr"; iterations take `tolerance`, `max_iterations`,
-        `preconditioner`.
+        `method` forces a choice: "dense", "sparse", "iterative", "cg", "minres", "gmres", "lsmr"; iterations take
+        `tolerance`, `max_iterations`, `preconditioner`.
 
         >>> import riesz as rz, numpy as np
         >>> L = rz.jacobian(lambda x: np.exp(x) + np.sum(x))(np.zeros(1000))
         >>> print(L.solver().name)
         diagonal: one division per unknown; plus rank 1: Woodbury
         """
-        from .solvers import sealed
+        from .solvers.factorised import sealed
 
         return sealed(self._factorised(method, options))
 
     def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
         """The solver, which nobody else holds yet."""
-        from .solving import solver_of
+        from .solvers.choice import solver_of
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
@@ -169,28 +210,33 @@ class Structured:
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
         """The x with L x = b, or, of a map into ℝⁿ, with L X = B column by column.
 
-        For a map that is not square, or a singular one with method="lsmr", in the least-squares sense. What does the work is chosen by structure
-        (`L.solver().name`); `verbose` prints it.
+        For a map that is not square, or a singular one with method="lsmr", in the least-squares sense. What does the
+        work is chosen by structure (`L.solver().name`); `verbose` prints it.
 
         >>> import riesz as rz, numpy as np
         >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
         >>> L.solve(np.array([2.0, 8.0]))
         array([1., 2.])
         """
-        if type(b) is not np.ndarray:
-            from ..syntax.symbolic import any_traced, solved
-
-            if any_traced(b):
-                return solved(cast(Any, self), b, method, options)
+        if self.leaves is not None:
+            if verbose:
+                print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: in a trace")
+            return self.leaves.solved(cast(Any, self), b)
+        if type(b) is not np.ndarray and any_traced(b):
+            return solved(cast(Any, self), b, method, options)
         chosen = self._factorised(method, options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
-        columns = isinstance(b, np.ndarray) and b.ndim == 2 and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
+        columns = (
+            isinstance(b, np.ndarray)
+            and b.ndim == 2
+            and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
+        )
         if columns:  # several right-hand sides of a map into ℝⁿ
             return chosen.solve(cast(Any, b))
         return self.domain.unflatten(chosen.solve(np.asarray(self.codomain.flatten(b))))
 
-    def to_dense(self) -> Any:
+    def to_dense(self) -> NDArray[Any]:
         """The matrix, shape (dim W, dim V): components flattened row-major, in order.
 
         >>> import riesz as rz, numpy as np
@@ -199,21 +245,33 @@ class Structured:
         array([[1., 0.],
                [0., 1.]])
         """
-        from .materialise import full, places, product
+        if self.leaves is not None:
+            return self.leaves.to_dense(cast(Any, self))
+        from .matrices.materialise import full, places, product
 
         v = self.flat
         if v is not None and v.positions() <= 4 * self.shape[0] * self.shape[1]:
             return full(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        if self.thin.net.listed:
-            found = product(self.thin, places(self.domain.leaves), self.shape)
+        if self._thin.net.listed:
+            found = product(self._thin, places(self.domain.leaves), self.shape)
             if found is not None:
                 return found.toarray()
         if self.shape[0] < self.shape[1]:
-            return self.T.matmat(np.eye(self.shape[0], dtype=self.dtype)).T
-        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+            return cast(Structured, self.T)._on_coordinates(np.eye(self.shape[0], dtype=self.dtype)).T
+        return self._on_coordinates(np.eye(self.shape[1], dtype=self.dtype))
 
+    @overload
+    def to_sparse(self, format: Literal["csr"] = "csr") -> csr_array: ...
+    @overload
+    def to_sparse(self, format: Literal["csc"]) -> csc_array: ...
+    @overload
+    def to_sparse(self, format: Literal["coo"]) -> coo_array: ...
+    @overload
+    def to_sparse(self, format: str) -> Any: ...
+    @of_numbers
     def to_sparse(self, format: str = "csr") -> Any:
-        """The matrix as a SciPy sparse array, with its exact pattern: every position that some coefficient reaches, at this point or another.
+        """The matrix as a SciPy sparse array, with its exact pattern: every position that some coefficient reaches, at
+        this point or another.
 
         >>> import riesz as rz, numpy as np
         >>> L = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
@@ -224,23 +282,27 @@ class Structured:
         found = self.stored()
         if format != "csr":
             return found.asformat(format, copy=True)
-        found.indices, found.indptr = found.indices.copy(), found.indptr.copy()  # the caller's own: SciPy's methods change them in place
+        found.indices, found.indptr = (
+            found.indices.copy(),
+            found.indptr.copy(),
+        )  # the caller's own: SciPy's methods change them in place
         return found
 
     def stored(self) -> Any:
         """The matrix as a SciPy sparse array to be read: its index arrays are those of every point."""
-        from .materialise import places, product, sparse
-        from .reach import apart, filled, reached, together
+        from .matrices.materialise import places, product, sparse
+        from .normal_form.sparsity import apart, filled, reached, together
 
         v = self.flat
         if v is not None:
             return sparse(v, places(self.codomain.leaves), places(self.domain.leaves), self.shape)
-        pattern = reached(self.thin.net)
-        found = product(self.thin, places(self.domain.leaves), self.shape)
-        if found is None and (groups := apart(self.thin.net)) is not None:
-            return together(pattern, groups, self.matmat, self.dtype)
+        pattern = reached(self._thin.net)
+        found = product(self._thin, places(self.domain.leaves), self.shape)
+        if found is None and (groups := apart(self._thin.net)) is not None:
+            return together(pattern, groups, self._on_coordinates, self.dtype)
         return filled(pattern, self.to_dense() if found is None else found)
 
+    @of_numbers
     def sparsity(self) -> Sparsity:
         """How many positions `to_sparse` stores, and how many of them are 0 at this point all the same.
 
@@ -253,20 +315,25 @@ class Structured:
             matrix.nnz,
             int(matrix.nnz - np.count_nonzero(matrix.data)),
             self.shape[0] * self.shape[1],
-            self.source.program is not self.program or self._source is None,
+            self.instance.program is not self.program or self._instance is None,
         )
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> NDArray[Any]:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
         if self.shape[0] != self.shape[1]:
             raise SpaceError(f"the diagonal of a map needs as many rows as columns; this one has shape {self.shape}")
-        from .materialise import diagonal, places
+        if self.leaves is not None:
+            return self.leaves.diagonal(cast(Any, self))
+        from .matrices.materialise import diagonal, places
 
         v = self.flat
-        if v is not None and [leaf.shape for leaf in self.domain.leaves] == [leaf.shape for leaf in self.codomain.leaves]:
+        if v is not None and [leaf.shape for leaf in self.domain.leaves] == [
+            leaf.shape for leaf in self.codomain.leaves
+        ]:
             return diagonal(v, places(self.domain.leaves), self.shape[0])
         return self.stored().diagonal()
 
+    @of_numbers
     def blocks(self) -> Blocks:
         """The small dense matrices a block-diagonal or block-sparse map between two arrays is made of.
 
@@ -277,25 +344,31 @@ class Structured:
         """
         v = self.flat
         if v is not None and len(self.domain.leaves) == len(self.codomain.leaves) == 1:
-            from .materialise import blocks_of
+            from .matrices.materialise import blocks_of
 
             found = blocks_of(v, v.net.block(0, 0), self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
             if found is not None:
                 return found
-        raise SpaceError(f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix")
+        raise SpaceError(
+            f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix"
+        )
 
-    def column_norms(self) -> Any:
+    def column_norms(self) -> NDArray[Any]:
         """The Euclidean norm of each column of the matrix."""
-        from .entries import costs
+        if self.leaves is not None:
+            return self.leaves.column_norms(cast(Any, self))
+        from .normal_form.entries import costs
 
         v = self.flat
-        if self.positions is None or (v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed):
+        if self.positions is None or (
+            v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed
+        ):
             gram = self.T @ self
             if gram.flat is not None:
                 return np.sqrt(np.maximum(gram.diagonal(), 0))
         return np.sqrt(np.asarray(self.stored().power(2).sum(axis=0)).reshape(-1))
 
-    def row_norms(self) -> Any:
+    def row_norms(self) -> NDArray[Any]:
         """The Euclidean norm of each row of the matrix."""
         return self.T.column_norms()
 
@@ -303,7 +376,8 @@ class Structured:
         """The sum of the diagonal."""
         return self.diagonal().sum()
 
-    def as_operator(self) -> Any:
+    @of_numbers
+    def as_operator(self) -> LinearOperator:
         """A SciPy LinearOperator on flat coordinates; its adjoint is the transpose."""
 
         import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
@@ -312,18 +386,23 @@ class Structured:
         operations = {"matvec": self.matvec, "rmatvec": turned.matvec, "matmat": self.matmat, "rmatmat": turned.matmat}
         return cast(Any, linalg).LinearOperator(self.shape, dtype=self.dtype, **operations)
 
-    def to_jax(self) -> Any:
-        """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs where that would be huge."""
+    @of_numbers
+    def to_jax(self) -> Callable[[Any], Any]:
+        """L as a function of a flat JAX array, for jit and grad: a product with its matrix, sparse or dense; call-backs
+        where that would be huge."""
         from .bridges import jax_function
 
         return jax_function(cast(Any, self))
 
+    @of_numbers
     def as_lineax(self) -> Any:
-        """A lineax operator on flat JAX arrays, with its transpose; tagged symmetric or positive semidefinite where that is known."""
+        """A lineax operator on flat JAX arrays, with its transpose; tagged symmetric or positive semidefinite where
+        that is known."""
         from .bridges import lineax_operator
 
         return lineax_operator(cast(Any, self))
 
+    @of_numbers
     def spy(self, text: bool = False, ax: Any = None, markersize: float | None = None, title: str | None = None) -> Any:
         """A picture of where the numbers of the matrix are, on Matplotlib axes, or as text.
 
@@ -337,6 +416,4 @@ class Structured:
         │ · · · ■ ■ │
         └───────────┘
         """
-        from ..show.spy import spy_axes, spy_text
-
-        return spy_text(cast(Any, self)) if text else spy_axes(cast(Any, self), ax, markersize, title)
+        return later.spy(self, text, ax, markersize, title)

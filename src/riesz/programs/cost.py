@@ -1,38 +1,35 @@
-"""What one run of a program costs: operations on numbers, and how many numbers it keeps. Both follow from shapes; nothing is run.
+"""What one run of a program costs: operations on numbers, and how many numbers it keeps. Both follow from shapes;
+nothing is run.
 
-contraction                its path: one multiplication for each index of a pair, two operations where something is summed
-Σ kᵢ·xᵢ, (k·), p^X         one for each number and each multiplication, addition or primitive
-red_R                      the numbers R adds or moves
-transforms                 5/2 · n log₂ n for n real numbers
-reshaping, types, Get      nothing
-call, loop                 its dearest branch, its rounds
-linear algebra             the numbers of its largest array, times the order of the matrices
-anything else              one for each number of its largest array: what somebody else's code does with them is not known
+What each op costs is the table `FLOPS`, shown in docs/ops.md. A contraction costs its path: one multiplication for
+each index of a pair, two operations where something is summed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..convolution import Convolution, Turned
-from ..fourier import Fourier, HermitianFourier, RealFourier
-from ..opaque import Get, Put, Ruled, Strongly, Take
-from ..ops import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
-from ..paths import path
-from ..stackless import Rule, solve
-from ..vectors import Formal
-from .blocks import Block, Loop
+from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.discrete_fourier import Fourier, RealFourier, Transform
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single
+from ..ops.op_rules import OpRules
+from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ..runtime.stackless import Rule, solve
+from ..spaces.contraction_order import path
+from ..spaces.formal_vectors import Formal
 from .program import INPUT, Constant, Program
+from .sub_programs import Block, Loop
 
 Shape = tuple[int, ...]
 
 
 class Cost(NamedTuple):
-    """`flops`: operations of one run. `numbers`: numbers kept in constants, each array once and repeated axes once; positions are not counted."""
+    """`flops`: operations of one run. `numbers`: numbers kept in constants, each array once and repeated axes once;
+    positions are not counted."""
 
     flops: int
     numbers: int
@@ -41,7 +38,7 @@ class Cost(NamedTuple):
 def cost(program: Program, since: int = 0) -> Cost:
     """The cost of a program, or of its steps from number `since` on.
 
-    >>> from riesz.ops import contraction
+    >>> from riesz.ops.op import contraction
     >>> p = Program()
     >>> p.outputs = [p.step(contraction(((0, 1), (1,)), (0,)), (p.const(np.ones((3, 4))), p.input((4,))))]
     >>> cost(p)
@@ -70,7 +67,13 @@ def cost(program: Program, since: int = 0) -> Cost:
 
 def result_bytes(program: Program, since: int = 0) -> int:
     """The bytes of all results together, of the steps from number `since` on, each written out in double precision."""
-    return sum([8 * _numbers(program.shapes[slot]) for slot in range(since, len(program.ops)) if type(program.ops[slot]) is not Reshape])
+    return sum(
+        [
+            8 * _numbers(program.shapes[slot])
+            for slot in range(since, len(program.ops))
+            if type(program.ops[slot]) is not Reshape
+        ]
+    )
 
 
 def _arrays(value: Any) -> dict[int, int]:
@@ -85,45 +88,61 @@ def _stored(a: Any) -> int:
     return math.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n])
 
 
+FLOPS = OpRules[Callable[[Any, Sequence[Any], Any], int]]("programs.cost.FLOPS")
+"""The operations of one step: a function of the op, the shapes of its arguments and the shape of its result."""
+
+
 def flops(op: Any, shapes: Sequence[Any], shape: Any) -> int:
     """The operations of one step, from the shapes of its arguments and its result. Blocks are not looked into."""
-    match op:
-        case float():
-            return math.prod(shape)
-        case Contraction():
-            return path(op.labels, op.out, op.sizes(tuple(shapes))).flops
-        case Combination():
-            scaled = sum([math.prod(s) for k, s in zip(op.coefficients, shapes, strict=True) if abs(k) != 1.0])
-            return scaled + (len(shapes) - 1) * math.prod(shape)
-        case Elementwise() | Take():
-            return math.prod(shape)
-        case Put():
-            return math.prod(shapes[0])
-        case Reduction():
-            return sum([r.work * math.prod(s) // max(r.source.size, 1) for r, s in zip(op.relations, shapes, strict=True)])
-        case Reshape() | Cast() | Get():
-            return 0
-        case Strongly():
-            return flops(op.op, shapes, shape)
-        case Fourier():
-            return _transform(math.prod(shape), [shape[:-1][a] for a in op.axes])
-        case RealFourier():
-            return _transform(math.prod(shapes[0]), [shapes[0][op.axis]])
-        case HermitianFourier():
-            return _transform(math.prod(shape), [op.n])
-        case Convolution() | Turned():
-            return 2 * math.prod(shape[:-1]) * math.prod(sorted([shapes[0][-1], shapes[1][-1], shape[-1]])[:2])
-        case _:
-            known = getattr(op, "flops", None)
-            if known is not None:
-                return known(shapes)
-            most = max([_numbers(s) for s in (*shapes, shape)])
-            dense = isinstance(op, Ruled) and op.smooth.ours and not op.smooth.linear_time
-            return most * max([min(s[-2:]) for s in shapes if len(s) > 1], default=1) if dense else most
+    return FLOPS[type(op)](op, shapes, shape)
 
 
-def _transform(numbers: int, lengths: list[int]) -> int:
-    return int(2.5 * numbers * math.log2(max(math.prod(lengths), 1)))
+FLOPS("one per number", float, Elementwise, Take)(lambda op, shapes, shape: math.prod(shape))
+FLOPS("one per number put", Put)(lambda op, shapes, shape: math.prod(shapes[0]))
+FLOPS("nothing", Reshape, Cast, Get)(lambda op, shapes, shape: 0)
+FLOPS("its path", Contraction)(lambda op, shapes, shape: path(op.labels, op.out, op.sizes(tuple(shapes))).flops)
+FLOPS("as the op inside", Strongly)(lambda op, shapes, shape: flops(op.op, shapes, shape))
+
+
+@FLOPS("one per number and sum, or factor but ±1", Combination)
+def _combination(op: Combination, shapes: Sequence[Any], shape: Any) -> int:
+    scaled = sum([math.prod(s) for k, s in zip(op.coefficients, shapes, strict=True) if abs(k) != 1.0])
+    return scaled + (len(shapes) - 1) * math.prod(shape)
+
+
+@FLOPS("what the relations add or move", Reduction)
+def _reduction(op: Reduction, shapes: Sequence[Any], shape: Any) -> int:
+    return sum([r.work * math.prod(s) // max(r.source.size, 1) for r, s in zip(op.relations, shapes, strict=True)])
+
+
+@FLOPS("its own `flops`", Single)
+def _single(op: Any, shapes: Sequence[Any], shape: Any) -> int:
+    return op.flops(shapes) if hasattr(op, "flops") else math.prod(shape)
+
+
+@FLOPS("5/2 · n log₂ n", Transform)
+def _transform(op: Any, shapes: Sequence[Any], shape: Any) -> int:
+    real = shapes[0] if type(op) is RealFourier else shape
+    n = math.prod([shape[:-1][a] for a in op.axes]) if type(op) is Fourier else real[op.axis]
+    return int(2.5 * math.prod(real) * math.log2(max(n, 1)))
+
+
+@FLOPS("two per product", Convolution, ExchangedLeg)
+def _convolution(op: Any, shapes: Sequence[Any], shape: Any) -> int:
+    return 2 * math.prod(shape[:-1]) * math.prod(sorted([shapes[0][-1], shapes[1][-1], shape[-1]])[:2])
+
+
+@FLOPS("one per number of its largest array", Select, Discrete, Declared)
+@FLOPS("dearest branch × rounds, see `cost`", Block)
+def _largest(op: Any, shapes: Sequence[Any], shape: Any) -> int:
+    """What somebody else's code does with its numbers is not known."""
+    return max([_numbers(s) for s in (*shapes, shape)])
+
+
+@FLOPS("one per number of its largest array; linear algebra: times the order of the matrices", Ruled)
+def _ruled(op: Ruled, shapes: Sequence[Any], shape: Any) -> int:
+    order = max([min(s[-2:]) for s in shapes if len(s) > 1], default=1)
+    return _largest(op, shapes, shape) * (order if op.smooth.ours and not op.smooth.linear_time else 1)
 
 
 def _numbers(shape: Any) -> int:

@@ -1,23 +1,27 @@
 """Programs: the flat form of a function, s_n ∘ … ∘ s_1 with s_i = (op_i × id) ∘ red_{R_i}.
 
 A step is an op and a tuple of argument slots; that tuple is the wiring R_i, stored as its difference from the identity.
-A Program is also a value domain (`step`, `const`, …): interpreting a term over it writes the steps.
+A Program is also a value domain (ops/domain.py), whose leaves are slots: interpreting a term over it writes the steps.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..errors import SpaceError
-from ..ops import Combination, Contraction, Elementwise, Op, product
+from ..ops.domain import Domain, Leaf
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, product
 from ..relations import Relation, pairs
-from ..sets import Seg
-from ..stackless import quiet
-from ..vectors import Formal
+from ..relations.index_sets import Seg
+from ..runtime import later, tuning
+from ..runtime.stackless import quiet
+from ..runtime.warnings_off import quietly
+from ..spaces.formal_vectors import Formal
 
 Shape = tuple[int, ...]
 
@@ -43,8 +47,15 @@ class Input:
 INPUT = Input()
 
 
+_NO_CHOICE = {float, Input, Constant, Elementwise, Combination, Reduction, Reshape, Cast, Contraction}
+"""Steps that choose nothing, but for products with strong zeros."""
+
+
 class Program:
-    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts steps, without inputs and constants."""
+    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts steps, without inputs and
+    constants."""
+
+    hushes = False  # writing a step warns of nothing
 
     def __init__(self, share: bool = True) -> None:
         self.ops: list[Any] = []
@@ -83,7 +94,8 @@ class Program:
         return slot
 
     def step(self, op: Op, args: Sequence[int]) -> int:
-        """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left out."""
+        """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left
+        out."""
         given = tuple(args)
         known, shapes = self._known, self.shapes
         if known is not None:
@@ -126,11 +138,14 @@ class Program:
     def take(self, source: Program, slot: int, args: Sequence[int]) -> int:
         """A slot of another program, of the arguments it has here."""
         op = source.ops[slot]
-        if op is INPUT:
-            return self.input(source.shapes[slot])
-        if type(op) is Constant:
-            return self.const(op.value)
-        return self.scale(op, args[0]) if type(op) is float else self.step(op, args)
+        return self.input(source.shapes[slot]) if op is INPUT else applied(self, op, args)
+
+    def copy(self, source: Program, slots: Iterable[int], place: dict[int, int]) -> None:
+        """Slots of another program, each after its arguments; `place` says where slots of that program are in this
+        one."""
+        given = source.args
+        for slot in slots:
+            place[slot] = self.take(source, slot, [place[a] for a in given[slot]])
 
     def zeros(self, shape: Shape) -> int:
         """A slot of zeros."""
@@ -165,25 +180,36 @@ class Program:
     def wiring(self, slot: int) -> Relation:
         """R_i of a step: from the slots before it to the op's arguments followed by the slots passed through.
 
-        red of it hands the op its arguments and keeps everything; its converse sums the cotangents of a slot used twice.
+        red of it hands the op its arguments and keeps everything; its converse sums the cotangents of a slot used
+        twice.
         """
         arguments = self.args[slot]
         moved = [(a, i) for i, a in enumerate(arguments)]
         passed = [(s, len(arguments) + s) for s in range(slot)]
         return pairs(Seg(slot), Seg(len(arguments) + slot), moved + passed)
 
+    calm = False
+    """Whether nobody is warned of anything that happens in it."""
+
     @property
     def hushed(self) -> bytearray | None:
-        """The slots that a selection reads, directly or not: what happens there may belong to a branch not taken, and nobody is warned of it.
+        """The slots that a selection reads, directly or not: what happens there may belong to a branch not taken, and
+        nobody is warned of it.
 
-        Arguments of such slots are among them, so they can be computed first. None if there are none.
+        Arguments of such slots are among them, so they can be computed first. None if there are none. All of them in a
+        program that takes derivatives (`calm`): what is infinite there speaks for itself.
         """
         known: dict[str, Any] = self.__dict__
         if known.get("_hushed", (-1,))[0] != len(self.ops):
-            flags = bytearray(len(self.ops))
-            for slot in range(len(self.ops) - 1, -1, -1):
+            flags = bytearray([self.calm]) * len(self.ops)
+            none = set(map(type, self.ops)) <= _NO_CHOICE and not any(
+                [op.strong for op in self.ops if type(op) is Contraction]
+            )
+            for slot in () if none else range(len(self.ops) - 1, -1, -1):
                 op, args = self.ops[slot], self.args[slot]
-                if (type(op) is Contraction and op.strong) or type(getattr(op, "op", None)) is Contraction:  # and one whose guard is deferred
+                if (type(op) is Contraction and op.strong) or type(
+                    getattr(op, "op", None)
+                ) is Contraction:  # and one whose guard is deferred
                     flags[slot] = 1
                 if flags[slot] or getattr(op, "hushes", False):
                     for a in args if flags[slot] else args[1:]:  # what a condition does is no branch's business
@@ -198,9 +224,8 @@ class Program:
         if flags is None:
             return self
         found, place = Program(share=False), dict[int, int]()
-        for slot in (*self.inputs, *[s for s, h in enumerate(flags) if h], *[s for s, h in enumerate(flags) if not h]):
-            if slot not in place:
-                place[slot] = found.take(self, slot, [place[a] for a in self.args[slot]])
+        order = (*self.inputs, *[s for s, h in enumerate(flags) if h], *[s for s, h in enumerate(flags) if not h])
+        found.copy(self, dict.fromkeys(order), place)
         found.outputs = [place[s] for s in self.outputs]
         return found
 
@@ -214,7 +239,9 @@ class Program:
             for op in program.ops:
                 if type(op) is Constant:
                     value = op.value
-                    found.update([id(f) for t in value.terms for f, _ in t.factors] if type(value) is Formal else [id(value)])
+                    found.update(
+                        [id(f) for t in value.terms for f, _ in t.factors] if type(value) is Formal else [id(value)]
+                    )
                 else:
                     stack.extend(getattr(op, "programs", ()))
         return found
@@ -231,15 +258,48 @@ class Program:
                     break
         return flags
 
-    def prune(self, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
-        """The program from some inputs to some outputs, without the steps nobody needs."""
-        live = bytearray(len(self.ops))
-        for slot in outputs:
+    def needed(self, ends: Iterable[int], given: Iterable[int] = ()) -> bytearray:
+        """Which slots some slots are made of, these included; what `given` slots are made of is not needed for them."""
+        args, live = self.args, bytearray(len(self.ops))
+        stop = {s for s in given if args[s]}
+        for slot in ends:
             live[slot] = 1
-        for slot in range(len(self.ops) - 1, -1, -1):
-            if live[slot]:
-                for a in self.args[slot]:
+        for slot in range(len(live) - 1, -1, -1):
+            if live[slot] and slot not in stop:
+                for a in args[slot]:
                     live[a] = 1
+        return live
+
+    def ancestors(self, ends: Iterable[int], given: Container[int]) -> list[int]:
+        """The slots that some slots are made of, these included, from the `given` ones, in order: no others are looked
+        at."""
+        found, stack = set[int](), list(ends)
+        while stack:
+            slot = stack.pop()
+            if slot not in found and slot not in given:
+                found.add(slot)
+                stack.extend(self.args[slot])
+        return sorted(found)
+
+    def uses(self) -> list[int]:
+        """How often each slot is read, by steps and as an output."""
+        found = [0] * len(self.ops)
+        for args in (*self.args, self.outputs):
+            for a in args:
+                found[a] += 1
+        return found
+
+    def readers(self) -> list[list[int]]:
+        """The steps that read each slot; one that reads it twice is there twice."""
+        found: list[list[int]] = [[] for _ in self.ops]
+        for slot, args in enumerate(self.args):
+            for a in args:
+                found[a].append(slot)
+        return found
+
+    def prune(self, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+        """The program from some slots to some outputs, without the steps nobody needs."""
+        live = self.needed(outputs, inputs)
         small = Program()
         small._keep = self._keep
         if all(live) and list(inputs) == self.inputs:  # nothing to leave out: the same steps, other outputs
@@ -260,7 +320,13 @@ class Program:
         return small
 
     def __getstate__(self) -> Any:
-        return {"ops": self.ops, "args": self.args, "shapes": self.shapes, "inputs": self.inputs, "outputs": self.outputs}
+        return {
+            "ops": self.ops,
+            "args": self.args,
+            "shapes": self.shapes,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+        }
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -268,9 +334,7 @@ class Program:
         self._known, self._keep = {}, []
 
     def __repr__(self) -> str:
-        from ..show.programs import show_program
-
-        return show_program(self)
+        return later.text(self)
 
 
 def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
@@ -285,38 +349,78 @@ def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
     return op, args
 
 
+def applied(domain: Any, op: Any, args: Sequence[Any]) -> Any:
+    """A constant, a scaling or another step, over a value domain."""
+    kind = op.__class__
+    return (
+        domain.const(op.value)
+        if kind is Constant
+        else domain.scale(op, args[0])
+        if kind is float
+        else domain.step(op, args)
+    )
+
+
 @quiet
-def run(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
-    """Every slot of a program over a value domain; outputs are at `program.outputs`."""
+def run(
+    program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf], last: Sequence[Sequence[int]] | None = None
+) -> list[Leaf]:
+    """Every slot of a program over a value domain; outputs are at `program.outputs`. `last`: the slots to be let go of
+    after each step."""
     slots: list[Any] = [None] * len(program.ops)
     for slot, value in zip(program.inputs, inputs, strict=True):
         slots[slot] = value
-    hushed = program.hushed if getattr(domain, "hushes", False) else None
+    hushed = program.hushed if domain.hushes else None
     if hushed is None:
-        _steps(program, domain, range(len(slots)), slots)
+        _steps(program, domain, range(len(slots)), slots, last)
     else:
-        with np.errstate(all="ignore"):
+        with quietly():
             _steps(program, domain, [s for s, h in enumerate(hushed) if h], slots)
         _steps(program, domain, [s for s, h in enumerate(hushed) if not h], slots)
     return slots
 
 
-def _steps(program: Program, domain: Any, which: Iterable[int], slots: list[Any]) -> None:
+def _steps(
+    program: Program,
+    domain: Domain[Any],
+    which: Iterable[int],
+    slots: list[Any],
+    last: Sequence[Sequence[int]] | None = None,
+) -> None:
     ops, given, step, scale, const = program.ops, program.args, domain.step, domain.scale, domain.const
     for slot in which:
         op, args = ops[slot], given[slot]
-        kind = cast(Any, type(op))
+        kind = op.__class__
         if kind is float:
             slots[slot] = scale(op, slots[args[0]])
         elif kind is Constant:
             slots[slot] = const(op.value)
         elif op is not INPUT:
             slots[slot] = step(op, [slots[a] for a in args])
+        if last is not None:
+            for a in last[slot]:
+                slots[a] = None
 
 
-def outputs(program: Program, domain: Any, inputs: Sequence[Any]) -> list[Any]:
+def _last_uses(program: Program) -> list[list[int]] | None:
+    """For each step the large slots that nothing reads after it: their memory is used again at once. None where there
+    are none."""
+    known: dict[str, Any] = program.__dict__
+    if known.get("_last", (-1,))[0] != (len(program.ops), program.outputs):
+        results = set(program.outputs)
+        after: dict[int, int] = {a: slot for slot, args in enumerate(program.args) for a in args}
+        found: list[list[int]] = [[] for _ in program.ops]
+        for a, slot in after.items():
+            shape: Any = program.shapes[a]
+            if a not in results and shape and type(shape[0]) is int and math.prod(shape) >= tuning.DROPPED_SLOT_NUMBERS:
+                found[slot].append(a)
+        known["_last"] = (len(program.ops), list(program.outputs)), found if any(found) else None
+    return known["_last"][1]
+
+
+def outputs(program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf]) -> list[Leaf]:
     """The outputs of a program over a value domain."""
-    slots = run(program, domain, inputs)
+    slots = run(program, domain, inputs, _last_uses(program) if domain.hushes else None)
     return [slots[slot] for slot in program.outputs]
 
 
@@ -367,7 +471,11 @@ class Symbol:
     def __mul__(self, other: Any) -> Symbol:
         if not isinstance(other, Symbol):
             return self._make(self.program.scale(float(other), self.slot))
-        return self._make(self.program.step(product(self.program.shapes[self.slot], self.program.shapes[other.slot]), (self.slot, other.slot)))
+        return self._make(
+            self.program.step(
+                product(self.program.shapes[self.slot], self.program.shapes[other.slot]), (self.slot, other.slot)
+            )
+        )
 
     __rmul__ = __mul__
 
@@ -390,12 +498,13 @@ class Symbol:
             name: str = ufunc.__name__
             found: Any = getattr(primitives, {"log": "ln", "power": "pow"}.get(name, name), None)
             if not isinstance(found, primitives.Primitive):
-                from ..syntax.special import primitive_named
-
-                found = primitive_named(name)
+                found = later.primitive_named(name)
             if found is not None:
                 return found(*args)
-        raise SpaceError(f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not one riesz knows")
+        raise SpaceError(
+            f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not "
+            "one riesz knows"
+        )
 
     def __truediv__(self, other: Any) -> Symbol:
         from ..terms.primitives import divide, reciprocal

@@ -1,10 +1,16 @@
-"""Relations between index sets, with multiplicities, compact and algebraic   (§2.2.3)."""
+"""Relations between index sets, with multiplicities, compact and algebraic   (§2.2.3).
+
+>>> import numpy as np, riesz as rz
+>>> rz.red(rz.relations.shift(rz.seg(3), 1))(np.array([1.0, 2.0, 3.0]))
+array([0., 1., 2.])
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from .algebra import blocks, fused, named
+from .base import Relation, freeze, frozen
 from .compound import Beside, Both, Sum, Through, Union
-from .core import Relation, freeze, frozen
-from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
-from .makers import (
+from .constructors import (
     diagonal,
     edges,
     empty,
@@ -23,8 +29,12 @@ from .makers import (
     triangular_strict,
     window,
 )
+from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
-from .tables import Grouping, group_by, join
+
+if TYPE_CHECKING:
+    from .tables import Grouping, group_by, join
+
 
 __all__ = [
     "Beside",
@@ -71,3 +81,18 @@ __all__ = [
     "triangular_strict",
     "window",
 ]
+
+
+if not TYPE_CHECKING:  # type checkers flag names that are not there
+
+    def __getattr__(name: str) -> Any:
+        """Tables are loaded when they are asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import tables
+
+        return getattr(tables, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,5 @@
-"""The algebra of relations: composition, products, sums, unions, restriction; by symbols as far as they go, by matrices at last."""
+"""The algebra of relations: composition, products, sums, unions, restriction; by symbols as far as they go, by matrices
+at last."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Seg, Set, box_set, boxes, unit
+from ..runtime import tuning
+from .base import Relation, freeze
 from .compound import Beside, Both, Sum, Through, Union, in_turn, through
-from .core import Relation, freeze
+from .index_algebra import Affine, IndexMap, IndexTable
+from .index_sets import Seg, Set, box_set, boxes, unit
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
 from .spanned import Spanned
-from .spans import Affine, IndexMap, Listed, NotSymbolic, Span, beside, composed, substituted, tidied
+from .spans import NotSymbolic, Span, beside, composed, substituted, tidied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +28,9 @@ def then(first: Relation, second: Relation) -> Relation:
     """R followed by S."""
     as_relation(second)
     if first.target is not second.source:
-        raise RelationError(f"cannot follow {first} by {second}: the first ends in {first.target}, the second starts at {second.source}")
+        raise RelationError(
+            f"cannot follow {first} by {second}: the first ends in {first.target}, the second starts at {second.source}"
+        )
     source, target = first.source, second.target
     match first, second:
         case (Empty(), _) | (_, Empty()):
@@ -44,7 +49,11 @@ def then(first: Relation, second: Relation) -> Relation:
             return Full(source, target, second.times)
         case Segments(turned=False), Segments(turned=False):
             return Segments(source, target, freeze(first.offsets[second.offsets]))
-        case (Full(), Gather() | Segments(turned=True)) | (Segments(turned=True), Segments(turned=True)) | (Gather(), Gather()):
+        case (
+            (Full(), Gather() | Segments(turned=True))
+            | (Segments(turned=True), Segments(turned=True))
+            | (Gather(), Gather())
+        ):
             return then(second.converse, first.converse).converse
         case Through(), _:
             return in_turn([*first.members[:-1], then(first.members[-1], second)])
@@ -56,7 +65,9 @@ def then(first: Relation, second: Relation) -> Relation:
             return united(source, target, [then(first, r) for r in second.members])
         case Sum(), Sum() if first.target is second.source and len(first.members) == len(second.members):
             return Sum(source, target, tuple([then(r, s) for r, s in zip(first.members, second.members, strict=True)]))
-        case Both(), Both() if first.first.target is second.first.source and first.second.target is second.second.source:
+        case Both(), Both() if (
+            first.first.target is second.first.source and first.second.target is second.second.source
+        ):
             return product(then(first.first, second.first), then(first.second, second.second))
         case _:
             return _by_span(first, second)
@@ -88,17 +99,14 @@ def _by_span(first: Relation, second: Relation) -> Relation:
     return from_matrix(first.source, second.target, first._product(second)) if kept is None else kept  # pyright: ignore[reportPrivateUsage]
 
 
-FEW = 32
-"""How many pieces a composition may fall into before it is joined explicitly."""
-
-
 def _pieces(a: Span, b: Span) -> list[Span | None]:
-    """The composition of two spans; where a window meets the end of a range, one piece for each offset of the window."""
+    """The composition of two spans; where a window meets the end of a range, one piece for each offset of the
+    window."""
     try:
         return [composed(a, b, freeze)]
     except NotSymbolic:
         parts, others = _apart(a, a.right), _apart(b, b.left)
-        if len(parts) * len(others) == 1 or len(parts) * len(others) > FEW:
+        if len(parts) * len(others) == 1 or len(parts) * len(others) > tuning.COMPOSED_PIECES:
             raise
         return [composed(p, q, freeze) for p in parts for q in others]
 
@@ -109,7 +117,7 @@ def _apart(span: Span, side: tuple[IndexMap, ...]) -> list[Span]:
     if not shared:
         return [span]
     label = min(shared, key=lambda k: span.sizes[k])
-    if span.sizes[label] > FEW:
+    if span.sizes[label] > tuning.COMPOSED_PIECES:
         return [span]
     sizes = dict(enumerate(span.sizes))
     found: list[Span] = []
@@ -122,10 +130,9 @@ def _apart(span: Span, side: tuple[IndexMap, ...]) -> list[Span]:
 
 def named(source: Set, target: Set, span: Span | None) -> Relation:
     """A span under the name of the kind it is, if it has one."""
-    if span is None or 0 in span.sizes or not span.times:
-        return Empty(source, target)
     X, Y = source.box, target.box
-    assert X is not None and Y is not None
+    if span is None or X is None or Y is None or 0 in (*span.sizes, *X, *Y) or not span.times:
+        return Empty(source, target)
     whole_left, whole_right = _whole(span.left, X, span.sizes), _whole(span.right, Y, span.sizes)
     apart = not (_used(span.left) & _used(span.right))
     if whole_left and whole_right and span.left == span.right and span.times == 1:
@@ -143,9 +150,9 @@ def named(source: Set, target: Set, span: Span | None) -> Relation:
                     return Range(source, target, start, step, False)
                 case (Affine(0, ((0, 1),)),), (Affine(start, ((0, step),)),) if whole_left:
                     return Range(source, target, start, step, True)
-                case (Affine(0, ((0, 1),)),), (Listed(array, 0),) if whole_left:
+                case (Affine(0, ((0, 1),)),), (IndexTable(array, (0,)),) if whole_left:
                     return Function(source, target, array)
-                case (Listed(array, 0),), (Affine(0, ((0, 1),)),) if whole_right:
+                case (IndexTable(array, (0,)),), (Affine(0, ((0, 1),)),) if whole_right:
                     return Gather(source, target, array)
                 case _:
                     pass
@@ -153,7 +160,8 @@ def named(source: Set, target: Set, span: Span | None) -> Relation:
 
 
 def _factored(source: Set, target: Set, span: Span) -> Relation | None:
-    """R × =_Z or =_Z × R where an index array meets axes that are only passed through: those are part of the values, not pairs."""
+    """R × =_Z or =_Z × R where an index array meets axes that are only passed through: those are part of the values,
+    not pairs."""
     if span.affine or not len(span.left) or not len(span.right):
         return None
     X, Y = cast("tuple[int, ...]", source.box), cast("tuple[int, ...]", target.box)
@@ -172,7 +180,7 @@ def _factored(source: Set, target: Set, span: Span) -> Relation | None:
 
 
 def _used(maps: tuple[IndexMap, ...]) -> set[int]:
-    from .spans import labels_of
+    from .index_algebra import labels_of
 
     return {k for m in maps for k in labels_of(m)}
 
@@ -221,7 +229,10 @@ def union(first: Relation, second: Relation) -> Relation:
     """R ∪ S, multiplicities added."""
     as_relation(second)
     if first.source is not second.source or first.target is not second.target:
-        raise RelationError(f"a union needs relations on the same sets; got {first.source} × {first.target} and {second.source} × {second.target}")
+        raise RelationError(
+            f"a union needs relations on the same sets; got {first.source} × {first.target} and {second.source} × "
+            f"{second.target}"
+        )
     return united(first.source, first.target, [first, second])
 
 
@@ -317,12 +328,21 @@ def from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
 
 def blocks(relation: Relation) -> list[list[Relation]]:
     """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
-    if isinstance(relation, Beside) and relation.members and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+    if (
+        isinstance(relation, Beside)
+        and relation.members
+        and all([r.source.box is not None and r.target.box is not None for r in relation.members])
+    ):
         return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
-    if isinstance(relation, Sum) and all([r.source.box is not None and r.target.box is not None for r in relation.members]):
+    if isinstance(relation, Sum) and all(
+        [r.source.box is not None and r.target.box is not None for r in relation.members]
+    ):
         rows = list(enumerate(relation.members))
         return [[r if i == j else Empty(s.source, r.target) for i, s in rows] for j, r in rows]
     sources, targets = boxes(relation.source), boxes(relation.target)
     if isinstance(relation, Diagonal) and relation.source is relation.target:
-        return [[Diagonal(X, X) if i == j else Empty(X, Y) for i, (X, _) in enumerate(sources)] for j, (Y, _) in enumerate(targets)]
+        return [
+            [Diagonal(X, X) if i == j else Empty(X, Y) for i, (X, _) in enumerate(sources)]
+            for j, (Y, _) in enumerate(targets)
+        ]
     return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Plus
-from .core import Relation
+from ..runtime import tuning
+from .base import Relation
+from .index_sets import Plus
 from .kinds import Pairs
 from .spanned import Spanned, add_slices, as_spanned, slice_sum
 from .spans import Span, beside
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class Beside(Relation):
-    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …,
+    Rₙᵀ⟩."""
 
     members: tuple[Relation, ...]
     turned: bool = False
@@ -31,7 +33,9 @@ class Beside(Relation):
         inner, outer = (self.source, self.target) if self.turned else (self.target, self.source)
         fits = isinstance(outer, Plus) and outer.summands == tuple([r.source for r in self.members])
         if not fits or any([r.target is not inner for r in self.members]):
-            raise RelationError(f"relations side by side go from the parts of {outer} to {inner}; got {list(self.members)}")
+            raise RelationError(
+                f"relations side by side go from the parts of {outer} to {inner}; got {list(self.members)}"
+            )
 
     @property
     def converse(self) -> Relation:
@@ -52,7 +56,10 @@ class Beside(Relation):
             return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
         ends = np.cumsum([r.source.size for r in self.members])[:-1]
         pieces = np.split(v, ends, axis=1)
-        return sum([r.reduce(p) for r, p in zip(self.members, pieces, strict=True)], np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype))
+        return sum(
+            [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)],
+            np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype),
+        )
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         offsets = cast(Plus, self.source if not self.turned else self.target).offsets
@@ -192,7 +199,9 @@ class Through(Relation):
         ends = [self.source, *[r.target for r in self.members]]
         starts = [*[r.source for r in self.members], self.target]
         if len(self.members) < 2 or any([a is not b for a, b in zip(ends, starts, strict=True)]):
-            raise RelationError(f"relations in sequence lead from {self.source} to {self.target}; got {list(self.members)}")
+            raise RelationError(
+                f"relations in sequence lead from {self.source} to {self.target}; got {list(self.members)}"
+            )
 
     @property
     def converse(self) -> Relation:
@@ -220,13 +229,9 @@ class Through(Relation):
         return rows.astype(np.intp), cols.astype(np.intp), coo.data
 
 
-FREE = 4096
-"""Up to so many pairs are made without asking what it saves."""
-
-
 def through(first: Relation, second: Relation) -> Relation | None:
     """R followed by S in two steps, if its pairs, or theirs, are more than what is stored already."""
-    bound = 4 * (_stored(first) + _stored(second)) + FREE
+    bound = 4 * (_stored(first) + _stored(second)) + tuning.COMPOSED_PAIRS
     if first.count + second.count > bound:
         return in_turn([first, second])
     joined = float(first.in_degrees.astype(float) @ second.out_degrees.astype(float))

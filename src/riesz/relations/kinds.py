@@ -1,4 +1,5 @@
-"""The kinds of relations that have names. Each knows its converse, its span and the fastest way to reduce; the compact ones store no pairs."""
+"""The kinds of relations that have names. Each knows its converse, its span and the fastest way to reduce; the compact
+ones store no pairs."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Seg
-from .core import Relation, freeze, seal, within
-from .groups import Groups, ascending, kind_for, owners, short
-from .running import gather, pair_sum, repeat, running_sum, scatter
-from .spans import Affine, Listed, Span, tidied
+from .base import Relation, freeze, seal, within
+from .cpu.groups import Groups, ascending, kind_for, owners, short
+from .cpu.pair_sums import gather, pair_sum, repeat, running_sum, scatter
+from .index_algebra import Affine, IndexTable
+from .index_sets import Seg
+from .spans import Span, tidied
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +49,10 @@ class Diagonal(Relation):
 
     def check(self) -> None:
         if self.source.size != self.target.size:
-            raise RelationError(f"a diagonal needs sets of one size; {self.source} has {self.source.size}, {self.target} has {self.target.size}")
+            raise RelationError(
+                f"a diagonal needs sets of one size; {self.source} has {self.source.size}, {self.target} has "
+                f"{self.target.size}"
+            )
 
     @property
     def span(self) -> Span | None:
@@ -125,7 +130,9 @@ class Function(Relation):
     def check(self) -> None:
         within(self.index, self.target, "the image")
         if self.index.shape != (self.source.size,):
-            raise RelationError(f"a function on {self.source} needs {self.source.size} values, got an array of shape {self.index.shape}")
+            raise RelationError(
+                f"a function on {self.source} needs {self.source.size} values, got an array of shape {self.index.shape}"
+            )
 
     @property
     def span(self) -> Span | None:
@@ -176,7 +183,10 @@ class Gather(Relation):
     def check(self) -> None:
         within(self.index, self.source, "the index array")
         if self.index.shape != (self.target.size,):
-            raise RelationError(f"a gather into {self.target} needs {self.target.size} indices, got an array of shape {self.index.shape}")
+            raise RelationError(
+                f"a gather into {self.target} needs {self.target.size} indices, got an array of shape "
+                f"{self.index.shape}"
+            )
 
     @property
     def span(self) -> Span | None:
@@ -210,7 +220,8 @@ class Gather(Relation):
 
 
 class Segments(Relation):
-    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats. Only the offsets are stored."""
+    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats. Only the
+    offsets are stored."""
 
     offsets: Any
     turned: bool = False
@@ -219,10 +230,13 @@ class Segments(Relation):
         long, few = (self.target, self.source) if self.turned else (self.source, self.target)
         if bool((self.offsets[1:] < self.offsets[:-1]).any()) or self.offsets[:1].any():
             bad = int(np.flatnonzero(np.diff(self.offsets) < 0)[0]) + 1 if not self.offsets[:1].any() else 0
-            raise RelationError(f"offsets of segments begin with 0 and do not decrease; got {self.offsets[bad]} at {bad}")
+            raise RelationError(
+                f"offsets of segments begin with 0 and do not decrease; got {self.offsets[bad]} at {bad}"
+            )
         if self.offsets.shape != (few.size + 1,) or int(self.offsets[0]) or int(self.offsets[-1]) != long.size:
             raise RelationError(
-                f"{few} segments of {long} need {few.size + 1} offsets from 0 to {long.size}; got an array of shape {self.offsets.shape}"
+                f"{few} segments of {long} need {few.size + 1} offsets from 0 to {long.size}; got an array of shape "
+                f"{self.offsets.shape}"
             )
 
     @cached_property
@@ -251,7 +265,11 @@ class Segments(Relation):
     @cached_property
     def groups(self) -> Groups:
         if self.turned:
-            return Groups(self.source.size, np.arange(self.target.size + 1, dtype=kind_for(self.target.size + 1)), short(self.ids, self.source.size))
+            return Groups(
+                self.source.size,
+                np.arange(self.target.size + 1, dtype=kind_for(self.target.size + 1)),
+                short(self.ids, self.source.size),
+            )
         return Groups(self.source.size, short(self.offsets, self.source.size + 1), None)
 
     def reduce(self, v: Array) -> Array:
@@ -274,7 +292,11 @@ class Point(Relation):
 
     @property
     def span(self) -> Span | None:
-        return None if self.source.box is None else Span((), tuple([Affine(int(i)) for i in np.unravel_index(self.at, self.source.box)]), ())
+        return (
+            None
+            if self.source.box is None
+            else Span((), tuple([Affine(int(i)) for i in np.unravel_index(self.at, self.source.box)]), ())
+        )
 
     @property
     def converse(self) -> Relation:
@@ -300,7 +322,11 @@ class Place(Relation):
 
     @property
     def span(self) -> Span | None:
-        return None if self.target.box is None else Span((), (), tuple([Affine(int(i)) for i in np.unravel_index(self.at, self.target.box)]))
+        return (
+            None
+            if self.target.box is None
+            else Span((), (), tuple([Affine(int(i)) for i in np.unravel_index(self.at, self.target.box)]))
+        )
 
     @property
     def converse(self) -> Relation:
@@ -384,7 +410,8 @@ class Range(Relation):
 
 
 class Triangular(Relation):
-    """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false, without i = j when `strict`: prefix and suffix sums. No pair is stored."""
+    """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false, without i = j when `strict`: prefix and suffix sums. No pair is
+    stored."""
 
     lower: bool = True
     strict: bool = False
@@ -443,7 +470,9 @@ class Pairs(Relation):
             return None
         if not self.times.size or not bool((self.times == self.times[0]).all()) or self.times[0] != int(self.times[0]):
             return None
-        return tidied({0: len(self.rows)}, (Listed(self.rows, 0),), (Listed(self.cols, 0),), int(self.times[0]))
+        return tidied(
+            {0: len(self.rows)}, (IndexTable(self.rows, (0,)),), (IndexTable(self.cols, (0,)),), int(self.times[0])
+        )
 
     @property
     def converse(self) -> Relation:
@@ -485,5 +514,9 @@ def listed(source: Box | None, target: Box | None, image: Any) -> Span | None:
     """The span of a function given by an index array, on a segment."""
     if source is None or target is None or len(source) != 1 or not len(target):
         return None
-    axes: list[Any] = [image] if len(target) == 1 else [freeze(np.asarray(k, np.intp)) for k in cast(Any, np.unravel_index(image, target))]
-    return tidied({0: source[0]}, (Affine(0, ((0, 1),)),), tuple([Listed(k, 0) for k in axes]), 1)
+    axes: list[Any] = (
+        [image]
+        if len(target) == 1
+        else [freeze(np.asarray(k, np.intp)) for k in cast(Any, np.unravel_index(image, target))]
+    )
+    return tidied({0: source[0]}, (Affine(0, ((0, 1),)),), tuple([IndexTable(k, (0,)) for k in axes]), 1)

@@ -1,4 +1,5 @@
-"""A relation prepared for execution: `plan(v)` is red_R v, `plan.adjoint(w)` its adjoint; one preparation serves both."""
+"""A relation prepared for execution: `plan(v)` is red_R v, `plan.adjoint(w)` its adjoint; one preparation serves
+both."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import RelationError
-from . import running
+from ..runtime import tuning
 from .compound import Beside, Both, Sum, Through, Union
+from .cpu import pair_sums as running
+from .cpu.strips import Strips
+from .index_algebra import IndexTable
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
 from .spanned import Spanned
-from .spans import Listed
-from .strips import Strips
 
 if TYPE_CHECKING:
-    from .core import Relation
+    from .base import Relation
 
 BACKENDS = ("auto", "numpy", "numba", "jax")
 
@@ -41,7 +43,9 @@ class Plan:
         if backend not in BACKENDS:
             raise RelationError(f"a plan runs on one of {', '.join(BACKENDS)}; got {backend!r}")
         if backend == "numba" and not running.numba_installed():
-            raise RelationError("Numba is not installed: pip install 'riesz[numba]', or leave the choice to backend='auto'")
+            raise RelationError(
+                "Numba is not installed: pip install 'riesz[numba]', or leave the choice to backend='auto'"
+            )
         self.relation = relation
         self.backend = backend
         self._shapes: dict[Any, tuple[tuple[int, int, int], tuple[int, ...]]] = {}
@@ -54,8 +58,10 @@ class Plan:
         if found is None:
             found = self._shapes[shape] = self._shaped(shape)
         seen, result = found
-        if self.backend == "jax" or (self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")):
-            from .in_jax import apply
+        if self.backend == "jax" or (
+            self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")
+        ):
+            from .jax.reduction_in_jax import apply
 
             return apply(self.relation, given if given.dtype.kind not in "biu" else given.astype(float), seen, result)
         given = np.asarray(given, given.dtype if given.dtype.kind in "fc" else float)
@@ -69,7 +75,8 @@ class Plan:
         axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
         if shape[:axes] not in (X.box, (X.size,)):
             raise RelationError(
-                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} followed by axes of the values"
+                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} "
+                "followed by axes of the values"
             )
         rest = shape[axes:]
         lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
@@ -104,7 +111,9 @@ class Plan:
         if not loops or not looped(self.relation):
             more = looped(self.relation) and self.backend == "auto"
             return "NumPy and SciPy; pip install 'riesz[numba]' for compiled loops" if more else "NumPy"
-        return "Numba" if self.backend == "numba" else f"Numba; NumPy below {running.WORTH:,} numbers; JAX for JAX arrays"
+        if self.backend == "numba":
+            return "Numba"
+        return f"Numba; NumPy below {tuning.COMPILED_PAIR_LOOPS_FROM:,} numbers; JAX for JAX arrays"
 
     def __repr__(self) -> str:
         return f"red_{{{self.relation!r}}}: {words(self.relation)}, its adjoint: {words(self.relation.converse)}"
@@ -113,11 +122,11 @@ class Plan:
 @contextmanager
 def _chosen(backend: str) -> Generator[None]:
     """Run with compiled loops always (numba), never (numpy), or by size (auto)."""
-    token = running.least.set({"numba": 0, "numpy": None}.get(backend, running.WORTH))
+    token = running.backend.set(backend)
     try:
         yield
     finally:
-        running.least.reset(token)
+        running.backend.reset(token)
 
 
 def words(relation: Relation) -> str:
@@ -162,7 +171,11 @@ def words(relation: Relation) -> str:
 def looped(relation: Relation) -> bool:
     """Whether compiled loops are of use: for sums over pairs, gathers and running sums, not for slices."""
     return any(
-        [isinstance(r, (Function, Gather, Pairs, Segments, Triangular)) or (isinstance(r, Spanned) and not r.span.affine) for r in parts_of(relation)]
+        [
+            isinstance(r, (Function, Gather, Pairs, Segments, Triangular))
+            or (isinstance(r, Spanned) and not r.span.affine)
+            for r in parts_of(relation)
+        ]
     )
 
 
@@ -175,7 +188,15 @@ def parts_of(relation: Relation) -> list[Relation]:
 def stored(relation: Relation) -> int:
     """How many bytes the pairs of a relation take, with what its plan added."""
     arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if getattr(a, "strides", (0,)) != (0,)]
-    listed = [m.array for r in parts_of(relation) if isinstance(r, Spanned) for m in (*r.left, *r.right) if isinstance(m, Listed)]
+    listed = [
+        m.array
+        for r in parts_of(relation)
+        if isinstance(r, Spanned)
+        for m in (*r.left, *r.right)
+        if isinstance(m, IndexTable)
+    ]
     groups = [r.__dict__["groups"] for r in parts_of(relation) if "groups" in r.__dict__]
-    strips = [s for r in parts_of(relation) if isinstance(r, Function) for s in r.known.values() if isinstance(s, Strips)]
+    strips = [
+        s for r in parts_of(relation) if isinstance(r, Function) for s in r.known.values() if isinstance(s, Strips)
+    ]
     return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in (*groups, *strips)])

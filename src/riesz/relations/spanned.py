@@ -1,7 +1,9 @@
-"""Relations given by their span: windows, strided and shifted slices, broadcasts of single axes, and what composition makes of them.
+"""Relations given by their span: windows, strided and shifted slices, broadcasts of single axes, and what composition
+makes of them.
 
-An affine span runs as a few slice operations on arrays, nothing stored: labels that share an axis with another label (the offsets of a window) are
-looped over, the shorter ones first; all others are slices, summed or broadcast. With index arrays it runs as a sum over pairs.
+An affine span runs as a few slice operations on arrays, nothing stored: labels that share an axis with another label
+(the offsets of a window) are looped over, the shorter ones first; all others are slices, summed or broadcast. With
+index arrays it runs as a sum over pairs.
 """
 
 from __future__ import annotations
@@ -9,16 +11,18 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .. import buffers, threads
 from ..errors import RelationError
-from ..sets import box_set
-from .core import Relation
-from .running import pair_sum
-from .spans import Affine, Span, bounds, labels_of, meet, positions, substituted, tidied, window
+from ..runtime import buffers, tuning
+from ..runtime import pool as threads
+from .base import Relation
+from .cpu.pair_sums import pair_sum
+from .index_algebra import Affine, labels_of
+from .index_sets import box_set
+from .spans import Span, bounds, meet, positions, substituted, tidied, window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +47,10 @@ class Spanned(Relation):
             for m, n in zip(maps, where.box, strict=True):
                 low, high = bounds(m, sizes)
                 if low <= high and not 0 <= low <= high < n:
-                    raise RelationError(f"the span reaches {low if low < 0 else high}, outside an axis of {where} with positions 0 to {n - 1}")
+                    raise RelationError(
+                        f"the span reaches {low if low < 0 else high}, outside an axis of {where} with positions 0 "
+                        f"to {n - 1}"
+                    )
 
     @property
     def span(self) -> Span:
@@ -51,11 +58,16 @@ class Spanned(Relation):
 
     @property
     def converse(self) -> Relation:
-        return self._with_converse(lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times))
+        return self._with_converse(
+            lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)
+        )
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         span = self.span
-        rows, cols = positions(span, span.left, self.source.box or ()), positions(span, span.right, self.target.box or ())
+        rows, cols = (
+            positions(span, span.left, self.source.box or ()),
+            positions(span, span.right, self.target.box or ()),
+        )
         return rows, cols, np.full(len(rows), self.times)
 
     def reduce(self, v: Array) -> Array:
@@ -73,17 +85,23 @@ class Spanned(Relation):
 
     @cached_property
     def stages(self) -> Relation | None:
-        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None where nothing is gained."""
-        if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < LONG:
+        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None where nothing
+        is gained."""
+        if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < tuning.STAGED_WINDOW_PIECES:
             return None
         found = staged(self)
-        if found is None and (turned := staged(Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times))) is not None:
+        if (
+            found is None
+            and (turned := staged(Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)))
+            is not None
+        ):
             found = turned.converse
         return found
 
     @cached_property
     def loops(self) -> tuple[int, ...]:
-        """Labels to loop over, so that every axis is a slice along at most one label, and no label runs along two axes of one side."""
+        """Labels to loop over, so that every axis is a slice along at most one label, and no label runs along two axes
+        of one side."""
         chosen: set[int] = set()
         for maps in (self.left, self.right):
             seen: set[int] = set()
@@ -105,7 +123,9 @@ class Spanned(Relation):
         for fixed in itertools.product(*[range(self.sizes[k]) for k in self.loops]):
             at = dict(zip(self.loops, fixed, strict=True))
             left = [(0, 1, -1) if i in self._summed else _line(m, at) for i, m in enumerate(self.left)]
-            found.append(Piece(left, [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times)))
+            found.append(
+                Piece(left, [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times))
+            )
         return found
 
     @cached_property
@@ -115,16 +135,13 @@ class Spanned(Relation):
         return tuple([i for i, m in enumerate(self.left) if labels_of(m) and not set(labels_of(m)) & kept])
 
     def narrowed(self, given: Any) -> Any:
-        """An array with one axis before those of the source, and one behind, summed along what the target does not have; of any array library."""
+        """An array with one axis before those of the source, and one behind, summed along what the target does not
+        have; of any array library."""
         if not self._summed:
             return given
         sizes = dict(enumerate(self.sizes))
         keys = [line_slice(_line(m, {}), sizes) if i in self._summed else slice(None) for i, m in enumerate(self.left)]
         return given[(slice(None), *keys)].sum(axis=tuple([i + 1 for i in self._summed]), keepdims=True)
-
-
-LONG = 8
-"""How many pieces a window has at least before it is run in stages."""
 
 
 def staged(r: Spanned) -> Relation | None:
@@ -158,7 +175,7 @@ def staged(r: Spanned) -> Relation | None:
 
 def _without_last(r: Spanned, uses: list[int]) -> Relation | None:
     """A window of prime length as one that is shorter by one, and a slice."""
-    alone = [k for k in r.loops if uses.count(k) == 1 and r.sizes[k] >= LONG]
+    alone = [k for k in r.loops if uses.count(k) == 1 and r.sizes[k] >= tuning.STAGED_WINDOW_PIECES]
     if not alone or any([k in labels_of(i) for i in r.right for k in alone]) or r.sizes[alone[0]] % 2 == 0:
         return None
     label, n = alone[0], r.sizes[alone[0]]
@@ -202,13 +219,16 @@ def line_slice(line: Line, sizes: dict[int, int]) -> Any:
     return slice(start, None if stop < 0 else stop, step)
 
 
-class Piece(NamedTuple):
+class Piece:
     """A slice of the source that is added to a slice of the target, repeated along labels it does not have."""
 
-    left: list[Line]
-    right: list[Line]
-    sizes: dict[int, int]
-    times: float
+    __slots__ = ("left", "right", "sizes", "times")
+
+    def __init__(self, left: list[Line], right: list[Line], sizes: dict[int, int], times: float) -> None:
+        self.left = left
+        self.right = right
+        self.sizes = sizes
+        self.times = times
 
     @property
     def gone(self) -> set[int]:
@@ -217,7 +237,12 @@ class Piece(NamedTuple):
 
     def covers(self, box: tuple[int, ...]) -> bool:
         """Whether every element of the target is hit."""
-        return all([(start, step) == (0, 1) and (self.sizes[k] if k >= 0 else 1) == n for (start, step, k), n in zip(self.right, box, strict=True)])
+        return all(
+            [
+                (start, step) == (0, 1) and (self.sizes[k] if k >= 0 else 1) == n
+                for (start, step, k), n in zip(self.right, box, strict=True)
+            ]
+        )
 
     def add(self, total: Array, v: Array, low: int, high: int, fresh: bool) -> None:
         """Do it for the rows low … high of the target; `fresh`: write, do not add."""
@@ -260,10 +285,6 @@ class Piece(NamedTuple):
         return array[tuple(keys)], have
 
 
-TILE = 1 << 16
-"""How many numbers of the target are finished before going on: they stay in the cache while all pieces are added."""
-
-
 def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
     """The sum of the reductions of affine spans into one box."""
     first = members[0].pieces
@@ -274,7 +295,8 @@ def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
 
 
 def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> None:
-    """Add the reductions of affine spans to an array, tile by tile of its rows; the order of the sums does not depend on the tiles."""
+    """Add the reductions of affine spans to an array, tile by tile of its rows; the order of the sums does not depend
+    on the tiles."""
     X, Y = members[0].source.box or (), members[0].target.box or ()
     given = v.reshape((v.shape[0], *X, v.shape[2]))
     out = total.reshape((total.shape[0], *Y, total.shape[2]))
@@ -283,13 +305,13 @@ def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> N
         return
     rows = Y[0] if Y else 1
     whole = any([p.gone for p, _ in pieces])  # NumPy's order of a sum depends on the shape of what it sums
-    height = rows if len(pieces) == 1 or whole else max(TILE * rows // total.size, 1)
+    height = rows if len(pieces) == 1 or whole else max(tuning.SLICE_TILE_NUMBERS * rows // total.size, 1)
 
     def work(first: int, last: int) -> None:
         for low in range(first, last, height):
             for i, (piece, x) in enumerate(pieces):
                 piece.add(out, x, low, min(low + height, last), fresh and not i)
 
-    parts = 1 if whole else min(threads.worth(total.size // (4 * TILE)), rows)
+    parts = 1 if whole else min(threads.worth(total.size // (4 * tuning.SLICE_TILE_NUMBERS)), rows)
     cuts = [rows * k // parts for k in range(parts + 1)]
     threads.spread(work, list(itertools.pairwise(cuts)))

@@ -1,7 +1,7 @@
-"""Index maps and spans: a relation as two maps from one box of labels, l ↦ (left(l), right(l)).
+"""Spans: a relation as two index maps from one box of labels, l ↦ (left(l), right(l)).
 
-Multiplicities are automatic (two labels that give one pair count twice) and the converse is free (exchange the sides). An index map of an axis is
-affine in the labels, offset + Σ strideₖ·lₖ, or an index array along one of them. Composition solves right₁(l) = left₂(m), axis by axis.
+Multiplicities are automatic (two labels that give one pair count twice) and the converse is free (exchange the sides).
+Tables have one label here. Composition solves right₁(l) = left₂(m), axis by axis.
 """
 
 from __future__ import annotations
@@ -11,27 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .index_algebra import Affine, IndexMap, IndexTable, combined, flat_positions, labels_of, renamed
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Indices = NDArray[np.intp]
 
 
-class Affine(NamedTuple):
-    """offset + Σ stride·label."""
+class Listed(IndexTable):
+    """What a table of one label was called; older pickles make tables by this name."""
 
-    offset: int
-    terms: tuple[tuple[int, int], ...] = ()  # (label, stride), labels ascending, no stride 0
+    __slots__ = ()
 
-
-class Listed(NamedTuple):
-    """array[label]: an index array along one label. Arrays are kept by identity."""
-
-    array: Any
-    label: int
-
-
-IndexMap = Affine | Listed
+    def __new__(cls, array: Any, label: int) -> Any:
+        return IndexTable(array, (label,))
 
 
 class Span(NamedTuple):
@@ -50,26 +44,18 @@ class Span(NamedTuple):
     @property
     def affine(self) -> bool:
         """Whether no index array is needed."""
-        return not any([type(m) is Listed for m in (*self.left, *self.right)])
-
-
-def labels_of(m: IndexMap) -> tuple[int, ...]:
-    """The labels an index map depends on."""
-    return tuple([label for label, _ in m.terms]) if isinstance(m, Affine) else (m.label,)
-
-
-def renamed(m: IndexMap, names: dict[int, int]) -> IndexMap:
-    """The same map with other labels."""
-    if type(m) is Affine:
-        return Affine(m.offset, tuple(sorted([(names[label], stride) for label, stride in m.terms])))
-    assert type(m) is Listed
-    return Listed(m.array, names[m.label])
+        return not any([type(m) is IndexTable for m in (*self.left, *self.right)])
 
 
 def shifted(span: Span, by: int) -> Span:
     """The span with its labels counted from `by` on (its sizes stay; used to keep two spans apart)."""
     names = {i: i + by for i in range(len(span.sizes))}
-    return Span(span.sizes, tuple([renamed(m, names) for m in span.left]), tuple([renamed(m, names) for m in span.right]), span.times)
+    return Span(
+        span.sizes,
+        tuple([renamed(m, names) for m in span.left]),
+        tuple([renamed(m, names) for m in span.right]),
+        span.times,
+    )
 
 
 def beside(a: Span, b: Span) -> Span:
@@ -81,44 +67,23 @@ def beside(a: Span, b: Span) -> Span:
 
 def substituted(m: IndexMap, label: int, by: Affine) -> IndexMap | None:
     """A map with a label replaced by an affine expression; None where an index array would have to be cut."""
-    if type(m) is Affine:
-        terms = dict(m.terms)
-        stride = terms.pop(label, 0)
-        if not stride:
-            return m
-        offset = m.offset + stride * by.offset
-        for other, s in by.terms:
-            terms[other] = terms.get(other, 0) + stride * s
-        return Affine(offset, tuple(sorted([(k, s) for k, s in terms.items() if s])))
-    assert type(m) is Listed
-    if m.label != label:
+    if label not in labels_of(m):
         return m
+    if isinstance(m, Affine):
+        return combined(
+            0, [(by, dict(m.terms)[label]), (Affine(m.offset, tuple([t for t in m.terms if t[0] != label])), 1)]
+        )
     return None if by.terms else Affine(int(m.array[by.offset]))
 
 
 def positions(span: Span, maps: tuple[IndexMap, ...], box: tuple[int, ...]) -> Indices:
     """The flat positions in a box that the maps give, for every label in row-major order."""
-    total = np.zeros(span.sizes, np.intp)
-    for m, n in zip(maps, box, strict=True):
-        total = total * n + evaluated(m, span.sizes)
-    return np.broadcast_to(total, span.sizes).reshape(-1)
-
-
-def evaluated(m: IndexMap, sizes: tuple[int, ...]) -> Indices:
-    """An index map at every label, shaped to broadcast."""
-    rank = len(sizes)
-    if type(m) is Listed:
-        return np.asarray(m.array, np.intp).reshape([-1 if k == m.label else 1 for k in range(rank)])
-    assert type(m) is Affine
-    total = np.full((1,) * rank, m.offset, np.intp)
-    for label, stride in m.terms:
-        total = total + (stride * np.arange(sizes[label])).reshape([-1 if k == label else 1 for k in range(rank)])
-    return total
+    return np.broadcast_to(flat_positions(maps, box, range(len(span.sizes)), span.sizes), span.sizes).reshape(-1)
 
 
 def bounds(m: IndexMap, sizes: dict[int, int]) -> tuple[int, int]:
     """The smallest and the largest value of a map (1, 0 where there is none)."""
-    if type(m) is Listed:
+    if type(m) is IndexTable:
         return (int(m.array.min()), int(m.array.max())) if m.array.size else (1, 0)
     assert type(m) is Affine
     low = high = m.offset
@@ -135,7 +100,8 @@ class NotSymbolic(Exception):
 
 
 def composed(first: Span, second: Span, freeze: Any) -> Span | None:
-    """first followed by second as a span; None for the empty relation; raises NotSymbolic where index equations have no closed form."""
+    """first followed by second as a span; None for the empty relation; raises NotSymbolic where index equations have no
+    closed form."""
     solver = _Solver(first, shifted(second, len(first.sizes)), freeze)
     while solver.pending:
         if not solver.advance():
@@ -168,9 +134,10 @@ class _Solver:
         raise NotSymbolic
 
     def _try(self, u: IndexMap, v: IndexMap) -> bool | None:
-        """Solve u = v for a label of u: True solved, False impossible, None not this way. The substitution is left in self.change."""
+        """Solve u = v for a label of u: True solved, False impossible, None not this way. The substitution is left in
+        self.change."""
         self.change: list[tuple[int, Affine]] = []
-        if type(u) is Listed:
+        if type(u) is IndexTable:
             return self._listed(u, v)
         assert type(u) is Affine
         if type(v) is Affine and not u.terms and not v.terms:
@@ -210,7 +177,7 @@ class _Solver:
         self.change = [(label, Affine(first, ((k, step),))), (other, Affine(second, ((k, jump),)))]
         return True
 
-    def _listed(self, u: Listed, v: IndexMap) -> bool | None:
+    def _listed(self, u: IndexTable, v: IndexMap) -> bool | None:
         """array[l] = v: with v a label of stride 1 that covers the array's values, that label becomes the array."""
         if type(v) is not Affine:
             return None
@@ -219,30 +186,30 @@ class _Solver:
             if not len(hits):
                 return False
             if len(hits) == 1:
-                self.change = [(u.label, Affine(int(hits[0])))]
+                self.change = [(u.labels[0], Affine(int(hits[0])))]
                 return True
             return None
         if len(v.terms) != 1 or abs(v.terms[0][1]) != 1:
             return None
         ((label, stride),) = v.terms
         values = (u.array - v.offset) * stride
-        if label == u.label or (values.size and (values.min() < 0 or values.max() >= self.sizes[label])):
+        if label == u.labels[0] or (values.size and (values.min() < 0 or values.max() >= self.sizes[label])):
             return None
         # The label is a function of u's label: every map that uses it must be the label itself or an array along it.
         self.arrays = self.freeze(values)
-        return self._replace_by_array(label, u.label)
+        return self._replace_by_array(label, u.labels[0])
 
     def _replace_by_array(self, label: int, by: int) -> bool | None:
         def change(m: IndexMap) -> IndexMap | None:
             if label not in labels_of(m):
                 return m
-            if type(m) is Listed:
-                return Listed(self.freeze(np.asarray(m.array)[self.arrays]), by)
+            if type(m) is IndexTable:
+                return IndexTable(self.freeze(np.asarray(m.array)[self.arrays]), (by,))
             assert type(m) is Affine
             if len(m.terms) != 1:
                 return None
             ((_, stride),) = m.terms
-            return Listed(self.freeze(m.offset + stride * self.arrays), by)
+            return IndexTable(self.freeze(m.offset + stride * self.arrays), (by,))
 
         rows = [[change(m) for m in self.left], [change(m) for m in self.right]]
         pairs = [(change(a), change(b)) for a, b in self.pending]
@@ -263,13 +230,13 @@ class _Solver:
         return True
 
     def _sub(self, m: IndexMap, label: int, by: Affine) -> IndexMap:
-        if type(m) is Listed and m.label == label and len(by.terms) == 1:
+        if type(m) is IndexTable and m.labels == (label,) and len(by.terms) == 1:
             ((other, stride),) = by.terms
             count = self.sizes[other]
             stop = by.offset + stride * count
             part = m.array[by.offset : None if stop < 0 else stop : stride]
             whole = by.offset == 0 and stride == 1 and count == len(m.array)
-            return Listed(m.array if whole else self.freeze(np.ascontiguousarray(part)), other)
+            return IndexTable(m.array if whole else self.freeze(np.ascontiguousarray(part)), (other,))
         found = substituted(m, label, by)
         if found is None:
             raise NotSymbolic
@@ -283,15 +250,16 @@ class _Solver:
 
 
 def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[IndexMap, ...], times: int) -> Span:
-    """A span with labels counted from 0 in order of use; unused ones multiply, labels of size 1 are put into the offsets."""
+    """A span with labels counted from 0 in order of use; unused ones multiply, labels of size 1 are put into the
+    offsets."""
     used: dict[int, int] = {}
     fixed: list[list[IndexMap]] = []
     for maps in (left, right):
         row: list[IndexMap] = []
         for m in maps:
-            if type(m) is Affine:
+            if isinstance(m, Affine):
                 row.append(Affine(m.offset, tuple([(k, s) for k, s in m.terms if sizes[k] != 1])))
-            elif type(m) is Listed and sizes[m.label] == 1:
+            elif sizes[m.labels[0]] == 1:
                 row.append(Affine(int(m.array[0])))
             else:
                 row.append(m)
@@ -304,11 +272,17 @@ def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[Index
             times *= n
     kept = sorted(used, key=lambda k: used[k])
     names = {k: i for i, k in enumerate(kept)}
-    return Span(tuple([sizes[k] for k in kept]), tuple([renamed(m, names) for m in fixed[0]]), tuple([renamed(m, names) for m in fixed[1]]), times)
+    return Span(
+        tuple([sizes[k] for k in kept]),
+        tuple([renamed(m, names) for m in fixed[0]]),
+        tuple([renamed(m, names) for m in fixed[1]]),
+        times,
+    )
 
 
 def lines_meet(s: int, t: int, c: int, n: int, m: int) -> tuple[tuple[int, int], tuple[int, int], int] | None:
-    """All l < n and j < m with s·l = c + t·j: l = l₀ + (t/g)·k and j = j₀ + (s/g)·k for k below a count; None where there are none.
+    """All l < n and j < m with s·l = c + t·j: l = l₀ + (t/g)·k and j = j₀ + (s/g)·k for k below a count; None where
+    there are none.
 
     >>> lines_meet(2, 3, 1, 10, 10)
     ((2, 3), (1, 2), 3)

@@ -1,4 +1,5 @@
-"""Relations from columns of tables: rows with equal keys grouped or joined, as in SQL. NumPy, pandas, Polars, Arrow and DuckDB columns, and lists."""
+"""Relations from columns of tables: rows with equal keys grouped or joined, as in SQL. NumPy, pandas, Polars, Arrow and
+DuckDB columns, and lists."""
 
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..errors import RelationError
-from ..sets import Seg
-from .core import Relation, freeze
+from .base import Relation, freeze
+from .index_sets import Seg
 from .kinds import Function, Gather
 
 if TYPE_CHECKING:
@@ -35,10 +36,18 @@ def column(given: Any) -> Column:
     if hasattr(given, "fetchnumpy"):  # DuckDB
         found = given.fetchnumpy()
         if len(found) != 1:
-            raise RelationError(f"a key is one column; got a table with {list(found)}: choose one, or give a tuple of columns")
+            raise RelationError(
+                f"a key is one column; got a table with {list(found)}: choose one, or give a tuple of columns"
+            )
         given = next(iter(found.values()))
     null = getattr(given, "isna", None) or getattr(given, "is_null", None)
-    values: Any = np.asarray(given.to_numpy()) if hasattr(given, "to_numpy") else given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
+    values: Any = (
+        np.asarray(given.to_numpy())
+        if hasattr(given, "to_numpy")
+        else given
+        if isinstance(given, np.ma.MaskedArray)
+        else np.asarray(given)
+    )
     if values.ndim != 1:
         raise RelationError(f"a column has one axis; got an array of shape {values.shape}")
     missing = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.zeros(len(values), bool)
@@ -72,7 +81,11 @@ def _columns(keys: Any) -> list[Column]:
     found = [column(k) for k in cast("tuple[Any, ...]", keys)] if isinstance(keys, tuple) else [column(keys)]
     lengths = {len(c.values) for c in found}
     if len(lengths) != 1:
-        raise RelationError(f"the columns of a key have one length; got {sorted(lengths)}" if found else "a key needs at least one column")
+        raise RelationError(
+            f"the columns of a key have one length; got {sorted(lengths)}"
+            if found
+            else "a key needs at least one column"
+        )
     return found
 
 
@@ -96,7 +109,8 @@ class Grouping(NamedTuple):
 
 
 def group_by(keys: Any) -> Grouping:
-    """Rows with equal keys: red of the relation is SELECT key, SUM(v) … GROUP BY key, with an adjoint. Keys are sorted; rows without one come last.
+    """Rows with equal keys: red of the relation is SELECT key, SUM(v) … GROUP BY key, with an adjoint. Keys are sorted;
+    rows without one come last.
 
     Several columns are given as a tuple, and their keys come back as one.
 
@@ -111,7 +125,10 @@ def group_by(keys: Any) -> Grouping:
     some = not present.all()
     shown = [_with_missing(s) for s in shown] if some else shown
     image = np.where(present, codes, len(first))
-    return Grouping(Function(Seg(len(codes)), Seg(len(first) + some), freeze(image)), tuple(shown) if isinstance(keys, tuple) else shown[0])
+    return Grouping(
+        Function(Seg(len(codes)), Seg(len(first) + some), freeze(image)),
+        tuple(shown) if isinstance(keys, tuple) else shown[0],
+    )
 
 
 def _with_missing(keys: Array) -> Array:
@@ -121,9 +138,11 @@ def _with_missing(keys: Array) -> Array:
 
 
 def join(left: Any, right: Any) -> Relation:
-    """Rows of two tables with equal keys: {(i, j) | left[i] = right[j]}; red carries a column of the one to the other, summed.
+    """Rows of two tables with equal keys: {(i, j) | left[i] = right[j]}; red carries a column of the one to the other,
+    summed.
 
-    A missing key equals nothing, as in SQL. Several columns are given as tuples. Many equal keys cost no more than the rows.
+    A missing key equals nothing, as in SQL. Several columns are given as tuples. Many equal keys cost no more than the
+    rows.
 
     >>> join(["a", "b", "a"], ["a", "c"]).matrix().toarray().tolist()
     [[1, 0], [0, 0], [1, 0]]
@@ -132,10 +151,14 @@ def join(left: Any, right: Any) -> Relation:
     if len(a) != len(b):
         raise RelationError(f"a join compares as many columns on both sides; got {len(a)} and {len(b)}")
     n = len(a[0].values)
-    both = [Column(_together(x.values, y.values), np.concatenate([x.missing, y.missing])) for x, y in zip(a, b, strict=True)]
+    both = [
+        Column(_together(x.values, y.values), np.concatenate([x.missing, y.missing])) for x, y in zip(a, b, strict=True)
+    ]
     codes, present = _codes(both)
     count = int(codes.max(initial=-1)) + 1
-    image = np.where(present, codes, np.where(np.arange(len(codes)) < n, count, count + 1))  # what is missing here is not what is missing there
+    image = np.where(
+        present, codes, np.where(np.arange(len(codes)) < n, count, count + 1)
+    )  # what is missing here is not what is missing there
     middle = Seg(count + (0 if present.all() else 2))
     to, fro = Function(Seg(n), middle, freeze(image[:n])), Gather(middle, Seg(len(codes) - n), freeze(image[n:]))
     return to.then(fro)
@@ -146,5 +169,7 @@ def _together(a: Array, b: Array) -> Array:
     if len(a) and len(b) and numbers[0] != numbers[1]:
         raise RelationError(f"a join compares keys of one kind; got {a.dtype} and {b.dtype}")
     kind = np.result_type(a, b) if all(numbers) else None
-    exact = kind is None or all([np.array_equal(x.astype(kind).astype(x.dtype), x) for x in (a, b) if x.dtype.kind in "iu"])
+    exact = kind is None or all(
+        [np.array_equal(x.astype(kind).astype(x.dtype), x) for x in (a, b) if x.dtype.kind in "iu"]
+    )
     return np.concatenate([a, b]) if exact else np.concatenate([a.astype(object), b.astype(object)])

@@ -1,24 +1,25 @@
-"""A derivation step by step, rule by rule: which equation of the paper gives which part of the derivative and of its adjoint."""
+"""A derivation step by step, rule by rule: which equation of the paper gives which part of the derivative and of its
+adjoint."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..fourier import Transform
-from ..interning import children, postorder
-from ..opaque import Declared, Discrete, Ruled, Select
-from ..ops import Combination, Contraction, Multilinear, Op, Reduction, Single
-from ..programs.blocks import Block
+from ..ops.discrete_fourier import Transform
+from ..ops.op import Combination, Contraction, Multilinear, Op, Reduction, Single
+from ..ops.opaque import Declared, Discrete, Ruled, Select
 from ..programs.program import Program
-from ..terms.applied import Applied
+from ..programs.sub_programs import Block
+from ..runtime.interning import children, postorder
+from ..terms.applied_op import Applied
 from ..terms.bilinear import Bilinear, Labelled
-from ..terms.core import Combine, Compose, Const, Term
 from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
+from ..terms.term import Combine, Compose, Const, Term
 from .notation import ATOM, COMPOSE, UNICODE, Text
-from .programs import Writer, show_derivation, wires
-from .terms import call, combination, op_title, term_text, term_texts
+from .program_text import Writer, show_derivation, wires
+from .term_text import call, combination, op_title, term_text, term_texts
 
 LIMIT = 60
 
@@ -97,7 +98,10 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
         case Primitive():
             return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
         case Labelled():
-            return f"{part(t)}'(u, v, …) = {part(t)} with all but one argument fixed, summed", "multilinear function, rule (4)"
+            return (
+                f"{part(t)}'(u, v, …) = {part(t)} with all but one argument fixed, summed",
+                "multilinear function, rule (4)",
+            )
         case Applied():
             return _applied(t.op, part(t))
         case _:
@@ -137,7 +141,9 @@ def _adjoints(derivation: Any) -> list[tuple[str, str]]:
     steps = [slot for slot, args in enumerate(program.args) if flags[slot] and args]
     kinds = {_kind(program.ops[slot]) for slot in steps}
     rows = [row for kind, row in _ADJOINTS.items() if kind in kinds]
-    own = [slot for slot in steps if isinstance(program.ops[slot], (Single, Multilinear)) and not _kind(program.ops[slot])]
+    own = [
+        slot for slot in steps if isinstance(program.ops[slot], (Single, Multilinear)) and not _kind(program.ops[slot])
+    ]
     rows += dict.fromkeys([_own(program, slot, flags) for slot in own[:LIMIT]])
     count = sum([flags[s] for s, args in enumerate(program.args) if args])
     head = [("(g • f)* = f* • g*", f"composition: the {count} linear steps in reverse")] if count > 1 else []
@@ -152,7 +158,11 @@ def _own(program: Program, slot: int, flags: Any) -> tuple[str, str]:
     letters = iter("abcghkmnpqrstuvw")
     args = [(UNICODE.hole() if flags[a] else next(letters), ATOM) for a in given]
     shapes = tuple([program.shapes[a] for a in given])
-    turned = op.turned(shapes[0]) if isinstance(op, Single) else op.transpose([bool(flags[a]) for a in given].index(True), shapes)
+    turned = (
+        op.turned(shapes[0])
+        if isinstance(op, Single)
+        else op.transpose([bool(flags[a]) for a in given].index(True), shapes)
+    )
     left, right = [op_title(UNICODE, x) if len(args) == 1 else call(UNICODE, x, args) for x in (op, turned)]
     return f"{left}* = {right}", "an op with an adjoint of its own"
 
@@ -191,7 +201,10 @@ _ADJOINTS = {
     "sum": ("(f + g)* = f* + g*", "sum; a value used twice gets both cotangents"),
     "reduce": ("red_R* = red_{Rᵀ}", "relational reduction"),
     "declared": ("(u ⋄)* and (⋄ v)* as declared", "declared functions"),
-    "Fourier": ("F* = n · F⁻¹,  U* = U⁻¹", "Fourier transforms, unitary up to scale; F_ℝ* counts what stands for two numbers once"),
+    "Fourier": (
+        "F* = n · F⁻¹,  U* = U⁻¹",
+        "Fourier transforms, unitary up to scale; F_ℝ* counts what stands for two numbers once",
+    ),
     "block": ("loop* goes through the adjoints of the rounds in reverse", "loops, branches and what is computed again"),
 }
 
@@ -203,6 +216,6 @@ def explain(f: Any, *spaces: Any) -> Explanation:
     >>> rz.explain(rz.ln @ rz.sin).rules[0]
     ("(ln ∘ sin)'(v) = ln'(sin v) • sin'(v)", 'chain rule (1)')
     """
-    from ..api import derive
+    from ..functions.derivatives import derive
 
     return Explanation(derive(f, *spaces))

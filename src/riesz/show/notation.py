@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..vectors import Formal
+from ..spaces.formal_vectors import Formal
 
 SUM, PRODUCT, COMPOSE, POWER, ATOM = range(5)
 """How tightly a text holds together."""
@@ -47,7 +47,9 @@ class Notation:
         text = str(index)
         if self.latex:
             return f"{_group(base, '_')}_{{{text}}}"
-        return base + (text.translate(_SUB) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else f"_{text}")
+        return base + (
+            text.translate(_SUB) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else f"_{text}"
+        )
 
     def below(self, base: str, inside: str) -> str:
         """base_{inside}: an expression as a subscript."""
@@ -83,7 +85,9 @@ class Notation:
     def variable(self, word: Any) -> str:
         """The name of an argument or array: a letter stands for itself."""
         text = str(word)
-        return text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(word)
+        return (
+            text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(word)
+        )
 
     def operator(self, symbol: str) -> str:
         """A symbol of ours, or the name of somebody's function."""
@@ -166,7 +170,10 @@ class Notation:
         """k · (u ⊗ v) + …."""
         if not value.terms:
             return "0", ATOM
-        shown = [self._product(t.scale, [self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])]) for t in value.terms[:4]]
+        shown = [
+            self._product(t.scale, [self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])])
+            for t in value.terms[:4]
+        ]
         shown += [("…", ATOM)] if len(value.terms) > 4 else []
         return shown[0] if len(shown) == 1 else self.infix(shown, "+", SUM)
 
@@ -182,9 +189,23 @@ class Notation:
 
 _LOOSE = re.compile(r"[\s,:;(){}\[\]⟨⟩\"\\]")
 """What would be read as part of the text around a name."""
-_ESCAPES = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}"}
+_ESCAPES = {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+}
 _ESCAPES.update({c: f"\\{c}" for c in "&%#$_{}"})
-_LETTERS = (0xC0, 0x24F), (0x400, 0x4FF), (0x530, 0x58F), (0x900, 0x10FF), (0x3040, 0x30FF), (0x4E00, 0x9FAF), (0xAC00, 0xD7AF)
+_LETTERS = (
+    (0xC0, 0x24F),
+    (0x400, 0x4FF),
+    (0x530, 0x58F),
+    (0x900, 0x10FF),
+    (0x3040, 0x30FF),
+    (0x4E00, 0x9FAF),
+    (0xAC00, 0xD7AF),
+)
 """Scripts that can be set as they are."""
 _GREEK = {c: unicodedata.name(c).split()[-1].replace("LAMDA", "LAMBDA") for c in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"}
 
@@ -195,12 +216,15 @@ def _group(base: str, mark: str) -> str:
 
 
 def _escaped(word: str) -> str:
-    """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by their numbers."""
+    """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by
+    their numbers."""
     shown: list[str] = []
     for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
         text = "".join(run)
         if kind == "Greek":
-            shown.append("".join([f"{{\\{_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize()}}}" for c in text]))
+            shown.append(
+                "".join([f"{{\\{_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize()}}}" for c in text])
+            )
         else:
             shown.append(f"_{{{''.join([_DIGITS[c] for c in text])}}}" if kind else _upright(text))
     return shown[0] if len(shown) == 1 and shown[0][0] != "_" else f"{{{''.join(shown)}}}" if shown else "\\text{''}"

@@ -22,16 +22,24 @@ BLUE, GREY = "#3b6ea5", "#999"
 
 def html_map(L: LinearMap) -> str | None:
     """The display; None, for the formula alone, where finding the structure could take long."""
-    quick = "network" in L.source.known or len(L.source.program) <= STEPS
+    quick = "network" in L.instance.known or len(L.instance.program) <= STEPS
     if not quick or len(L.domain.leaves) * len(L.codomain.leaves) > STEPS or len(L.values.net.hubs) > CELLS:
         return None
     formula = L.simplify().latex()
     net = L.values.net
     stored = sum([net.c.size(slot) for slot in {f.slot for e in net.entries for f in e.factors}])
-    facts = [f"{L.shape[0]:,} × {L.shape[1]:,}", *[w for w in ("symmetric",) if w in L.facts], str(L.structure), f"{stored:,} numbers stored"]
+    facts = [
+        f"{L.shape[0]:,} × {L.shape[1]:,}",
+        *[w for w in ("symmetric",) if w in L.facts],
+        str(L.structure),
+        f"{stored:,} numbers stored",
+    ]
     shown = f"<div>$${escape(formula)}$$</div>" if len(formula) <= FORMULA else ""
     words = f'<div style="font-size:90%;opacity:0.8">{escape(" · ".join(facts))}</div>'
-    return f'<div style="display:flex;align-items:center;gap:1.5em">{svg(L)}<div style="min-width:0;overflow-x:auto">{shown}{words}</div></div>'
+    return (
+        f'<div style="display:flex;align-items:center;gap:1.5em">{svg(L)}<div '
+        f'style="min-width:0;overflow-x:auto">{shown}{words}</div></div>'
+    )
 
 
 def svg(L: LinearMap) -> str:
@@ -43,16 +51,21 @@ def svg(L: LinearMap) -> str:
     scale = min(SIDE / max(height, width), 12.0)
     levels = np.rint(4 * shade(seen.share)).astype(int) if seen.known else np.ones((height, width), int)
     paths = [
-        f'<path d="{_runs(levels == k)}" fill="{BLUE if seen.known else GREY}" fill-opacity="{k / 4:g}"/>' for k in np.unique(levels).tolist() if k
+        f'<path d="{_runs(levels == k)}" fill="{BLUE if seen.known else GREY}" fill-opacity="{k / 4:g}"/>'
+        for k in np.unique(levels).tolist()
+        if k
     ]
     lines = [f"M{p.first} 0V{height}" for p in seen.columns[1:]] + [f"M0 {p.first}H{width}" for p in seen.rows[1:]]
     hair = f'fill="none" stroke="#888" stroke-width="{0.8 / scale:.3g}"'
     between = f'<path d="{"".join(lines)}" {hair}/>' if lines else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width * scale + 2:.0f}" height="{height * scale + 2:.0f}" '
-        f'style="flex:none" viewBox="{-1 / scale:.3g} {-1 / scale:.3g} {width + 2 / scale:.4g} {height + 2 / scale:.4g}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width * scale + 2:.0f}" '
+        f'height="{height * scale + 2:.0f}" '
+        f'style="flex:none" viewBox="{-1 / scale:.3g} {-1 / scale:.3g} {width + 2 / scale:.4g} '
+        f'{height + 2 / scale:.4g}">'
         f"<title>where the numbers of the matrix are{'' if seen.known else ': dense or unknown'}</title>"
-        f'<g shape-rendering="crispEdges">{"".join(paths)}</g>{between}<rect width="{width}" height="{height}" {hair}/></svg>'
+        f'<g shape-rendering="crispEdges">{"".join(paths)}</g>{between}<rect width="{width}" height="{height}" '
+        f"{hair}/></svg>"
     )
 
 
@@ -63,4 +76,6 @@ def _runs(mask: Any) -> str:
     steps = np.diff(padded, axis=1)
     rows, starts = np.nonzero(steps == 1)
     stops = np.nonzero(steps == -1)[1]
-    return "".join([f"M{a} {y}h{b - a}v1h{a - b}z" for y, a, b in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True)])
+    return "".join(
+        [f"M{a} {y}h{b - a}v1h{a - b}z" for y, a, b in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True)]
+    )

@@ -1,8 +1,8 @@
 """Where the numbers of a linear map are: a picture of its matrix, from its entries, as text or with Matplotlib.
 
-The matrix is cut into cells, those of each leaf of a direct sum apart, and the positions of the entries are counted in them. Up to EXACT positions
-are counted once each, however many entries reach them; more than about WORK are sampled: no cell is marked where there is nothing, but one
-with few numbers may be missed.
+The matrix is cut into cells, those of each leaf of a direct sum apart, and the positions of the entries are counted in
+them. Up to EXACT positions are counted once each, however many entries reach them; more than about WORK are sampled: no
+cell is marked where there is nothing, but one with few numbers may be missed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import RieszError
-from ..layout import Branch, build
-from ..maps.entries import Entry
-from ..maps.indexing import IndexMap, Labels, Sizes, Table, distinct, flat_positions, size_of
 from ..maps.linear_map import LinearMap
-from ..maps.materialise import Place, places
-from ..relations.spans import Affine
-from ..spaces import Space
+from ..maps.matrices.materialise import places
+from ..maps.matrices.matrix_patterns import LeafPlace
+from ..maps.normal_form.entries import Entry
+from ..maps.normal_form.index_maps import Sizes, distinct, size_of
+from ..relations.index_algebra import Affine, IndexMap, IndexTable, Labels, flat_positions
+from ..spaces.layout import Branch, build
+from ..spaces.space import Space
 
 EXACT, WORK = 1 << 18, 1 << 21
 CELLS = 320
@@ -32,7 +33,7 @@ LONGEST = 16
 """Names of leaves are cut to this."""
 
 
-class Part(NamedTuple):
+class LeafCells(NamedTuple):
     """A leaf along one side: its name, its coordinates from `start`, and its cells from `first`."""
 
     name: str
@@ -56,8 +57,8 @@ class Picture(NamedTuple):
     """`share`: how full each cell is, 0 to 1; `known`: whether positions could be told."""
 
     share: Any
-    rows: list[Part]
-    columns: list[Part]
+    rows: list[LeafCells]
+    columns: list[LeafCells]
     known: bool
 
 
@@ -80,36 +81,41 @@ def names(space: Space) -> list[str]:
         if branch.tensor is not None:
             return parts[0]
         keys = branch.form.names if branch.form and branch.form.names else range(branch.arity)
-        return [(f"{key}.{name}" if name else str(key))[:LONGEST] for key, part in zip(keys, parts, strict=True) for name in part]
+        return [
+            (f"{key}.{name}" if name else str(key))[:LONGEST]
+            for key, part in zip(keys, parts, strict=True)
+            for name in part
+        ]
 
     return build(space.code, [[""] for _ in space.leaves], under)
 
 
-def parts(space: Space, limit: int, dots: int = 1) -> list[Part]:
-    """The leaves along one side in at most `limit` characters of `dots` cells each; one part without a name where leaves are too many."""
+def parts(space: Space, limit: int, dots: int = 1) -> list[LeafCells]:
+    """The leaves along one side in at most `limit` characters of `dots` cells each; one part without a name where
+    leaves are too many."""
     given = [(p.start, math.prod(p.shape)) for p in places(space.leaves)]
     filled = [(start, size) for start, size in given if size]
     total = space.dim
     if len(given) == 1 or len(filled) > limit // 4:
-        return [Part("", 0, total, 0, min(total, limit * dots))] if total else []
+        return [LeafCells("", 0, total, 0, min(total, limit * dots))] if total else []
     called = [name for name, (_, size) in zip(names(space), given, strict=True) if size]
-    found: list[Part] = []
+    found: list[LeafCells] = []
     first = 0
     for name, (start, size) in zip(called, filled, strict=True):
         share = size if total <= limit else 1 + (limit - len(filled)) * size // total
-        found.append(Part(name, start, size, first, min(size, share * dots)))
+        found.append(LeafCells(name, start, size, first, min(size, share * dots)))
         first += found[-1].cells
     return found
 
 
-def cells(L: LinearMap, limit: int) -> tuple[list[Part], list[Part]]:
+def cells(L: LinearMap, limit: int) -> tuple[list[LeafCells], list[LeafCells]]:
     """Both sides, the longer one in at most `limit` cells, the shorter one in proportion but not too few."""
     longer = max(*L.shape, 1)
     high, wide = [max(-(-limit * n // longer), limit // 4) for n in L.shape]
     return parts(L.codomain, high), parts(L.domain, wide)
 
 
-def picture(L: LinearMap, rows: list[Part], columns: list[Part]) -> Picture:
+def picture(L: LinearMap, rows: list[LeafCells], columns: list[LeafCells]) -> Picture:
     """How full the cells of a matrix are."""
     shape = (sum([p.cells for p in rows]), sum([p.cells for p in columns]))
     v = L.flat
@@ -118,7 +124,11 @@ def picture(L: LinearMap, rows: list[Part], columns: list[Part]) -> Picture:
     net = v.net
     counts = np.zeros(shape)
     down, across = places(L.codomain.leaves), dict(zip(net.inputs, places(L.domain.leaves), strict=True))
-    every = [(es, row, across[a]) for out, row in zip(net.outputs, down, strict=True) for a, es in net.blocks.get(out, {}).items()]
+    every = [
+        (es, row, across[a])
+        for out, row in zip(net.outputs, down, strict=True)
+        for a, es in net.blocks.get(out, {}).items()
+    ]
     blocks = [(es, row, column) for es, row, column in every if es and math.prod(row.shape) and math.prod(column.shape)]
     exact = v.positions() <= EXACT
     work = WORK // max(sum([len(es) for es, _, _ in blocks]), 1)
@@ -133,7 +143,7 @@ def picture(L: LinearMap, rows: list[Part], columns: list[Part]) -> Picture:
     return Picture(np.minimum(counts / np.maximum(room, 1), 1.0), rows, columns, True)
 
 
-def _part(found: list[Part], place: Place) -> Part:
+def _part(found: list[LeafCells], place: LeafPlace) -> LeafCells:
     """The part a leaf is in."""
     return next(p for p in found if p.start <= place.start < p.start + p.size)
 
@@ -141,8 +151,8 @@ def _part(found: list[Part], place: Place) -> Part:
 class _Side(NamedTuple):
     """A leaf and the part it is in."""
 
-    part: Part
-    leaf: Place
+    part: LeafCells
+    leaf: LeafPlace
 
     def cell(self, at: Any) -> Any:
         """The cells of some coordinates of the leaf."""
@@ -159,7 +169,8 @@ def _counted(counts: Any, es: list[Entry], sides: tuple[_Side, _Side], sizes: Si
 
 
 def _sampled(counts: Any, e: Entry, sides: tuple[_Side, _Side], sizes: Sizes, work: int) -> None:
-    """Add about what an entry has in each cell, looking at no more than `work` of its positions; a full rectangle is the product of its sides."""
+    """Add about what an entry has in each cell, looking at no more than `work` of its positions; a full rectangle is
+    the product of its sides."""
     maps, ends = (e.out, e.inn), (distinct(e.out), distinct(e.inn))
     if set(ends[0]) & set(ends[1]):
         (down, across), weight = _chosen(maps, [side.leaf.shape for side in sides], e.outer, sizes, work)
@@ -180,11 +191,15 @@ def _add(counts: Any, down: Any, across: Any, weight: float) -> None:
 def _chosen(
     sides: Sequence[Sequence[IndexMap]], boxes: Sequence[tuple[int, ...]], labels: Labels, sizes: Sizes, work: int
 ) -> tuple[list[Any], float]:
-    """Flat positions in each box at all values of the labels, or at `work` of them, drawn at random; and how many each one stands for."""
+    """Flat positions in each box at all values of the labels, or at `work` of them, drawn at random; and how many each
+    one stands for."""
     total = size_of(labels, sizes)
     if total <= work:
         box = [sizes[k] for k in labels]
-        return [np.broadcast_to(flat_positions(m, b, labels, sizes), box).reshape(-1) for m, b in zip(sides, boxes, strict=True)], 1.0
+        return [
+            np.broadcast_to(flat_positions(m, b, labels, sizes), box).reshape(-1)
+            for m, b in zip(sides, boxes, strict=True)
+        ], 1.0
     rng = np.random.default_rng(0)
     drawn = {k: rng.integers(0, sizes[k], work) for k in labels}
     found: list[Any] = []
@@ -197,7 +212,7 @@ def _chosen(
 
 
 def _at(m: IndexMap, drawn: dict[int, Any]) -> Any:
-    if type(m) is Table:
+    if type(m) is IndexTable:
         return m.array[tuple([drawn[k] for k in m.labels])]
     assert type(m) is Affine
     return sum([s * drawn[k] for k, s in m.terms], np.intp(m.offset))
@@ -214,11 +229,14 @@ def title(L: LinearMap, known: bool = True) -> str:
 
 
 def spy_text(L: LinearMap) -> Drawing:
-    """A picture of at most 60 × 30 characters: a square for each number, or, where there are more, a braille dot for each cell."""
+    """A picture of at most 60 × 30 characters: a square for each number, or, where there are more, a braille dot for
+    each cell."""
     if not all(L.shape):
         return Drawing(f"{title(L)}\n(nothing to see: no rows or no columns)")
     rows, columns = (parts(space, HIGH) for space in (L.codomain, L.domain))
-    small = max(L.shape) <= HIGH and 2 * L.shape[1] - 1 + 2 * len(columns) <= WIDE and L.shape[0] + len(rows) - 1 <= HIGH
+    small = (
+        max(L.shape) <= HIGH and 2 * L.shape[1] - 1 + 2 * len(columns) <= WIDE and L.shape[0] + len(rows) - 1 <= HIGH
+    )
     if not small:
         rows = parts(L.codomain, HIGH + 1 - len(rows), 4)
         columns = parts(L.domain, WIDE + 1 - len(parts(L.domain, WIDE)), 2)
@@ -233,7 +251,9 @@ def spy_text(L: LinearMap) -> Drawing:
 
     lines = [title(L, seen.known)]
     if any([p.name for p in columns]):
-        lines.append((pad + " " + " ".join([p.name[:w].ljust(w) for p, w in zip(columns, widths, strict=True)])).rstrip())
+        lines.append(
+            (pad + " " + " ".join([p.name[:w].ljust(w) for p, w in zip(columns, widths, strict=True)])).rstrip()
+        )
     lines.append(rule("┌", "┬", "┐"))
     for i, (part, blocks) in enumerate(zip(rows, grid, strict=True)):
         if i:
@@ -246,7 +266,10 @@ def spy_text(L: LinearMap) -> Drawing:
 
 def _grid(seen: Picture) -> list[list[Any]]:
     """The cells, leaf by leaf."""
-    return [[seen.share[r.first : r.first + r.cells, c.first : c.first + c.cells] > 0 for c in seen.columns] for r in seen.rows]
+    return [
+        [seen.share[r.first : r.first + r.cells, c.first : c.first + c.cells] > 0 for c in seen.columns]
+        for r in seen.rows
+    ]
 
 
 def _squares(cells: Any, known: bool) -> list[str]:
@@ -275,13 +298,15 @@ def shade(share: Any) -> Any:
 
 
 def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, heading: str | None = None) -> Any:
-    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize` draws markers in place of cells."""
+    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize` draws markers in place
+    of cells."""
     if ax is None:
         try:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")
         except ImportError:
             raise RieszError(
-                "L.spy() draws with Matplotlib, which is not installed: pip install 'riesz[plot]'; L.spy(text=True) needs nothing"
+                "L.spy() draws with Matplotlib, which is not installed: pip install 'riesz[plot]'; L.spy(text=True) "
+                "needs nothing"
             ) from None
         ax = pyplot.subplots()[1]
     rows, columns = cells(L, CELLS)
@@ -289,7 +314,12 @@ def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, head
     height, width = seen.share.shape
     if markersize is None and seen.share.size:
         dark = shade(seen.share)
-        ax.imshow(np.where(dark > 0, dark, np.nan), cmap="Blues" if seen.known else "Greys", vmin=0.0, vmax=1.2 if seen.known else 3.0)
+        ax.imshow(
+            np.where(dark > 0, dark, np.nan),
+            cmap="Blues" if seen.known else "Greys",
+            vmin=0.0,
+            vmax=1.2 if seen.known else 3.0,
+        )
     elif seen.share.size:
         at = np.nonzero(seen.share)
         ax.plot(at[1], at[0], "s", markersize=markersize, color="tab:blue" if seen.known else "lightgray")
@@ -307,7 +337,7 @@ def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, head
     return ax
 
 
-def _ticks(axis: Any, found: list[Part]) -> None:
+def _ticks(axis: Any, found: list[LeafCells]) -> None:
     """Names of leaves in their middles; for a single leaf, coordinates."""
     if any([p.name for p in found]):
         axis.set_ticks([p.first + (p.cells - 1) / 2 for p in found], [p.name for p in found])

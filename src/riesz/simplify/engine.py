@@ -1,11 +1,12 @@
 """Rewriting by the laws: bottom-up, pass after pass until nothing changes.
 
-A pass is linear in the DAG, and every shared term is rewritten once. Compositions and sums that only one parent holds are taken as a whole, however
-they are bracketed: a composition is read from its inner end, each factor meeting the one before it; scalings are carried outwards on the way.
-A law is found by the heads of the two factors that meet, or by the one head it starts from.
+A pass is linear in the DAG, and every shared term is rewritten once. Compositions and sums that only one parent holds
+are taken as a whole, however they are bracketed: a composition is read from its inner end, each factor meeting the one
+before it; scalings are carried outwards on the way. A law is found by the heads of the two factors that meet, or by the
+one head it starts from.
 
-Never larger: a law that fires makes some nodes and drops others. Only those that nobody else holds are sure to go (`free`), so a law fires
-if it makes no more nodes than it is sure to drop.
+Never larger: a law that fires makes some nodes and drops others. Only those that nobody else holds are sure to go
+(`free`), so a law fires if it makes no more nodes than it is sure to drop.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import math
 from collections.abc import Container, Iterable
 from typing import Any, cast
 
-from ..stackless import quiet
+from ..runtime.stackless import quiet
 from ..terms.bilinear import ScalarMul, Section
-from ..terms.core import Combine, Compose, Id, Term, ZeroMap
 from ..terms.sums import BlockDiag, Fork, Join, Map, Par
+from ..terms.term import Combine, Compose, Id, Term, ZeroMap
 from .laws import LAWS, WHOLE, Law
-from .patterns import Found, Head, Var
+from .term_patterns import Found, Head, Var
 
 IN_THE_ENGINE = {
     "assoc",
@@ -46,7 +47,11 @@ def _heads(p: Any) -> Iterable[type]:
     if isinstance(p, Head):
         return [p.head]
     kinds = cast(Var, p).kind
-    return [k for kind in (kinds if isinstance(kinds, tuple) else (kinds,)) for k in ([_ANY] if kind is Term else _concrete(kind))]
+    return [
+        k
+        for kind in (kinds if isinstance(kinds, tuple) else (kinds,))
+        for k in ([_ANY] if kind is Term else _concrete(kind))
+    ]
 
 
 def _concrete(kind: type) -> list[type]:
@@ -131,7 +136,11 @@ class _Pass:
             elif kind is Combine:
                 whole = weights.get(t, 1.0)
                 for k, part in zip(cast(Combine, t).coefficients, parts(t), strict=True):
-                    if self.counts[part] == 1 and type(part) is Combine and all([_exact(whole * k, c) for c in part.coefficients]):
+                    if (
+                        self.counts[part] == 1
+                        and type(part) is Combine
+                        and all([_exact(whole * k, c) for c in part.coefficients])
+                    ):
                         self.inside[part], weights[part] = Combine, whole * k
 
     def run(self, root: Term) -> Term:
@@ -170,7 +179,12 @@ class _Pass:
                 made: list[Term] = []
                 right = law.apply(found, made)
                 drops = 1 + (type(t) is Section and self.counts.get(t.bilinear) == 1)
-                if right is not None and right.domain is t.domain and right.codomain is t.codomain and self.cost(made) <= drops:
+                if (
+                    right is not None
+                    and right.domain is t.domain
+                    and right.codomain is t.codomain
+                    and self.cost(made) <= drops
+                ):
                     return self.single(right)
         return t
 
@@ -182,7 +196,7 @@ class _Pass:
         """How many nodes are sure to go with a part."""
         return 0 if self.counts[t] != 1 else 1 + (type(t) is Section and self.counts[t.bilinear] == 1)
 
-    # -- compositions ---------------------------------------------------------------------------------------------------
+    # -- compositions --------------------------------------------------------------------------------------------------
 
     def composition(self, t: Term) -> Term:
         """f₁ ∘ … ∘ fₙ, however bracketed, with scalings in between."""
@@ -254,13 +268,18 @@ class _Pass:
                 if left.fields[0].match(g, found) and left.fields[1].match(f, found):
                     made: list[Term] = []
                     right = law.apply(found, made)
-                    if right is not None and right.domain is f.domain and right.codomain is g.codomain and self.cost(made) <= budget:
+                    if (
+                        right is not None
+                        and right.domain is f.domain
+                        and right.codomain is g.codomain
+                        and self.cost(made) <= budget
+                    ):
                         split = isinstance(law.right, Head) and law.right.head is Compose and type(right) is Compose
                         factors = parts(right) if split else (right,)
                         return [(x, int(x not in self.counts)) for x in factors]
         return None
 
-    # -- sums -----------------------------------------------------------------------------------------------------------
+    # -- sums ----------------------------------------------------------------------------------------------------------
 
     def sum(self, t: Combine) -> Term:
         """Σ kᵢ · fᵢ, flat, each f once, zeros left out."""

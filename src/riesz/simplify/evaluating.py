@@ -1,16 +1,17 @@
-"""What laws compute with constants: products of vectors, where no weight takes part and the result is no larger than what it is made of."""
+"""What laws compute with constants: products of vectors, where no weight takes part and the result is no larger than
+what it is made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..ops import contraction
-from ..sets import box_set
-from ..spaces import Space, real_space
+from ..ops.op import contraction
+from ..relations.index_sets import box_set
+from ..spaces.formal_vectors import Formal, FormalProduct, add_leaves, freeze_leaf
+from ..spaces.space import Space, real_space
 from ..terms.bilinear import Bilinear, Hadamard, Inner, MatMul, MatVec, ScalarMul, transposed
-from ..terms.core import Term
 from ..terms.sums import Rep, Total
-from ..vectors import Formal, Product, add_leaves, freeze_leaf
+from ..terms.term import Term
 
 Leaves = tuple[Any, ...]
 Labels = tuple[int, ...]
@@ -51,7 +52,7 @@ def rank_one(b: Leaves, a: Leaves, V: Space, W: Space) -> Leaves | None:
         return None
     left = tuple(range(len(rows)))
     right = tuple(range(len(rows), len(rows) + len(cols)))
-    return (Formal((*rows, *cols), (Product(1.0, ((b[0], left), (a[0], right))),)),)
+    return (Formal((*rows, *cols), (FormalProduct(1.0, ((b[0], left), (a[0], right))),)),)
 
 
 def array_shape(V: Space) -> tuple[int, ...] | None:
@@ -62,7 +63,9 @@ def array_shape(V: Space) -> tuple[int, ...] | None:
     return shape if V is real_space(shape) else None
 
 
-def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: tuple[tuple[int, ...], ...], extra: Any) -> Term | None:
+def named_contraction(
+    labels: tuple[Labels, ...], out: Labels, shapes: tuple[tuple[int, ...], ...], extra: Any
+) -> Term | None:
     """A labelled contraction of one or two arrays under the name of the product it is, if it has one."""
     if len(labels) == 1:
         return _single(labels[0], out, shapes[0], extra)
@@ -84,8 +87,11 @@ def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: tuple[tup
     return MatMul(m[:-k], n[:k], n[k:]) if len(a) > k else None
 
 
-def fixed(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
-    """A contraction of two arrays, the one at `side` fixed, as a section of a named product: ⋄, side, leaves. A matrix may be transposed."""
+def fixed(
+    labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any, side: int, u: Leaves
+) -> tuple[Term, int, Leaves] | None:
+    """A contraction of two arrays, the one at `side` fixed, as a section of a named product: ⋄, side, leaves. A matrix
+    may be transposed."""
     turned = [(labels, shapes, side, u), (labels[::-1], shapes[::-1], 1 - side, u)]
     if len(shapes[side]) == 2:
         back = tuple([ls[::-1] if n == side else ls for n, ls in enumerate(labels)])

@@ -1,7 +1,8 @@
 """The laws of the simplifier: data, both sides patterns, oriented from left to right.
 
-Why rewriting ends: every law makes the measure smaller (`measures.py`). Most have fewer nodes on the right; each other says what becomes less.
-Why nothing grows: the engine counts what a law makes against what it is sure to drop, so shared parts are paid for.
+Why rewriting ends: every law makes the measure smaller (`measures.py`). Most have fewer nodes on the right; each other
+says what becomes less. Why nothing grows: the engine counts what a law makes against what it is sure to drop, so shared
+parts are paid for.
 """
 
 from __future__ import annotations
@@ -11,14 +12,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..relations import Diagonal, Empty, Full, Function, Segments, fused
-from ..spaces import DirectSum, R
-from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section, transposed
-from ..terms.core import Combine, Const, Id, Term, ZeroMap
-from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Total, Unpack, Unzip, Zip
+from ..spaces.space import DirectSum, R
+from ..terms.bilinear import (
+    Bilinear,
+    Contract,
+    Hadamard,
+    Inner,
+    Labelled,
+    MatMul,
+    MatVec,
+    Outer,
+    ScalarMul,
+    Section,
+    transposed,
+)
+from ..terms.sums import (
+    Add,
+    BlockDiag,
+    Dup,
+    Fork,
+    Inject,
+    Join,
+    Map,
+    Pack,
+    Par,
+    Project,
+    Reduce,
+    Regroup,
+    Rep,
+    Total,
+    Unpack,
+    Unzip,
+    Zip,
+)
+from ..terms.term import Combine, Const, Id, Term, ZeroMap
 from ..terms.unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one
-from .patterns import Found, Missing, Pattern, Var, calc, each, node
+from .term_patterns import Found, Missing, Pattern, Var, calc, each, node
 from .writing import text
 
 UNITARY = (Bra, Unbra, Ket, Unket, Transpose, Assoc, Unassoc, Distrib, Undistrib, Zip, Unzip, Pack, Unpack, Regroup)
@@ -55,7 +86,7 @@ class Law:
         return f"{self.name}:  {text(self.left)} = {text(self.right)}" + (f"   ({self.note})" if self.note else "")
 
 
-# -- variables ------------------------------------------------------------------------------------------------------------
+# -- variables ---------------------------------------------------------------------------------------------------------
 
 WHOLE = Var("t", Term)  # the left side itself, for its spaces
 f, g, h = [Var(x, Term) for x in "fgh"]
@@ -121,12 +152,14 @@ one, two, p, q = [Var(x, float) for x in "kmpq"]
 _laws: list[Law] = []
 
 
-def law(name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: When = None) -> None:
+def law(
+    name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: When = None
+) -> None:
     """Enter a law."""
     _laws.append(Law(name, group, left, right, less, note, when))
 
 
-# -- category -------------------------------------------------------------------------------------------------------------
+# -- category ----------------------------------------------------------------------------------------------------------
 
 law("id-after", "category", ident @ f, f)
 law("id-before", "category", f @ ident, f)
@@ -135,7 +168,7 @@ law("id-map", "category", ident**X, node(Id, dom(WHOLE)))
 law("id-par", "category", node(Par, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
 law("id-block", "category", node(BlockDiag, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
 
-# -- zeros and constants ----------------------------------------------------------------------------------------------------
+# -- zeros and constants -----------------------------------------------------------------------------------------------
 
 law("zero-after", "zero", zero @ f, node(ZeroMap, dom(f), W))
 law("zero-before", "zero", L @ zero, node(ZeroMap, V, cod(L)))
@@ -143,21 +176,35 @@ law("const-after", "zero", node(Const, V, W, w) @ f, node(Const, dom(f), W, w))
 law("zero-fork", "zero", node(Fork, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
 law("zero-join", "zero", node(Join, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
 law("zero-par", "zero", node(Par, each(node(ZeroMap, Vs, Ws)), index, form), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
-law("zero-block", "zero", node(BlockDiag, each(node(ZeroMap, Vs, Ws)), index, form), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
+law(
+    "zero-block",
+    "zero",
+    node(BlockDiag, each(node(ZeroMap, Vs, Ws)), index, form),
+    node(ZeroMap, dom(WHOLE), cod(WHOLE)),
+)
 law("zero-map", "zero", zero**X, node(ZeroMap, dom(WHOLE), cod(WHOLE)))
 law("zero-sum", "zero", node(Combine, (one, two), (f, zero)), scaled(one, f))
 law(
     "const-fork",
     "zero",
     node(Fork, each(node(Const, Vs, Ws, us))),
-    node(Const, dom(WHOLE), cod(WHOLE), calc("({0}₁ … {0}ₙ)", lambda t: tuple([x for leaves in t for x in leaves]), us)),
+    node(
+        Const, dom(WHOLE), cod(WHOLE), calc("({0}₁ … {0}ₙ)", lambda t: tuple([x for leaves in t for x in leaves]), us)
+    ),
 )
 
-# -- biproducts -----------------------------------------------------------------------------------------------------------
+# -- biproducts --------------------------------------------------------------------------------------------------------
 
 law("proj-fork", "biproduct", project @ fork, fs[i])
 law("proj-inj", "biproduct", project @ inject, node(Id, some(V, i)))
-law("proj-other", "biproduct", project @ node(Inject, V, j), node(ZeroMap, some(V, j), some(V, i)), note="i ≠ j", when=lambda x: x[i] != x[j])
+law(
+    "proj-other",
+    "biproduct",
+    project @ node(Inject, V, j),
+    node(ZeroMap, some(V, j), some(V, i)),
+    note="i ≠ j",
+    when=lambda x: x[i] != x[j],
+)
 law("join-inj", "biproduct", join @ inject, ls[i])
 law("proj-par", "biproduct", project @ par, fs[i] @ node(Project, dom(term(Par, fs, index, form)), i))
 law("proj-block", "biproduct", project @ block, fs[i] @ node(Project, dom(term(BlockDiag, fs, index, form)), i))
@@ -176,7 +223,14 @@ law("add-block", "biproduct", node(Add, V) @ block_l, node(Join, ls))
 law("par-dup", "biproduct", par @ node(Dup, V), fork)
 law("block-dup", "biproduct", block_l @ node(Dup, V), node(Fork, ls))
 law("join-dup", "biproduct", join @ node(Dup, V), node(Combine, ones(ls), ls))
-law("fork-projs", "biproduct", node(Fork, each(node(Project, V, ns))), node(Id, V), note="all of them, in order", when=lambda x: _in_order(x, x[V]))
+law(
+    "fork-projs",
+    "biproduct",
+    node(Fork, each(node(Project, V, ns))),
+    node(Id, V),
+    note="all of them, in order",
+    when=lambda x: _in_order(x, x[V]),
+)
 law(
     "fork-eta",
     "biproduct",
@@ -185,8 +239,22 @@ law(
     note="all of them, in order",
     when=lambda x: _in_order(x, x[V]) and x[f].codomain is x[WHOLE].codomain,
 )
-law("join-injs", "biproduct", node(Join, each(node(Inject, V, ns))), node(Id, V), note="all of them, in order", when=lambda x: _in_order(x, x[V]))
-law("par-par", "biproduct", node(Par, gs, index, form) @ par, node(Par, each(gs @ fs), index, form), "families", "n ≤ 2, or enough identities")
+law(
+    "join-injs",
+    "biproduct",
+    node(Join, each(node(Inject, V, ns))),
+    node(Id, V),
+    note="all of them, in order",
+    when=lambda x: _in_order(x, x[V]),
+)
+law(
+    "par-par",
+    "biproduct",
+    node(Par, gs, index, form) @ par,
+    node(Par, each(gs @ fs), index, form),
+    "families",
+    "n ≤ 2, or enough identities",
+)
 law(
     "block-block",
     "biproduct",
@@ -196,8 +264,22 @@ law(
     "likewise",
 )
 law("par-fork", "biproduct", node(Par, gs, index, form) @ fork, node(Fork, each(gs @ fs)), "families", "likewise")
-law("block-fork", "biproduct", node(BlockDiag, gs, index, form) @ fork, node(Fork, each(gs @ fs)), "families", "likewise")
-law("join-par", "biproduct", node(Join, ms) @ node(Par, ls, index, form), node(Join, each(ms @ ls)), "families", "likewise")
+law(
+    "block-fork",
+    "biproduct",
+    node(BlockDiag, gs, index, form) @ fork,
+    node(Fork, each(gs @ fs)),
+    "families",
+    "likewise",
+)
+law(
+    "join-par",
+    "biproduct",
+    node(Join, ms) @ node(Par, ls, index, form),
+    node(Join, each(ms @ ls)),
+    "families",
+    "likewise",
+)
 law("join-block", "biproduct", node(Join, ms) @ block_l, node(Join, each(ms @ ls)), "families", "likewise")
 law("join-fork", "biproduct", node(Join, gs) @ fork, node(Combine, ones(fs), each(gs @ fs)), "families", "likewise")
 
@@ -206,7 +288,7 @@ def _in_order(x: Found, space: Any) -> bool:
     return isinstance(space, DirectSum) and x[ns] == tuple(range(len(space.summands)))
 
 
-# -- copowers -------------------------------------------------------------------------------------------------------------
+# -- copowers ----------------------------------------------------------------------------------------------------------
 
 law("map-map", "copower", g**X @ f**X, (g @ f) ** X)
 law("map-rep", "copower", f**X @ rep, node(Rep, X, cod(f), None) @ f)
@@ -221,7 +303,7 @@ rows = calc("", lambda s: getattr(Zip(s).codomain, "base", None), V)
 columns = calc("X", lambda s, n: getattr(s.summands[n], "index", None), V, i)
 law("proj-unzip", "copower", project @ node(Unzip, V), node(Project, rows, i) ** columns)
 
-# -- relational reduction ---------------------------------------------------------------------------------------------------
+# -- relational reduction ----------------------------------------------------------------------------------------------
 
 then = calc("({0};{1})", fused, relation, later)
 law(
@@ -231,8 +313,24 @@ law(
     node(Reduce, then, V),
     note="R;S symbolic, and no more work than R and S",
 )
-law("red-id", "relations", node(Reduce, relation, V), node(Id, dom(WHOLE)), "names", "R is = on X", when=lambda x: _kind(x, Diagonal) and _square(x))
-law("red-empty", "relations", node(Reduce, relation, V), node(ZeroMap, dom(WHOLE), cod(WHOLE)), "names", "R is ∅", when=lambda x: _kind(x, Empty))
+law(
+    "red-id",
+    "relations",
+    node(Reduce, relation, V),
+    node(Id, dom(WHOLE)),
+    "names",
+    "R is = on X",
+    when=lambda x: _kind(x, Diagonal) and _square(x),
+)
+law(
+    "red-empty",
+    "relations",
+    node(Reduce, relation, V),
+    node(ZeroMap, dom(WHOLE), cod(WHOLE)),
+    "names",
+    "R is ∅",
+    when=lambda x: _kind(x, Empty),
+)
 law(
     "total-red",
     "relations",
@@ -249,7 +347,12 @@ law(
     note="Rᵀ a function Y → X",
     when=lambda x: _function(x[relation].converse),
 )
-law("rep-total", "relations", node(Rep, Y, V, None) @ total, node(Reduce, calc("({0}×{1})", lambda s, t: Full(s, t, 1), X, Y), V))
+law(
+    "rep-total",
+    "relations",
+    node(Rep, Y, V, None) @ total,
+    node(Reduce, calc("({0}×{1})", lambda s, t: Full(s, t, 1), X, Y), V),
+)
 law(
     "proj-full",
     "relations",
@@ -284,7 +387,7 @@ def _function(r: Any) -> bool:
     return type(r) in (Function, Diagonal) or (type(r) is Segments and not r.turned)
 
 
-# -- unitary maps ---------------------------------------------------------------------------------------------------------
+# -- unitary maps ------------------------------------------------------------------------------------------------------
 
 law("inverse", "unitary", back @ turn, node(Id, dom(turn)), when=lambda x: x[back] is x[turn].inverse)
 law("regroup-regroup", "unitary", node(Regroup, V, W) @ node(Regroup, U, V), node(Regroup, U, W))
@@ -324,7 +427,7 @@ law(
     when=lambda x: isinstance(x[V], DirectSum) and isinstance(x[W], DirectSum) and x[V].summands == x[W].summands,
 )
 
-# -- scaling --------------------------------------------------------------------------------------------------------------
+# -- scaling -----------------------------------------------------------------------------------------------------------
 
 law("scale-after", "scaling", scaling(one, V) @ f, scaled(one, f))
 law("scale-before", "scaling", L @ scaling(one, V), scaled(one, L))
@@ -334,22 +437,37 @@ law("scale-scale", "scaling", scaled(one, scaled(two, f)), scaled(calc("({0}{1})
 law("scale-one", "scaling", scaled(1.0, f), f)
 law("one", "scaling", scaling(1.0, V), ident)
 law("scale-id", "scaling", scaled(one, ident), scaling(one, V), "families", "id not used elsewhere")
-law("like-terms", "scaling", node(Combine, (one, two), (f, f)), scaled(calc("({0}+{1})", lambda p, q: p + q, one, two), f), "members")
+law(
+    "like-terms",
+    "scaling",
+    node(Combine, (one, two), (f, f)),
+    scaled(calc("({0}+{1})", lambda p, q: p + q, one, two), f),
+    "members",
+)
 law(
     "sum-sum",
     "scaling",
     node(Combine, (one, two), (node(Combine, (p, q), (f, g)), h)),
-    node(Combine, (calc("({0}{1})", lambda x, y: x * y, one, p), calc("({0}{1})", lambda x, y: x * y, one, q), two), (f, g, h)),
+    node(
+        Combine,
+        (calc("({0}{1})", lambda x, y: x * y, one, p), calc("({0}{1})", lambda x, y: x * y, one, q), two),
+        (f, g, h),
+    ),
 )
 
-# -- products and contractions ------------------------------------------------------------------------------------------------
+# -- products and contractions -----------------------------------------------------------------------------------------
 
 law("fix-left", "contraction", b @ node(Fork, (node(Const, V, W, u), f)), node(Section, b, 0, u) @ f)
 law("fix-right", "contraction", b @ node(Fork, (f, node(Const, V, W, v))), node(Section, b, 1, v) @ f)
 for place in (0, 1):
     constant = node(Const, V, W, u)
     known = calc("", fixed, labels, out, shapes, extra, place, u)
-    section = node(Section, calc("⋄", lambda x: x[0], known, new=True), calc("", lambda x: x[1], known), calc("u", lambda x: x[2], known))
+    section = node(
+        Section,
+        calc("⋄", lambda x: x[0], known, new=True),
+        calc("", lambda x: x[1], known),
+        calc("u", lambda x: x[2], known),
+    )
     law(
         "name-right" if place else "name-left",
         "contraction",
@@ -366,10 +484,37 @@ law(
     "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep",
 )
 law("inner-symmetric", "contraction", node(Section, node(Inner, V), 1, v), node(Section, node(Inner, V), 0, v), "names")
-law("product-symmetric", "contraction", node(Section, node(Hadamard, V), 1, v), node(Section, node(Hadamard, V), 0, v), "names")
-law("scale-number", "contraction", node(Section, node(ScalarMul, R), 1, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
-law("inner-number", "contraction", node(Section, node(Inner, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
-law("product-number", "contraction", node(Section, node(Hadamard, R), 0, v), node(Section, node(ScalarMul, R), 0, v), "names", "on ℝ")
+law(
+    "product-symmetric",
+    "contraction",
+    node(Section, node(Hadamard, V), 1, v),
+    node(Section, node(Hadamard, V), 0, v),
+    "names",
+)
+law(
+    "scale-number",
+    "contraction",
+    node(Section, node(ScalarMul, R), 1, v),
+    node(Section, node(ScalarMul, R), 0, v),
+    "names",
+    "on ℝ",
+)
+law(
+    "inner-number",
+    "contraction",
+    node(Section, node(Inner, R), 0, v),
+    node(Section, node(ScalarMul, R), 0, v),
+    "names",
+    "on ℝ",
+)
+law(
+    "product-number",
+    "contraction",
+    node(Section, node(Hadamard, R), 0, v),
+    node(Section, node(ScalarMul, R), 0, v),
+    "names",
+    "on ℝ",
+)
 law(
     "product-product",
     "contraction",
@@ -398,21 +543,36 @@ law(
     "matrices",
     "contraction",
     node(Section, node(MatVec, X, Y), 0, u) @ node(Section, node(MatVec, Y, U), 0, v),
-    node(Section, node(MatVec, X, U), 0, calc("({0} ⋆ {1})", lambda p, q, x, y, z: formal_product(MatMul(x, y, z), p, q), u, v, X, Y, U)),
+    node(
+        Section,
+        node(MatVec, X, U),
+        0,
+        calc("({0} ⋆ {1})", lambda p, q, x, y, z: formal_product(MatMul(x, y, z), p, q), u, v, X, Y, U),
+    ),
     note="u and v unevaluated products",
 )
 law(
     "left-left",
     "contraction",
     node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 0, v),
-    node(Section, node(Contract, W, X, U), 0, calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, W, V, X)),
+    node(
+        Section,
+        node(Contract, W, X, U),
+        0,
+        calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, W, V, X),
+    ),
     note="u and v unevaluated products",
 )
 law(
     "right-right",
     "contraction",
     node(Section, node(Contract, W, V, U), 1, v) @ node(Section, node(Contract, W, X, V), 1, u),
-    node(Section, node(Contract, W, X, U), 1, calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, X, V, U)),
+    node(
+        Section,
+        node(Contract, W, X, U),
+        1,
+        calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, X, V, U),
+    ),
     note="u and v unevaluated products",
 )
 law(
@@ -437,13 +597,23 @@ law(
     "left-outer",
     "contraction",
     node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Outer, V, U), 0, v),
-    node(Section, node(Outer, W, U), 0, calc("({0} ⊛ {1})", lambda p, q, x, y: product(Contract(x, y, R), p, q), u, v, W, V)),
+    node(
+        Section,
+        node(Outer, W, U),
+        0,
+        calc("({0} ⊛ {1})", lambda p, q, x, y: product(Contract(x, y, R), p, q), u, v, W, V),
+    ),
 )
 law(
     "right-outer",
     "contraction",
     node(Section, node(Contract, W, V, U), 1, u) @ node(Section, node(Outer, W, V), 1, v),
-    node(Section, node(Outer, W, U), 1, calc("({1} ⊛ {0})", lambda p, q, x, y: product(Contract(R, x, y), q, p), u, v, V, U)),
+    node(
+        Section,
+        node(Outer, W, U),
+        1,
+        calc("({1} ⊛ {0})", lambda p, q, x, y: product(Contract(R, x, y), q, p), u, v, V, U),
+    ),
 )
 law(
     "transpose-left",

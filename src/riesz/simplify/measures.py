@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ..terms.bilinear import Contract, Hadamard, Inner, Labelled, Section
-from ..terms.core import Combine, Compose, Term
 from ..terms.sums import BlockDiag, Fork, Join, Map, Par, Reduce, Regroup
+from ..terms.term import Combine, Compose, Term
 from ..terms.unitary import Transpose
 from .engine import census
 
@@ -15,7 +15,8 @@ MEANING = {
     "nodes": "terms in the DAG",
     "families": "Π, Δ, ⟨⟩, [], f^X and sums",
     "members": "parts of terms, counted as often as they occur",
-    "names": "red_R, regroup and labelled contractions, which have better names at times; (⋄ v) for (v ⋄); (v ⊙) and (v ∗) for (v ·)",
+    "names": "red_R, regroup and labelled contractions, which have better names at times; (⋄ v) for (v ⋄); (v ⊙) and "
+    "(v ∗) for (v ·)",
     "scalings": "k · f inside a composition",
     "transposes": "contractions inside of a transpose",
     "between": "dimensions between the factors of compositions",
@@ -47,7 +48,13 @@ def measure(t: Term, atoms: Collection[Term] = ()) -> Measure:
         families=sum([isinstance(x, (Par, BlockDiag, Fork, Join, Map, Combine)) for x in order]),
         members=sum(counts.values()),
         names=sum([_unusual(x) for x in order]),
-        scalings=sum([isinstance(part, Combine) and len(part.terms) == 1 and part not in atoms for x in chains for part in (x.outer, x.inner)]),
+        scalings=sum(
+            [
+                isinstance(part, Combine) and len(part.terms) == 1 and part not in atoms
+                for x in chains
+                for part in (x.outer, x.inner)
+            ]
+        ),
         transposes=sum([_sections(x.inner) for x in chains if isinstance(x.outer, Transpose)]),
         between=sum([x.inner.codomain.dim for x in chains]),
         nesting=sum([isinstance(x.outer, Compose) and x.outer not in atoms for x in chains]),

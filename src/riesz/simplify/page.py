@@ -8,8 +8,9 @@ from .writing import text
 
 _HEAD = """# The laws of the simplifier
 
-`t.simplify()` rewrites a term by these laws, from left to right, until none applies. Both sides are data (`src/riesz/simplify/laws.py`); this page is
-written from them. Every law keeps value and spaces and makes less of something, said in the last column: the first of these that it changes.
+`t.simplify()` rewrites a term by these laws, from left to right, until none applies. Both sides are data
+(`src/riesz/simplify/laws.py`); this page is written from them. Every law keeps value and spaces and makes less of
+something, said in the last column: the first of these that it changes.
 
 {measure}
 
@@ -23,7 +24,10 @@ def page() -> str:
     for group in dict.fromkeys([law.group for law in LAWS]):
         lines += [f"## {group}", "", "| law | left | right | where | less |", "|---|---|---|---|---|"]
         for law in [x for x in LAWS if x.group == group]:
-            lines.append(f"| {law.name} | {_cell(text(law.left))} | {_cell(text(law.right))} | {_cell(law.note, '')} | {law.less} |")
+            lines.append(
+                f"| {law.name} | {_cell(text(law.left))} | {_cell(text(law.right))} | {_cell(law.note, '')} | "
+                f"{law.less} |"
+            )
         lines.append("")
     return "\n".join(lines)
 

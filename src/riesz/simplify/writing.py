@@ -6,9 +6,23 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
-from ..terms.core import Combine, Compose, Const, Id, Term, ZeroMap
-from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Par, Project, Reduce, Regroup, Rep, Total
-from .patterns import Calc, Each, Head, Var
+from ..terms.sums import (
+    Add,
+    BlockDiag,
+    Dup,
+    Fork,
+    Inject,
+    Join,
+    Map,
+    Par,
+    Project,
+    Reduce,
+    Regroup,
+    Rep,
+    Total,
+)
+from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
+from .term_patterns import Calc, Each, Head, Var
 
 Words = Callable[..., str]
 _PRODUCTS: dict[type[Term], str] = {Contract: "⊛", Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", Hadamard: "∗"}
@@ -54,7 +68,9 @@ def text(p: Any, tight: bool = False) -> str:
 def _node(p: Head, tight: bool) -> str:
     f = p.fields
     if p.head is Compose:
-        written = f"{text(f[0], isinstance(f[0], Head) and f[0].head in (Compose, Combine))} ∘ {text(f[1], _loose(f[1]))}"
+        written = (
+            f"{text(f[0], isinstance(f[0], Head) and f[0].head in (Compose, Combine))} ∘ {text(f[1], _loose(f[1]))}"
+        )
     elif p.head is Combine:
         written = _sum(*f)
     elif p.head is Map:
@@ -79,7 +95,12 @@ def _sum(coefficients: Any, terms: Any) -> str:
     if isinstance(terms, Var):
         return f"{terms.name}₁ + … + {terms.name}ₙ"
     pairs = zip(coefficients, terms, strict=True)
-    return " + ".join([text(t, True) if type(k) is float and len(terms) > 1 else f"{text(k, True)} · {text(t, True)}" for k, t in pairs])
+    return " + ".join(
+        [
+            text(t, True) if type(k) is float and len(terms) > 1 else f"{text(k, True)} · {text(t, True)}"
+            for k, t in pairs
+        ]
+    )
 
 
 def _member(p: Any, index: str) -> str:

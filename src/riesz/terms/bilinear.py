@@ -1,4 +1,5 @@
-"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), and their sections   (§3.1, §3.3)."""
+"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), and their
+sections   (§3.1, §3.3)."""
 
 from __future__ import annotations
 
@@ -6,19 +7,20 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..errors import SpaceError
-from ..interning import derived
-from ..ops import contraction
-from ..sets import Seg
-from ..spaces import Copower, R, Space, Tensor, direct_sum, real_space
-from .core import Compose, Derived, Term
+from ..ops.op import contraction
+from ..relations.index_sets import Seg
+from ..runtime.interning import derived
+from ..spaces.space import Copower, R, Space, Tensor, direct_sum, real_space
 from .sums import Map, Par, Regroup, Zip
+from .term import Compose, Derived, Term
 from .unitary import Bra, Ket, Unbra, Unket
 
 Labels = tuple[int, ...]
 
 
 class Row(NamedTuple):
-    """One leaf of the result gets the contraction of one leaf of each argument; `metric` weights the second one's first axes."""
+    """One leaf of the result gets the contraction of one leaf of each argument; `metric` weights the second one's first
+    axes."""
 
     out: int
     left: int
@@ -265,7 +267,10 @@ class Hadamard(Bilinear):
         self._bilinear(self.space, self.space, self.space)
 
     def _table(self) -> list[Row]:
-        return [Row(i, i, i, (_run(0, v.shape), _run(0, v.shape), _run(0, v.shape))) for i, v in enumerate(self.space.leaves)]
+        return [
+            Row(i, i, i, (_run(0, v.shape), _run(0, v.shape), _run(0, v.shape)))
+            for i, v in enumerate(self.space.leaves)
+        ]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         return Section(self, side, leaves)  # (u∗)* = (u∗)
@@ -278,7 +283,8 @@ class Hadamard(Bilinear):
 
 
 class Labelled(Derived):
-    """A labelled contraction of any number of arrays, Σ over labels of their product: what a program's contraction step is as a term."""
+    """A labelled contraction of any number of arrays, Σ over labels of their product: what a program's contraction step
+    is as a term."""
 
     labels: tuple[Labels, ...]
     out: Labels

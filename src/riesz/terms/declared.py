@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import SpaceError
-from ..opaque import Form
-from ..spaces import Space
+from ..ops.opaque import DeclaredForm
+from ..spaces.space import Space
 from .bilinear import Bilinear, Row
-from .core import Term
+from .term import Term
 
 
 class DeclaredLinear(Term):
     """A declared linear function V ⊸ W: leg `target` of the form ⟨f(v), w⟩ from the other leg."""
 
-    form: Form
+    form: DeclaredForm
     target: int
 
     def check(self) -> None:
@@ -26,7 +26,7 @@ class DeclaredLinear(Term):
 class DeclaredBilinear(Bilinear):
     """A declared bilinear function: leg `target` of the form ⟨u ⋄ v, w⟩ from the two others."""
 
-    form: Form
+    form: DeclaredForm
     target: int
 
     def check(self) -> None:
@@ -51,17 +51,25 @@ class DeclaredBilinear(Bilinear):
         return self
 
 
-def _plain(form: Form) -> None:
+def _plain(form: DeclaredForm) -> None:
     for leg in form.legs:
         if not leg.plain:
             raise SpaceError(
-                f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are added with space=…)"
+                f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are "
+                "added with space=…)"
             )
 
 
-def declare_linear(function: Callable[[Any], Any], adjoint: Callable[[Any], Any], domain: Space, codomain: Space, name: str, batched: bool) -> Term:
+def declare_linear(
+    function: Callable[[Any], Any],
+    adjoint: Callable[[Any], Any],
+    domain: Space,
+    codomain: Space,
+    name: str,
+    batched: bool,
+) -> Term:
     """A linear function from its implementation and that of its adjoint."""
-    return DeclaredLinear(Form(name, (domain, codomain), (adjoint, function), batched), 1)
+    return DeclaredLinear(DeclaredForm(name, (domain, codomain), (adjoint, function), batched), 1)
 
 
 def declare_bilinear(
@@ -76,4 +84,4 @@ def declare_bilinear(
 
     left_adjoint(u, w) = (u ⋄)* w ∈ V and right_adjoint(v, w) = (⋄ v)* w ∈ U.
     """
-    return DeclaredBilinear(Form(name, spaces, (right_adjoint, left_adjoint, function), batched), 2)
+    return DeclaredBilinear(DeclaredForm(name, spaces, (right_adjoint, left_adjoint, function), batched), 2)

@@ -1,20 +1,22 @@
 """Open combinators: functions that fit many spaces and become terms when they meet one.
 
-`fit(f, V)` is f as a term with domain V. A composition whose inner part is typed is typed at once, so errors appear where the term is built.
+`fit(f, V)` is f as a term with domain V. A composition whose inner part is typed is typed at once, so errors appear
+where the term is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from ..errors import SpaceError
-from ..interning import derived
-from ..sets import Seg, Set
-from ..spaces import Copower, DirectSum, R, Space, Weighted, real_space
-from ..stackless import Rule, quiet, solve
-from .core import Arrow, Compose, Const, Id, Term, ZeroMap, require_linear
+from ..relations.index_sets import Seg, Set
+from ..runtime import later
+from ..runtime.interning import derived, documented
+from ..runtime.stackless import Rule, quiet, solve
+from ..spaces.space import Copower, DirectSum, R, Space, Weighted, real_space
 from .sums import BlockDiag, Fork, Join, Map, Pack, Par, Regroup, Unpack
+from .term import Arrow, Compose, Const, Id, Term, ZeroMap, require_linear
 from .weights import Forget
 
 
@@ -34,6 +36,14 @@ class Combinator(Open):
     maker: Callable[..., Term]
     parameters: tuple[Any, ...]
 
+    def check(self) -> None:
+        super().check()
+        documented(self, getattr(self.maker, "__doc__", None))
+
+    @overload
+    def __call__(self, *args: Space) -> Term: ...
+    @overload
+    def __call__(self, *args: Any) -> Any: ...
     def __call__(self, *args: Any) -> Any:
         if args and all([isinstance(a, Space) for a in args]):
             return self._typed(*args)
@@ -110,9 +120,7 @@ def _arrow(f: Any, what: str) -> Arrow:
 def compose(g: Any, f: Any) -> Arrow:
     """g ∘ f."""
     if not isinstance(f, Arrow):
-        from ..maps.linear_map import LinearMap
-
-        if isinstance(f, LinearMap):
+        if isinstance(f, later.LinearMap):
             return NotImplemented
         raise SpaceError(f"cannot compose g @ f: f must be a function, got {f!r}; to apply g to a vector write g(v)")
     if isinstance(f, Term):
@@ -121,7 +129,8 @@ def compose(g: Any, f: Any) -> Arrow:
 
 
 def connect(g: Term, f: Term) -> Term:
-    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates them."""
+    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates
+    them."""
     if isinstance(f, Id):
         return _fit_term(g, f.space)
     if g.domain is not f.codomain:
@@ -135,7 +144,9 @@ def coerce(source: Space, target: Space) -> Term | None:
     """The map that changes nothing but the way a vector is held, if there is one."""
     if not source.plain and source.unweighted is not source and target.plain:
         rest = None if source.unweighted is target else coerce(source.unweighted, target)
-        return Forget(source) if source.unweighted is target else None if rest is None else Compose(rest, Forget(source))
+        return (
+            Forget(source) if source.unweighted is target else None if rest is None else Compose(rest, Forget(source))
+        )
     match source, target:
         case Copower(), DirectSum() if target is Unpack(source.base, source.index).codomain:
             return Unpack(source.base, source.index)
@@ -168,7 +179,11 @@ def _fit_term(f: Term, space: Space) -> Term:
         return f
     bridge = coerce(space, f.domain)
     if bridge is None:
-        hint = f"; write f ** X with X = {space.index} to apply it at every index" if isinstance(space, Copower) and space.base is f.domain else ""
+        hint = (
+            f"; write f ** X with X = {space.index} to apply it at every index"
+            if isinstance(space, Copower) and space.base is f.domain
+            else ""
+        )
         raise SpaceError(f"cannot use f = {f} at {space}: f starts at {f.domain}{hint}")
     return Compose(f, bridge)
 
@@ -274,10 +289,22 @@ def mapped(f: Arrow, index: Set) -> Arrow:
 
 
 def identity_at(space: Space) -> Term:
-    """id at V."""
+    """id : V ⊸ V, the identity.
+
+    >>> import riesz as rz
+    >>> rz.id(3.0)
+    3.0
+    """
     return Id(space)
 
 
 def zero_at(space: Space) -> Term:
-    """0 : V ⊸ V; `zero(V, W)` has another codomain."""
+    """0 : V ⊸ V, the zero map; `zero(V, W)` has another codomain.
+
+    >>> import riesz as rz
+    >>> rz.zero(3.0)
+    0.0
+    >>> rz.zero(rz.R, rz.R ** rz.seg(2))(3.0)
+    array([0., 0.])
+    """
     return ZeroMap(space, space)

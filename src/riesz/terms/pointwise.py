@@ -1,7 +1,7 @@
 """Pointwise arithmetic of functions: f + g, f − g, k·f, f·g, f/g, f ** k   (the paper's lifting, Appendix B).
 
-A number stands for a constant function that is that number in every component; arrays, tuples and dicts are constant functions too.
-Products and powers act on coordinates, so they forget the weights of an inner product.
+A number stands for a constant function that is that number in every component; arrays, tuples and dicts are constant
+functions too. Products and powers act on coordinates, so they forget the weights of an inner product.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import SpaceError
-from ..spaces import Copower, DirectSum, R, Space, direct_sum
-from ..vectors import Formal, Product
+from ..spaces.formal_vectors import Formal, FormalProduct
+from ..spaces.space import Copower, DirectSum, R, Space, direct_sum
 from .bilinear import Hadamard, ScalarMul
-from .core import Arrow, Combine, Compose, Const, Term, ZeroMap
-from .named_sums import const
+from .named.named_sums import const
 from .open import Combinator, OpenPointwise, connect, zero_at
 from .primitives import Primitive, power
 from .primitives import divide as quotient
 from .sums import Fork, Map, Par, Zip
+from .term import Arrow, Combine, Compose, Const, Term, ZeroMap
 from .weights import Forget
 
 
@@ -37,7 +37,9 @@ def _operand(f: Any, symbol: str) -> Any:
         return f
     if isinstance(f, (np.ndarray, tuple, list, dict)):
         return const(f)
-    raise SpaceError(f"cannot form f {symbol} g with g = {f!r}: functions combine with functions, numbers and constant vectors")
+    raise SpaceError(
+        f"cannot form f {symbol} g with g = {f!r}: functions combine with functions, numbers and constant vectors"
+    )
 
 
 def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> Any:
@@ -65,7 +67,7 @@ def with_number(f: Term, maker: Any, k: float, first: bool, *parameters: Any) ->
 @lru_cache(maxsize=256)
 def _filled(k: float, shape: tuple[int, ...]) -> Any:
     """k in every component, without memory; the same object each time, so that terms with it are the same."""
-    return Formal(shape, (Product(k, ()),)) if shape else k
+    return Formal(shape, (FormalProduct(k, ()),)) if shape else k
 
 
 def unweighted(f: Term) -> Term:
@@ -111,7 +113,9 @@ def _product(f: Term, g: Term) -> Term:
         return Compose(ScalarMul(V), Fork((g, f)))
     if V is W and _coordinates(V):
         return Compose(Hadamard(V), Fork((f, g)))
-    raise SpaceError(f"cannot multiply f · g: f ends in {V}, g ends in {W}; one of them must be ℝ, or both the same space of arrays")
+    raise SpaceError(
+        f"cannot multiply f · g: f ends in {V}, g ends in {W}; one of them must be ℝ, or both the same space of arrays"
+    )
 
 
 def _coordinates(space: Space) -> bool:
@@ -135,13 +139,17 @@ def _quotient(f: Term, g: Term) -> Term:
         return Compose(Compose(Map(quotient, V.index), Zip(direct_sum(V, V))), Fork((f, g)))
     if W is R or (V is W and _coordinates(V)):
         return _product(Compose(everywhere(power(-1), W), g), f)
-    raise SpaceError(f"cannot divide f / g: f ends in {V}, g ends in {W}; g must end in ℝ, or both in the same space of arrays")
+    raise SpaceError(
+        f"cannot divide f / g: f ends in {V}, g ends in {W}; g must end in ℝ, or both in the same space of arrays"
+    )
 
 
 def raised(f: Arrow, k: Any) -> Any:
     """f ** k at every point, for a number k."""
     if not _number(k):
-        raise SpaceError(f"cannot raise a function to {k!r}: a number gives the pointwise power, an index set maps the function")
+        raise SpaceError(
+            f"cannot raise a function to {k!r}: a number gives the pointwise power, an index set maps the function"
+        )
     p = power(k)
     return _raised(f, p) if isinstance(f, Term) else OpenPointwise("**", _raised, (f,), (p,))
 

@@ -1,8 +1,9 @@
-"""Named primitive functions of scalars   (§3.5). One line each: name, function on arrays, function on floats, derivative.
+"""Named primitive functions of scalars   (§3.5). One line each: name, function on arrays, function on floats,
+derivative.
 
-The derivative is written with the argument x and the value y = p(x), in terms of other primitives and arithmetic. It is evaluated
-on numbers, and on symbols when derivatives are derived; `None` means zero. At a kink the derivative is one of the one-sided ones
-or their middle: |x|' = sign(x) is 0 at 0, relu' is 0 at 0.
+The derivative is written with the argument x and the value y = p(x), in terms of other primitives and arithmetic. It is
+evaluated on numbers, and on symbols when derivatives are derived; `None` means zero. At a kink the derivative is one of
+the one-sided ones or their middle: |x|' = sign(x) is 0 at 0, relu' is 0 at 0.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 
 from ..errors import SpaceError, TraceError
-from ..ops import Elementwise
-from ..spaces import R, direct_sum
-from .core import Term
+from ..ops.op import Elementwise
+from ..runtime.interning import documented
+from ..runtime.warnings_off import quietly
+from ..spaces.space import R, direct_sum
+from .term import Term
 
 
 class Rule:
@@ -68,7 +71,7 @@ UNKNOWN = _Unknown()
 RULES: dict[str, Rule] = {}
 """The rules of riesz's own primitives."""
 
-_NUMBERS = {np.float64, np.float32, np.ndarray}
+_NUMBERS = {np.float64, np.float32, np.float16, np.ndarray}
 
 
 class Primitive(Term):
@@ -106,7 +109,7 @@ class Primitive(Term):
         """The partial derivatives at xs, where the value is y."""
         if type(xs[0]) is not np.ndarray:
             return self.slopes(xs, y)
-        with np.errstate(all="ignore"):  # an infinite derivative speaks for itself, and may belong to a branch not taken
+        with quietly():  # an infinite derivative speaks for itself, and may belong to a branch not taken
             return self.slopes(xs, y)
 
     def slopes(self, xs: Sequence[Any], y: Any) -> tuple[Any, ...]:
@@ -116,7 +119,7 @@ class Primitive(Term):
         try:
             found = rule.derivative(*given)
         except (ZeroDivisionError, OverflowError, ValueError):  # Python's floats raise where NumPy gives inf or nan
-            with np.errstate(all="ignore"):
+            with quietly():
                 found = rule.derivative(*[np.float64(x) if type(x) is float else x for x in given])
         if rule.arity > 1:
             return found
@@ -147,11 +150,22 @@ Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 
 
-def primitive(name: Any = None, array: Unary | None = None, scalar: Unary | None = None, derivative: Any = None) -> Any:
+@overload
+def primitive(name: Callable[..., Any], *, derivative: Callable[..., Any] | None = None) -> Primitive: ...
+@overload
+def primitive(
+    name: None = None, *, derivative: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Primitive]: ...
+@overload
+def primitive(
+    name: str, array: Callable[..., Any], scalar: Callable[..., Any] | None, derivative: Callable[..., Any]
+) -> Primitive: ...
+def primitive(name: Any = None, array: Any = None, scalar: Any = None, derivative: Any = None) -> Any:
     """Declare a primitive: a function of numbers, applied at every index of arrays, with its derivative.
 
-    As a decorator of the array code, with the derivative given below it (or as `derivative=`): it takes the arguments and the value y and returns
-    p'(x), or a tuple of partial derivatives, using arithmetic and NumPy's or riesz's functions of numbers.
+    As a decorator of the array code, with the derivative given below it (or as `derivative=`): it takes the arguments
+    and the value y and returns p'(x), or a tuple of partial derivatives, using arithmetic and NumPy's or riesz's
+    functions of numbers.
 
     >>> import numpy as np, riesz as rz
     >>> @rz.primitive
@@ -176,20 +190,35 @@ def primitive(name: Any = None, array: Unary | None = None, scalar: Unary | None
         arity = _arity(name)
         return _declare(Rule(title, name, None, derivative or _underived(title), arity))
     if array is None or derivative is None:
-        raise SpaceError(f"primitive {name!r}: give its function on arrays and its derivative, as in rz.primitive(name, array, None, derivative)")
+        raise SpaceError(
+            f"primitive {name!r}: give its function on arrays and its derivative, as in rz.primitive(name, array, "
+            "None, derivative)"
+        )
     return _declare(Rule(name, array, scalar, derivative, _arity(array)))
 
 
 def _arity(function: Any) -> int:
     try:
-        return max(1, len([p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]))
+        return max(
+            1,
+            len(
+                [
+                    p
+                    for p in inspect.signature(function).parameters.values()
+                    if p.default is p.empty and p.kind in (0, 1)
+                ]
+            ),
+        )
     except (TypeError, ValueError):
         return getattr(function, "nin", 1)
 
 
 def _underived(name: str) -> Callable[..., Any]:
     def rule(*args: Any) -> Any:
-        raise TraceError(f"the primitive {name} has no derivative yet: write @{name}.derivative above a function of its arguments and its value")
+        raise TraceError(
+            f"the primitive {name} has no derivative yet: write @{name}.derivative above a function of its arguments "
+            "and its value"
+        )
 
     return rule
 
@@ -250,7 +279,8 @@ def _less_one(b: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any, rest: Any) -> Any:
-    """The whole number (a − rest) / b; a / b itself may be rounded over a whole number that it does not reach, or under one that it does."""
+    """The whole number (a − rest) / b; a / b itself may be rounded over a whole number that it does not reach, or under
+    one that it does."""
     return floor((a - rest) / b + 0.5)
 
 
@@ -263,7 +293,8 @@ def _sinc1(x: Any) -> Any:
 
 
 def _sinc_derivative(x: Any, n: float) -> Any:
-    """sinc⁽ⁿ⁾(x): from the integral ∫₀¹ of cos(πxt) differentiated n times, by its Taylor series near 0 and by recurrence elsewhere."""
+    """sinc⁽ⁿ⁾(x): from the integral ∫₀¹ of cos(πxt) differentiated n times, by its Taylor series near 0 and by
+    recurrence elsewhere."""
     z = np.asarray(np.pi * np.asarray(x, float))
     order = int(n)
     small = np.abs(z) < 1.0 + order
@@ -358,16 +389,24 @@ log2 = _unary("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(
 log10 = _unary("log10", np.log10, math.log10, lambda x, y: (1.0 / _LN10) * power(-1)(x))
 cbrt = _unary("cbrt", np.cbrt, None, lambda x, y: (1.0 / 3.0) / (y * y))
 sinc = _unary("sinc", np.sinc, None, lambda x, y: _sinc1(x))
-root = _unary("root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y))  # √ of a sum of squares: a norm, with derivative 0 at 0
+root = _unary(
+    "root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y)
+)  # √ of a sum of squares: a norm, with derivative 0 at 0
 inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 at 0
 log0 = _unary("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
 pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
-power_slope = _binary("power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, _less_one(b)), pow(a, b - 1.0) + y * log0(a)))
-arctan2 = _binary("arctan2", np.arctan2, math.atan2, lambda a, b, y: (b * inverse(a * a + b * b), -a * inverse(a * a + b * b)))
+power_slope = _binary(
+    "power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, _less_one(b)), pow(a, b - 1.0) + y * log0(a))
+)
+arctan2 = _binary(
+    "arctan2", np.arctan2, math.atan2, lambda a, b, y: (b * inverse(a * a + b * b), -a * inverse(a * a + b * b))
+)
 hypot = _binary("hypot", np.hypot, math.hypot, lambda a, b, y: (a * inverse(y), b * inverse(y)))
 logaddexp = _binary("logaddexp", np.logaddexp, None, lambda a, b, y: (sigmoid(a - b), sigmoid(b - a)))
-logaddexp2 = _binary("logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a))))
+logaddexp2 = _binary(
+    "logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a)))
+)
 remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -_quotient(a, b, y)))
 fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -_quotient(a, b, y)))
 floor = _unary("floor", np.floor, None, lambda x, y: None)
@@ -375,7 +414,9 @@ trunc = _unary("trunc", np.trunc, None, lambda x, y: None)
 larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
 maximum = _choice("maximum", np.maximum, lambda a, b, y: (larger(a, b), larger(b, a)))
 minimum = _choice("minimum", np.minimum, lambda a, b, y: (larger(b, a), larger(a, b)))
-larger_number = _binary("larger_number", _larger_number, None, lambda a, b, y: (None, None))  # and 1 where only b is nan
+larger_number = _binary(
+    "larger_number", _larger_number, None, lambda a, b, y: (None, None)
+)  # and 1 where only b is nan
 smaller_number = _binary("smaller_number", _smaller_number, None, lambda a, b, y: (None, None))
 fmax = _choice("fmax", np.fmax, lambda a, b, y: (larger_number(a, b), larger_number(b, a)))
 fmin = _choice("fmin", np.fmin, lambda a, b, y: (smaller_number(a, b), smaller_number(b, a)))
@@ -396,3 +437,34 @@ for _name, _where in {
     "pow": "x ≥ 0, or y a whole number; x ≠ 0 where y < 0",
 }.items():
     RULES[_name].domain = _where
+
+for _p, _what, _call, _value in (
+    (sin, "the sine; sin' = cos", "sin(0.0)", 0.0),
+    (cos, "the cosine; cos' = −sin", "cos(0.0)", 1.0),
+    (tan, "the tangent; tan' = 1 + tan²", "tan(0.0)", 0.0),
+    (arcsin, "the inverse of sin, for −1 ≤ x ≤ 1; its derivative is 1/√(1 − x²)", "arcsin(0.0)", 0.0),
+    (arccos, "the inverse of cos, for −1 ≤ x ≤ 1; its derivative is −1/√(1 − x²)", "arccos(1.0)", 0.0),
+    (arctan, "the inverse of tan; its derivative is 1/(1 + x²)", "arctan(0.0)", 0.0),
+    (exp, "eˣ, its own derivative", "exp(0.0)", 1.0),
+    (expm1, "eˣ − 1, exact near 0; its derivative is eˣ", "expm1(0.0)", 0.0),
+    (ln, "the natural logarithm, for x > 0; its derivative is 1/x. `rz.log` is the same", "ln(1.0)", 0.0),
+    (log1p, "ln(1 + x), exact near 0, for x > −1; its derivative is 1/(1 + x)", "log1p(0.0)", 0.0),
+    (sqrt, "the square root, for x ≥ 0; its derivative is 1/(2√x)", "sqrt(4.0)", 2.0),
+    (sinh, "the hyperbolic sine; sinh' = cosh", "sinh(0.0)", 0.0),
+    (cosh, "the hyperbolic cosine; cosh' = sinh", "cosh(0.0)", 1.0),
+    (tanh, "the hyperbolic tangent; tanh' = 1 − tanh²", "tanh(0.0)", 0.0),
+    (arcsinh, "the inverse of sinh; its derivative is 1/√(1 + x²)", "arcsinh(0.0)", 0.0),
+    (arccosh, "the inverse of cosh, for x ≥ 1; its derivative is 1/√(x² − 1)", "arccosh(1.0)", 0.0),
+    (arctanh, "the inverse of tanh, for −1 < x < 1; its derivative is 1/(1 − x²)", "arctanh(0.0)", 0.0),
+    (sigmoid, "1/(1 + e⁻ˣ); its derivative is σ(x)·σ(−x)", "sigmoid(0.0)", 0.5),
+    (absolute, "|x|; its derivative is sign x, 0 at 0", "absolute(-3.0)", 3.0),
+    (sign, "−1, 0 or 1; its derivative is 0", "sign(-3.0)", -1.0),
+    (relu, "max(x, 0); its derivative is 1 for x > 0 and 0 elsewhere", "relu(-3.0)", 0.0),
+    (step, "1 for x > 0 and 0 elsewhere; its derivative is 0", "step(3.0)", 1.0),
+    (reciprocal, "1/x, the same as `rz.power(-1)`; its derivative is −1/x²", "reciprocal(4.0)", 0.25),
+    (divide, "the quotient of two numbers; `f / g` divides functions", "divide(1.0, 4.0)", 0.25),
+):
+    _type = "ℝ → ℝ" if _p.rule.arity == 1 else "ℝ ⊕ ℝ → ℝ"
+    _use = "On arrays it acts at every index; `p @ f` composes it with another function."
+    _example = f">>> import riesz as rz\n>>> float(rz.{_call})\n{_value}\n"
+    documented(_p, f"{_call.split('(')[0]} : {_type}, {_what}.\n\n{_use}\n\n{_example}")

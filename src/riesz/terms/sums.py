@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..errors import RelationError, SpaceError
 from ..relations import Relation, Triangular, full, pairs
-from ..sets import Seg, Set
-from ..spaces import Copower, DirectSum, Form, Space
-from .core import Compose, Derived, Term, require_linear
+from ..relations.index_sets import Seg, Set
+from ..spaces.space import Copower, DirectSum, Form, Space
+from .term import Compose, Derived, Term, require_linear
 
 
 def components(space: Space) -> tuple[Space, ...]:
@@ -127,7 +127,9 @@ class Fork(Derived):
         domain = self.terms[0].domain
         for t in self.terms:
             if t.domain is not domain:
-                raise SpaceError(f"cannot fork ⟨f, g⟩: f starts at {domain}, g starts at {t.domain}   (f = {self.terms[0]}, g = {t})")
+                raise SpaceError(
+                    f"cannot fork ⟨f, g⟩: f starts at {domain}, g starts at {t.domain}   (f = {self.terms[0]}, g = {t})"
+                )
         codomain = DirectSum(Seg(len(self.terms)), tuple([t.codomain for t in self.terms]), None)
         self._type(domain, codomain, all([t.linear for t in self.terms]))
 
@@ -149,7 +151,9 @@ class Join(Derived):
         for t in self.terms:
             require_linear(t, "a join []")
             if t.codomain is not codomain:
-                raise SpaceError(f"cannot join [f, g]: f ends in {codomain}, g ends in {t.codomain}   (f = {self.terms[0]}, g = {t})")
+                raise SpaceError(
+                    f"cannot join [f, g]: f ends in {codomain}, g ends in {t.codomain}   (f = {self.terms[0]}, g = {t})"
+                )
         domain = DirectSum(Seg(len(self.terms)), tuple([t.domain for t in self.terms]), None)
         self._type(domain, codomain, True)
 
@@ -284,7 +288,9 @@ def _zipped(space: DirectSum) -> Space:
         return Copower(base, first.index)
     families = [p for p in space.summands if isinstance(p, DirectSum)]
     rows = zip(*[f.summands for f in families], strict=True)
-    return DirectSum(families[0].index, tuple([DirectSum(space.index, row, space.form) for row in rows]), families[0].form)
+    return DirectSum(
+        families[0].index, tuple([DirectSum(space.index, row, space.form) for row in rows]), families[0].form
+    )
 
 
 class Unzip(Term):
@@ -301,7 +307,8 @@ class Unzip(Term):
 
 
 class Regroup(Term):
-    """V^X ⊸ V^Y along the order-preserving bijection of two index sets of one size, unitary: (V^Y)^X and V^(X×Y), renamed indices."""
+    """V^X ⊸ V^Y along the order-preserving bijection of two index sets of one size, unitary: (V^Y)^X and V^(X×Y),
+    renamed indices."""
 
     source: Space
     target: Space

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import SpaceError
-from ..spaces import Copower, DirectSum, R, Space, Tensor
-from .core import Term
+from ..spaces.space import Copower, DirectSum, R, Space, Tensor
+from .term import Term
 
 
 class Unitary(Term):
@@ -16,7 +16,12 @@ class Unitary(Term):
 
 
 class Bra(Unitary):
-    """bra : V ⊸ ℝ ⊗ V,  bra(v) = 1 ⊗ v."""
+    """bra : V ⊸ ℝ ⊗ V,  bra(v) = 1 ⊗ v.
+
+    >>> import riesz as rz
+    >>> rz.bra.at(rz.R ** rz.seg(2)).codomain
+    ℝ ⊗ ℝ^2
+    """
 
     space: Space
 
@@ -42,7 +47,12 @@ class Unbra(Unitary):
 
 
 class Ket(Unitary):
-    """ket : V ⊸ V ⊗ ℝ,  ket(v) = v ⊗ 1."""
+    """ket : V ⊸ V ⊗ ℝ,  ket(v) = v ⊗ 1.
+
+    >>> import riesz as rz
+    >>> rz.ket.at(rz.R ** rz.seg(2)).codomain
+    ℝ^2 ⊗ ℝ
+    """
 
     space: Space
 

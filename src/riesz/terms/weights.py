@@ -1,9 +1,10 @@
-"""Between a space V_w with weighted inner products, anywhere inside, and the same space V without: M is the Riesz map of V_w. Two adjoint pairs."""
+"""Between a space V_w with weighted inner products, anywhere inside, and the same space V without: M is the Riesz map
+of V_w. Two adjoint pairs."""
 
 from __future__ import annotations
 
-from ..spaces import Space
-from .core import Term
+from ..spaces.space import Space
+from .term import Term
 
 
 class Forget(Term):

@@ -7,11 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..relations import Relation
-from ..sets import Set
-from ..spaces import Space
+from ..relations.index_sets import Set
+from ..spaces.space import Space
 from ..terms.bilinear import Bilinear
-from ..terms.core import Term
-from .terms import Builder
+from ..terms.term import Term
+from .random_terms import Builder
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -30,7 +30,8 @@ def relations(source: Set, target: Set) -> SearchStrategy[Relation]:
 
 
 def spaces(most: int = 30, weighted: bool = True) -> SearchStrategy[Space]:
-    """Spaces of dimension at most `most`: 0, ℝ, sums of different spaces, named or not, copowers, tensor products, weights."""
+    """Spaces of dimension at most `most`: 0, ℝ, sums of different spaces, named or not, copowers, tensor products,
+    weights."""
     return _strategy(lambda b: b.space(most), weighted=weighted)
 
 

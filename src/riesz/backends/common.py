@@ -1,0 +1,220 @@
+"""What the code of every backend has: the task it is written for, arguments that are looked at first, results in their
+containers.
+
+Generated code looks at the types and shapes of its arguments. It gives OTHER where they are not the ones it was written
+for, or where Python's floats raise and NumPy's do not; then the ordinary way is taken.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..calculus.domain_check import checked, checking
+from ..functions.function import Aval, Given, Record, Static, TracedFunction, evaluated
+from ..functions.points import argument_names
+from ..ops.number_domains import OTHER
+from ..programs.cost import Cost, cost
+from ..programs.program import Program
+from ..runtime.generated_source import defined
+from ..terms.primitives import RULES
+from ..tracing.argument_trees import unflatten
+from ..tracing.surroundings.watching import MISSING
+from ..tracing.traced import Traced
+from .python.scalar_code import NAMES
+
+
+class Task(NamedTuple):
+    """A trace to write code for: its program, ready to run; names of its arguments; their kinds (`float`: a Python
+    float); if it was asked for."""
+
+    record: Record
+    program: Program
+    names: list[str]
+    kinds: list[Any]
+    asked: bool
+
+
+class Code:
+    """Generated code for one kind of arguments: `run(leaves)` gives the result, or OTHER."""
+
+    def __init__(
+        self,
+        record: Record,
+        program: Program,
+        backend: str,
+        why: str,
+        run: Callable[[tuple[Any, ...]], Any] | None = None,
+        source: str = "",
+    ) -> None:
+        self.record = record
+        self.program = program
+        self.backend = backend
+        self.run = run
+        self.source = source
+        self.why = why
+
+    @property
+    def cost(self) -> Cost:
+        """Operations of one run, and numbers kept."""
+        return cost(self.program)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """The result at array leaves of the kind this was written for."""
+        if self.run is not None and not any([type(x) is Traced for x in leaves]):
+            found = self.run(tuple([_exact(x, a) for x, a in zip(leaves, self.record.avals, strict=True)]))
+            if found is not OTHER:
+                return found
+        return self.record.wrap(evaluated(self.record, leaves))
+
+
+def _exact(x: Any, aval: Aval) -> Any:
+    """A leaf in the type that generated code expects."""
+    if aval.shape:
+        return np.asarray(x)
+    return float(x) if aval.weak else aval.dtype.type(x)
+
+
+def names_of(function: TracedFunction, given: Given) -> list[str]:
+    """A name for each array leaf."""
+    known = argument_names(function.function, len(given.owners))
+    found: list[str] = []
+    for i, owned in enumerate(given.owners):
+        name = known[i] if i < len(known) and known[i].isidentifier() else f"x{i}"
+        name = f"{name}_" if name in _TAKEN or _made(name) else name
+        found.extend([name] if len(owned) == 1 else [f"{name}_{k}_" for k in range(len(owned))])
+    return found if len(set(found)) == len(found) else [f"x{k}_" for k in range(len(found))]
+
+
+def _made(name: str) -> bool:
+    """Whether a name is like those that code makes: t3, x_0, __x."""
+    _, line, tail = name.rpartition("_")
+    return name.startswith("__") or (tail.isdecimal() if line else name[0] in "tcir" and name[1:].isdecimal())
+
+
+_CALLED = {
+    "MISSING",
+    "OTHER",
+    "RAISED",
+    "checked",
+    "checking",
+    "dense",
+    "empty",
+    "float",
+    "found",
+    "has_nan",
+    "hush",
+    "len",
+    "ndarray",
+    "number",
+    "own",
+    "restore",
+    "tiles",
+    "token",
+    "tuple",
+}
+_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
+
+
+def numbers(shape: Any) -> int:
+    """How many numbers an array has; 0 for steps with several results."""
+    return 0 if shape and type(shape[0]) is tuple else math.prod(shape)
+
+
+def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
+    """The result in its containers."""
+    rest = iter(texts)
+    leaves: list[str] = []
+    for r in record.results:
+        if isinstance(r, Static):
+            name = f"static_{len(space)}"
+            space[name] = r.value
+            leaves.append(name)
+        else:
+            leaves.append(next(rest))
+
+    def make(node: Any, parts: list[Any]) -> str:
+        inside = ", ".join([str(p) for p in parts])
+        if node.form is None:
+            return f"({inside},)" if len(parts) == 1 else f"({inside})"
+        name = f"make_{len(space)}"
+        space[name] = node.form.make
+        return f"{name}([{inside}])"
+
+    return str(unflatten(record.tree, leaves, make))
+
+
+def function(
+    title: str,
+    avals: Sequence[Aval],
+    names: list[str],
+    body: list[str],
+    space: dict[str, Any],
+    fixed: Sequence[str] | None = None,
+    counted: Sequence[str] = (),
+) -> tuple[str, Any]:
+    """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of
+    these names.
+
+    `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
+    name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
+    name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
+    space |= {"OTHER": OTHER, "checked": checked, "checking": checking, "ndarray": np.ndarray}
+    lines = [f"if len(args) != {len(names)} or (checked and checking()):", "    return OTHER"]
+    if names:
+        lines.append(f"{', '.join(names)}, = args" if len(names) == 1 else f"{', '.join(names)} = args")
+    for n, a in zip(names, avals, strict=True):
+        kind = "float" if a.weak else f"type_{a.dtype.name}"
+        space[f"type_{a.dtype.name}"], space[f"dtype_{a.dtype.name}"] = a.dtype.type, np.dtype(a.dtype.name)
+        wrong = f"type({n}) is not {kind}"
+        if a.shape:
+            size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
+            wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {size}"
+        lines.extend([f"if {wrong}:", "    return OTHER"])
+    whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
+    if fixed is not None:
+        whole, name = (
+            [f"def with_numbers({', '.join(fixed)}):", *[f"    {line}" for line in [*whole, f"return {name}"]]],
+            "with_numbers",
+        )
+    source = "\n".join(whole)
+    return source, defined(source, name, space)
+
+
+def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:
+    """Generated code for some arguments as `__call__` of a class that has `otherwise`: one frame of Python for a call.
+    Arguments have names of their own, which is faster than a tuple; those that are left out are MISSING."""
+    text, run = code.source, cast(Any, code.run)
+    if names:
+        given = ", ".join(names)
+        head = f"def {run.__name__}(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):"
+        wrong = "    if args or kwargs or (checked and checking()):\n        return OTHER"
+        text = f"{head}\n{wrong}\n" + text.partition(" = args\n")[2]
+        text = text.replace(
+            "return OTHER", f"return self.otherwise(tuple([x for x in ({given}, *args) if x is not MISSING]), kwargs)"
+        )
+    else:
+        text = text.replace("(args):", "(self, *args, **kwargs):", 1).replace(
+            "if len(args) != 0", "if args or kwargs", 1
+        )
+        text = text.replace("return OTHER", "return self.otherwise(args, kwargs)")
+    return defined(text, run.__name__, {**run.__globals__, "MISSING": MISSING})
+
+
+def while_current(
+    run: Callable[[tuple[Any, ...]], Any], function: TracedFunction, given: Given
+) -> Callable[[tuple[Any, ...]], Any]:
+    """Generated code that gives OTHER once a name its function closes over means something else."""
+    watched, era = function.watched(given), function.era
+
+    def quick(args: tuple[Any, ...]) -> Any:
+        for holder, name, value in watched:
+            if holder.get(name, MISSING) is not value:
+                return OTHER
+        return run(args) if function.era is era else OTHER
+
+    return quick

@@ -1,0 +1,291 @@
+"""`rz.compile`: a function as generated Python source, one for each kind of arguments.
+
+    function ──► Program ── ordered, fused, folded ──► one of these
+
+    "python"  numbers one by one: floats and `math`
+    "numpy"   a line of array code for each step; tiles along a long axis where that pays
+    "numba"   groups of steps as compiled loop nests, the others as in "numpy"
+    "jax"     a line of jnp for each step, compiled by XLA for the CPU or the GPU
+    "steps"   run step by step: programs too long to be worth a compiler's time
+
+A backend is a file with a function `written(task)` that gives Code, or says why it has none; `BACKENDS` names it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from importlib import import_module
+from types import MethodType
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import SpaceError, VectorError
+from ..functions.function import (
+    Given,
+    Record,
+    TracedFunction,
+    as_function,
+    evaluated,
+    home_of,
+    numbers_of,
+    other,
+    stand_in,
+)
+from ..functions.remade import Remade
+from ..ops.number_domains import OTHER
+from ..ops.op import Contraction
+from ..programs.cost import Cost
+from ..programs.passes.folding import folded
+from ..programs.passes.fusing import large, ready
+from ..programs.passes.ordering import ordered
+from ..programs.sub_programs import Block
+from ..runtime import tuning
+from ..runtime.stackless import quiet
+from ..spaces.space import Space
+from ..tracing.traced import Traced
+from .common import Code, Task, method, names_of
+from .python.unrolled import FLOAT
+from .unpacking import opens, unpacked
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
+BACKENDS = {
+    "python": "python.python_backend",
+    "numba": "numba.numba_backend",
+    "numpy": "numpy.numpy_backend",
+    "jax": "jax.jax_backend",
+}
+"""The file of each."""
+AUTO = ("python", "numba", "numpy")
+"""The first of these that has code is taken."""
+
+
+class Compiled(Remade):
+    """A function with generated code. Called like the function; arrays and names it closes over are taken as they were
+    when the code was written, which is once for each kind of arguments: what is written into such an array later is not
+    seen."""
+
+    def __init__(self, function: TracedFunction, backend: str) -> None:
+        self.function = function
+        self.name = self.__name__ = function.name
+        self.__wrapped__ = function.function
+        self.__doc__ = getattr(function.function, "__doc__", None)
+        self._asked = backend
+        self._codes: OrderedDict[Any, Code] = OrderedDict()
+        self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
+        self._again: Callable[[tuple[Any, ...]], Any] | None = None
+        self._first: Callable[[tuple[Any, ...]], Any] = other  # of the last code written for plain arguments
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        found = OTHER if kwargs else self._first(args)
+        return self.otherwise(args, kwargs) if found is OTHER else found
+
+    def otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The ordinary way: arguments are taken apart, and code is found by their kind."""
+        found = OTHER if self._again is None or kwargs else self._again(args)
+        if found is not OTHER:
+            return found
+        given = self.function.given(args, kwargs)
+        if _in_jax(given):
+            from .jax.jax_primitive import again, called
+
+            result = called(self._citizens, self.function, given)
+            self._again = again(self._citizens, given)
+            return result
+        code = self._codes.get(given.key)
+        if code is None:
+            record = self.function.record(given)
+            if home_of(record, given.arrays) is not None or not self.function.keeps(
+                given
+            ):  # inside a function that is traced; random numbers
+                return record.wrap(evaluated(record, given.arrays))
+            code = self.prepare(given, record.settled())
+        return code(given.arrays)
+
+    def start(self, given: Given) -> None:
+        """Write code for arguments of a kind before they are there."""
+        self.prepare(given, self.function.record(given).settled())
+
+    def prepare(self, given: Given, record: Record) -> Code:
+        """Write code for arguments of a kind, of which there is a trace."""
+        names = names_of(self.function, given)
+        code = written(record, self._asked, names)
+        self._codes[given.key] = code
+        if len(self._codes) > tuning.TRACES_KEPT:
+            self._codes.popitem(last=False)
+        if code.run is not None and opens(given):
+            self._first = unpacked(given, code.run)
+            if code.backend == "python" and self._first is code.run:
+                cast(Any, self).__class__ = type(
+                    "Compiled", (Compiled,), {"__call__": method(code, names), "__doc__": Compiled.__doc__}
+                )
+        return code
+
+    @property
+    def code(self) -> Code:
+        """The code written last, for JAX arrays where it was given no others."""
+        if not self._codes and self._citizens:
+            record, citizen = next(reversed(self._citizens.values()))
+            return Code(record, citizen.code.program, "jax", citizen.code.why, None, citizen.code.source)
+        if not self._codes:
+            raise SpaceError(
+                f"nothing is compiled yet: call {self.name}, or give spaces or arguments, as in rz.compile(f, rz.R "
+                "** rz.seg(3))"
+            )
+        return next(reversed(self._codes.values()))
+
+    @property
+    def source(self) -> str:
+        """The generated source."""
+        return self.code.source
+
+    @property
+    def backend(self) -> str:
+        """What runs it."""
+        return self.code.backend
+
+    @property
+    def cost(self) -> Cost:
+        """Operations of one run, and numbers kept."""
+        return self.code.cost
+
+    def to_torch(self) -> Callable[..., Any]:
+        """The same function on PyTorch tensors (on the CPU), differentiable there: its backward pass is the adjoint,
+        compiled."""
+        from .torch_functions import on_tensors
+
+        return on_tensors(self)
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Where the time goes at some arguments: time, operations, bytes and share of the machine's peak of each
+        step."""
+        from .profile import profiled
+
+        self(*args, **kwargs)
+        given = self.function.given(args, kwargs)
+        code = self._codes.get(given.key) or self.code
+        return profiled(self.name, code.backend, code.program, numbers_of(given.arrays), lambda: self(*args, **kwargs))
+
+    def explain(self) -> str:
+        """What was chosen, and why."""
+        return f"{self.name}: backend {self.code.backend!r}. {self.code.why}"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def recipe(self) -> Any:
+        return compile_with, (self.function, self._asked)
+
+    def __repr__(self) -> str:
+        return f"rz.compile({self.name})"
+
+
+def compile_with(f: Any, backend: str) -> Compiled:
+    """A compiled function from what it is of: pickled so, without its code."""
+    return compile(f, backend=backend)
+
+
+class CompiledMaps(Compiled):
+    """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace
+    of f."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._asked == "jax" or "jax" in sys.modules:
+            given = self.function.given(args, kwargs)
+            if _in_jax(given) or (self._asked == "jax" and not any([type(x) is Traced for x in given.arrays])):
+                from .jax.jax_maps import mapped_in
+
+                return mapped_in(self._citizens, self.function, given)
+        return self.function.function(*args, **kwargs)
+
+    def start(self, given: Given) -> None:
+        """Nothing is written."""
+
+    @property
+    def code(self) -> Code:
+        raise SpaceError(
+            f"{self.name} gives LinearMaps, each with its own program; there is no code, nor a cost, for all of them"
+        )
+
+    @property
+    def backend(self) -> str:
+        return "jax" if self._asked == "jax" else "steps"
+
+    def explain(self) -> str:
+        return (
+            f"{self.name}: backend {self.backend!r}. It gives LinearMaps, whose programs and structure are "
+            "derived once."
+        )
+
+
+def _in_jax(given: Given) -> bool:
+    """Whether some argument is a JAX array."""
+    array = getattr(sys.modules.get("jax"), "Array", None)  # not there while another thread imports JAX
+    return array is not None and any([isinstance(x, array) for x in given.arrays])
+
+
+def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compiled:
+    """A function as generated code: f is a Python function, a combinator, or what grad, value_and_grad, … give.
+
+    Code is written at once for the kind of arguments given, as spaces or as examples, and for other kinds when they
+    turn up. `g.source` is the code, `g.explain()` says what was chosen and why. What f closes over is taken as it is
+    when code is written; what changes belongs in the arguments.
+
+    >>> import riesz as rz
+    >>> g = rz.compile(rz.grad(lambda x, y: x * y + y**2), 1.0, 2.0)
+    >>> g(3.0, 5.0), g.backend
+    (5.0, 'python')
+    """
+    known = ("auto", *BACKENDS, "steps")
+    if backend not in known:
+        raise VectorError(f"a backend is one of {', '.join(map(repr, known))}; got {backend!r}")
+    if not callable(f):
+        raise SpaceError(
+            f"compile takes a function: a Python function, a combinator, or what rz.grad(f) gives; got {f!r}"
+        )
+    g = (CompiledMaps if getattr(f, "gives_maps", False) else Compiled)(
+        f.function if isinstance(f, Compiled) else as_function(f), backend
+    )
+    if spaces_or_arguments:
+        given = g.function.given(tuple([stand_in(s) if isinstance(s, Space) else s for s in spaces_or_arguments]), {})
+        g.start(given)
+    return g
+
+
+@quiet
+def written(record: Record, asked: str, names: list[str]) -> Code:
+    """Code for a trace, by the backend asked for."""
+    program = record.program
+    if any([isinstance(op, Block) for op in program.ops]):
+        from ..calculus.loop_splitting import apart
+
+        program = apart(program)
+    program = ready(program)
+    steps = len(program)
+    native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
+    longest = (
+        10 * tuning.COMPILED_STEPS if asked == "jax" else tuning.COMPILED_STEPS
+    )  # repeated steps are written once there
+    if asked == "steps" or steps > longest or record.captured or not native:
+        reason = (
+            f": {steps:,} steps are more than the {longest:,} that source is written for" if steps > longest else ""
+        )
+        reason = (
+            reason if native else ": its arrays are in another machine's byte order (x.astype(float) has this one's)"
+        )
+        return Code(record, program, "steps", f"It is run step by step{'' if asked == 'steps' else reason}.")
+    kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
+    if sum([type(op) is Contraction for op in program.ops]) > 1 and not large(program):
+        program = ordered(program)  # the interpreter leaves small products as they are
+    task = Task(record, folded(program), names, kinds, asked != "auto")
+    found: Code | str = ""
+    why = ""
+    for name in AUTO if asked == "auto" else (asked,):
+        found = import_module(f".{BACKENDS[name]}", __package__).written(task)
+        if isinstance(found, Code):
+            found.why += why
+            return found
+        why += f" Not {name!r}: {found}."
+    raise VectorError(f"{record.name} cannot be compiled with backend={asked!r}: {found}; use backend='auto'")

@@ -1,0 +1,1 @@
+"""Generated code for JAX, and compiled functions inside JAX."""

@@ -1,0 +1,352 @@
+"""What the ops of a program are in JAX: a function for every primitive, discrete function and function of matrices that
+JAX has one for.
+
+`found` and `primitive` give None for the others; they are called back on the host (jax_host.py), where that is safe.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import jax.scipy.special as special
+import numpy as np
+
+from ...ops.opaque import Discrete, Ruled, _smooth  # pyright: ignore[reportPrivateUsage]
+from ...terms.primitives import RULES, Primitive
+from ...tracing.rules.special import SPECIAL
+
+DEGREE = math.pi / 180.0
+
+
+def _inverse(x: Any) -> Any:
+    return jnp.where(x == 0, 0, 1 / jnp.where(x == 0, 1, x))
+
+
+def _power_slope(a: Any, b: Any) -> Any:
+    return jnp.where(b == 0, 0, b * jnp.power(jnp.where(b == 0, 1.0, a), b - 1.0))
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return jnp.where(a == b, 0.5, jnp.where(a > b, 1.0, 0.0)).astype(jnp.result_type(a, b))
+
+
+def _larger_number(a: Any, b: Any) -> Any:
+    return jnp.where(jnp.isnan(b) & ~jnp.isnan(a), 1.0, _larger(a, b)).astype(jnp.result_type(a, b))
+
+
+def _sinc(x: Any) -> Any:
+    y = jnp.pi * jnp.where(x == 0, 1e-20, x)
+    return jnp.sin(y) / y
+
+
+def _sinc_derivative(x: Any, n: float) -> Any:
+    """By the Taylor series near 0 and by recurrence elsewhere, as in NumPy."""
+    z, order = jnp.pi * x, int(n)
+    small = jnp.abs(z) < 1.0 + order
+    near = jnp.where(small, z, 1.0)
+    series = jnp.zeros_like(near)
+    for k in range((order + 1) // 2, 30 + order):
+        if 2 * k >= order and 2 * k + 1 < 170:
+            series = series + (-1.0) ** k / (math.factorial(2 * k - order) * (2 * k + 1)) * near ** (2 * k - order)
+    far = jnp.where(small, 1.0, z)
+    value = jnp.sin(far) / far
+    for m in range(1, order + 1):
+        value = (jnp.sin(far + m * jnp.pi / 2) - m * value) / far
+    return jnp.where(small, series, value) * jnp.pi**order
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    return jnp.where(a == 0, 0.0, a / jnp.where(a == 0, 1.0, b))
+
+
+def _huber(d: Any, r: Any) -> Any:
+    size = jnp.abs(r)
+    return jnp.where(d < 0, jnp.inf, jnp.where(size <= d, 0.5 * r * r, d * (size - 0.5 * d)))
+
+
+def _pseudo_huber(d: Any, r: Any) -> Any:
+    whole = jnp.where((d == 0) | (r == 0), 0.0, d * d * (jnp.sqrt(1.0 + (r / jnp.where(d == 0, 1.0, d)) ** 2) - 1.0))
+    return jnp.where(d < 0, jnp.inf, whole)
+
+
+_DIFFERENT = {
+    "power",
+    "ln",
+    "absolute",
+    "sigmoid",
+    "relu",
+    "step",
+    "root",
+    "inverse",
+    "log0",
+    "pow",
+    "power_slope",
+    "larger",
+    "larger_number",
+    "smaller_number",
+    "sinc",
+    "sinc_derivative",
+}
+PRIMITIVES: dict[str, Callable[..., Any]] = {
+    **{name: getattr(jnp, name) for name in RULES if name not in _DIFFERENT},
+    "ln": jnp.log,
+    "absolute": jnp.abs,
+    "sigmoid": jax.nn.sigmoid,
+    "relu": lambda x: jnp.maximum(x, 0.0),
+    "step": lambda x: jnp.where(jnp.isnan(x), x, jnp.where(x > 0, 1.0, 0.0)).astype(jnp.result_type(x)),
+    "root": jnp.sqrt,
+    "inverse": _inverse,
+    "log0": lambda x: jnp.log(jnp.where(x == 0, 1.0, x)),
+    "pow": jnp.power,
+    "power_slope": _power_slope,
+    "larger": _larger,
+    "larger_number": _larger_number,
+    "smaller_number": lambda a, b: _larger_number(-a, -b),
+    "sinc": _sinc,
+    "sinc_derivative": _sinc_derivative,
+}
+"""riesz's own primitives."""
+
+_EXACT = (
+    "gammaln",
+    "gammainc",
+    "gammaincc",
+    "betainc",
+    "betaln",
+    "beta",
+    "gamma",
+    "gammasgn",
+    "erf",
+    "erfc",
+    "erfinv",
+    "logit",
+    "ndtr",
+    "ndtri",
+)
+_EXACT += ("log_ndtr", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "i0", "i0e", "i1", "i1e")
+SPECIALS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(special, name) for name in _EXACT},
+    "psi": special.digamma,
+    "log_expit": jax.nn.log_sigmoid,
+    "ratio": _ratio,
+    "exp10": lambda x: jnp.power(10.0, x),
+    "cosm1": lambda x: -2.0 * jnp.sin(0.5 * x) ** 2,
+    "radian": lambda d, m, s: DEGREE * (d + m / 60.0 + s / 3600.0),
+    "huber": _huber,
+    "pseudo_huber": _pseudo_huber,
+}
+"""Those of scipy.special that JAX has, to about the same accuracy."""
+
+
+# -- functions without a derivative -------------------------------------------------------------------------------
+
+
+def _rowwise(function: Callable[..., Any], a: Any, v: Any) -> Any:
+    """A function of sorted numbers and queries, at every index of the leading axes of a."""
+    lead = jnp.ndim(a) - 1
+    for _ in range(lead):
+        function = jax.vmap(function)
+    return function(a, v)
+
+
+def _find(a: Any, v: Any, side: str) -> Any:
+    return _rowwise(lambda a, v: jnp.searchsorted(a, v, side=side), jnp.asarray(a), jnp.asarray(v))
+
+
+def _bin(bins: Any, v: Any, right: bool) -> Any:
+    return _rowwise(lambda a, v: jnp.digitize(v, a, right=right), jnp.asarray(bins), jnp.asarray(v))
+
+
+def _shares(x: Any, peak: Any, *, axis: Any) -> Any:
+    at = x == peak
+    return at.astype(x.dtype) / jnp.maximum(jnp.sum(at, axis=axis, keepdims=True), 1).astype(x.dtype)
+
+
+def _order_or_nan(x: Any) -> Any:
+    order = jnp.argsort(x, axis=-1, stable=True)
+    last = order[..., -1:]
+    return jnp.where(jnp.isnan(jnp.take_along_axis(x, last, -1)), last, order)
+
+
+def _share(a: Any, lower: bool) -> Any:
+    n = a.shape[-1]
+    read = jnp.tri(n, dtype=a.dtype) - jnp.eye(n, dtype=a.dtype) / 2
+    gap, size = [jnp.max(jnp.abs(x), axis=(-2, -1), keepdims=True, initial=0) for x in (a - a.mT, a)]
+    return jnp.where(gap <= jnp.finfo(a.dtype).eps ** 0.5 * size, 0.5, read if lower else read.T).astype(a.dtype)
+
+
+def _apart(w: Any, sign: int) -> Any:
+    error = 4 * w.shape[-1] * jnp.finfo(w.dtype).eps * jnp.max(jnp.abs(w), axis=-1, initial=0)
+    return ~(jnp.abs(w[..., None, :] + sign * w[..., :, None]) <= error[..., None, None])
+
+
+def _mirrored(a: Any, *, lower: bool) -> Any:
+    read = jnp.tri(a.shape[-1], dtype=bool)
+    return jnp.where(read if lower else read.T, a, a.mT)
+
+
+def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:
+    within = jnp.clip(which, 0, n - 1) if mode == "clip" else jnp.remainder(which, n)
+    return _spread(within, shape)
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    return jnp.broadcast_to(x, (*jnp.shape(x)[: jnp.ndim(x) - len(shape)], *shape))
+
+
+def _whole(*xs: Any, labels: Any, out: Any) -> Any:
+    names = {k: chr(97 + i) for i, k in enumerate(dict.fromkeys([k for ls in (*labels, out) for k in ls]))}
+    texts = ["..." + "".join([names[k] for k in ls]) for ls in (*labels, out)]
+    return jnp.einsum(f"{','.join(texts[:-1])}->{texts[-1]}", *xs)
+
+
+def _counted(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.count_nonzero(x, axis=axis, keepdims=keepdims)
+
+
+def _top(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.max(x, axis=axis, keepdims=keepdims, initial=-jnp.inf)
+
+
+OURS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("sorting", "_argsort"): lambda x, kind: jnp.argsort(x, axis=-1, stable=True),
+    ("sorting", "_argpartition"): lambda x, kth: jnp.argsort(x, axis=-1, stable=True),
+    ("sorting", "_partition_order"): lambda x, kth: jnp.argsort(x, axis=-1, stable=True),
+    ("sorting", "_lexsort"): lambda *keys: jnp.lexsort(keys, axis=-1),
+    ("sorting", "_find"): _find,
+    ("sorting", "_bin"): _bin,
+    ("sorting", "_interval"): lambda knots, x, last: jnp.clip(_find(knots, x, "right") - 1, 0, last),
+    ("sorting", "_spread"): _spread,
+    ("quantiles", "_order_or_nan"): _order_or_nan,
+    ("array_products", "_whole"): _whole,
+    ("reductions", "shares"): _shares,
+    ("scipy_names", "_top"): _top,
+    ("matrix_ops", "_share"): _share,
+    ("matrix_ops", "_apart"): _apart,
+    ("traced", "as_type"): lambda x, dtype: jnp.asarray(x).astype(dtype),
+    ("indexing", "_wrap"): lambda at, n: jnp.where(at < 0, at + n, at),
+    ("control", "_same"): lambda x: x,
+    ("control", "_number"): lambda pred: jnp.where(pred, 0, 1),
+    ("edges", "_floats"): lambda x: (
+        x if jnp.issubdtype(jnp.result_type(x), jnp.floating) else jnp.asarray(x).astype(float)
+    ),
+}
+"""Discrete functions of riesz's own, by file and name."""
+_OTHER_NAMES = {
+    "max": jnp.max,
+    "amax": jnp.max,
+    "min": jnp.min,
+    "amin": jnp.min,
+    "count_nonzero": _counted,
+    "round": jnp.round,
+    "around": jnp.round,
+}
+
+
+def _discrete(op: Discrete) -> Callable[..., Any] | None:
+    function = op.function
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", "") or ""
+    if module.startswith("riesz."):
+        found = OURS.get((module.rsplit(".", 1)[-1], name))
+        raises = name == "_chosen" and dict(op.parameters).get("mode") == "raise"
+        return _chosen if name == "_chosen" and not raises else found
+    if isinstance(function, np.ufunc) or module.split(".")[0] == "numpy":
+        same = getattr(np, name, None) is function or name in _OTHER_NAMES
+        return _OTHER_NAMES.get(name) or getattr(jnp, name, None) if same else None
+    return None
+
+
+# -- functions with a differential: only their values are computed here ------------------------------------------------
+
+
+def _solve(a: Any, b: Any, *, transposed: bool) -> Any:
+    return jnp.linalg.solve(a.mT if transposed else a, b)
+
+
+def _triangular(t: Any, b: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
+    return jax.lax.linalg.triangular_solve(
+        t, b, left_side=True, lower=lower, transpose_a=transposed, unit_diagonal=unit
+    )
+
+
+def _svd(a: Any, *, full: bool) -> Any:
+    u, s, vh = jnp.linalg.svd(a, full_matrices=full)
+    return u, s, vh
+
+
+def _polar(a: Any, *, strict: bool) -> Any:
+    u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    return jnp.matmul(u if strict else u * jnp.sign(s)[..., None, :], vh, precision="highest")
+
+
+def _halved(p: Any, q: Any, *, strict: bool) -> Any:
+    product = partial(jnp.matmul, precision="highest")
+    w, v = jnp.linalg.eigh(p, symmetrize_input=False)
+    sums = jnp.where(_apart(w, 1), w[..., None, :] + w[..., :, None], 0.0 if strict else jnp.inf)
+    return product(v, product(product(product(v.mT, q), v) / sums, v.mT))
+
+
+def _qr(a: Any, *, full: bool) -> Any:
+    q, r = jnp.linalg.qr(a, mode="complete" if full else "reduced")
+    return q, r
+
+
+def _eigh(a: Any, *, lower: bool, **named: Any) -> Any:
+    w, v = jnp.linalg.eigh(a, UPLO="L" if lower else "U", symmetrize_input=False)
+    return w, v
+
+
+SMOOTH: dict[str, Callable[..., Any]] = {
+    "extremum": lambda x, *, axis, keepdims, title: (jnp.max if title == "max" else jnp.min)(
+        x, axis=axis, keepdims=keepdims
+    ),
+    "solve": _solve,
+    "solve_triangular": _triangular,
+    "inv": lambda a, *, strict: jnp.linalg.inv(a),
+    "pinv": lambda a, *, cutoff, hermitian: jnp.linalg.pinv(a, rtol=cutoff, hermitian=hermitian),
+    "cholesky": jnp.linalg.cholesky,
+    "mirrored": _mirrored,
+    "eigh": _eigh,
+    "svd": _svd,
+    "polar": _polar,
+    "solve_symmetric_sylvester": _halved,
+    "nuclear": lambda a: jnp.sum(jnp.linalg.svd(a, compute_uv=False), axis=-1),
+    "qr": _qr,
+    "det": jnp.linalg.det,
+    "slogdet": lambda a: tuple(jnp.linalg.slogdet(a)),
+}
+"""By the name of the function; errors of NumPy (a singular matrix) are nan here."""
+
+
+def found(op: Any) -> Callable[..., Any] | None:
+    """An op as a function of JAX arrays."""
+    match op:
+        case Discrete():
+            function = _discrete(op)
+            return None if function is None else _with(function, dict(op.parameters))
+        case Ruled(smooth=smooth) if _smooth.get(smooth.name) is smooth and smooth.name in SMOOTH:
+            named = dict(op.parameters)
+            return _with(
+                SMOOTH[smooth.name],
+                named if smooth.name == "extremum" else {k: v for k, v in named.items() if k != "title"},
+            )
+        case _:
+            return None
+
+
+def primitive(p: Primitive) -> Callable[..., Any] | None:
+    """A primitive as a function of JAX arrays."""
+    table = PRIMITIVES if RULES.get(p.name) is p.rule else SPECIALS if SPECIAL.get(p.name) is p.rule else {}
+    return table.get(p.name)
+
+
+def _with(function: Callable[..., Any], named: dict[str, Any]) -> Callable[..., Any]:
+    return (lambda *xs: function(*xs, **named)) if named else function

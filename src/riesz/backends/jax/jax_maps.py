@@ -1,0 +1,115 @@
+"""Linear maps at JAX arrays: what a compiled `jacobian` or `hessian` gives for them, or with backend="jax".
+
+The family comes from a template, a map at numbers, once for each kind of arguments. L(v), the matrix and the diagonal
+are programs of the point, compiled by XLA; on JAX arrays they work under jit, vmap and grad.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import SpaceError, TraceError
+from ...functions.function import Given, TracedFunction
+from ...maps.instances import Instance
+from ...maps.leaves import Leaves
+from ...maps.linear_map import LinearMap
+from ...programs.program import Program
+from ...runtime import tuning
+from ...spaces.space import Space
+from ...tracing.trace import forgive, refused
+from .jax_primitive import Citizen, allowed
+
+
+def mapped_in(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> LinearMap:
+    """The linear map at arguments of which some may be JAX arrays."""
+    if given.key not in known:
+        point = [
+            np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x)
+            for x, a in zip(given.arrays, given.avals, strict=True)
+        ]
+        args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
+        found = function.function(*args, **kwargs)
+        if not isinstance(found, LinearMap):
+            raise SpaceError(
+                f"{function.name} with has_aux=True has no form in JAX; leave has_aux out, or give NumPy arrays to "
+                "rz.jacobian itself"
+            )
+        known[given.key] = found, _program(found, function.name, len(point)), JaxLeaves(function.name)
+        if len(known) > tuning.TRACES_KEPT:
+            known.popitem(last=False)
+    template, program, leaves = known[given.key]
+    instance = Instance(program, tuple(given.arrays))
+    return LinearMap(
+        template.domain, template.codomain, None, template.dtype, lambda: instance, template.facts, leaves=leaves
+    )
+
+
+def _program(template: LinearMap, name: str, count: int) -> Program:
+    """The program of a point and a vector that a map is an instance of."""
+    refusals = refused()
+    try:
+        found = template._instance() if template._instance is not None else None
+    except TraceError:
+        forgive(refusals)
+        found = None
+    if found is None or len(found.point) != count:
+        raise SpaceError(
+            f"{name} has no program for all points (a derivative in it is code of its own); give NumPy arrays to "
+            "rz.jacobian itself"
+        )
+    return found.program
+
+
+class JaxLeaves(Leaves):
+    """JAX arrays, tracers of JAX included; and NumPy arrays for code that XLA compiled. `name`: the function a map is
+    of."""
+
+    arrays = jnp
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def owns(self, value: Any) -> bool:
+        return isinstance(value, jax.Array)
+
+    def opened(self, space: Space, value: Any) -> list[Any]:
+        leaves = space.open(value, lambda leaf, *where: leaf)
+        shapes = [np.shape(x) for x in leaves]
+        if shapes != [leaf.shape for leaf in space.leaves]:
+            raise SpaceError(f"not an element of {space}: got arrays of shapes {shapes}")
+        return leaves
+
+    def computed(self, program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
+        known, xs = program.__dict__.setdefault("_in_jax", {}), [*point, *vector]
+        kinds = tuple([np.dtype(getattr(x, "dtype", float)) for x in xs])
+        if (kinds, dtype) not in known:
+            fixed = len(point) if vector else None
+            known[kinds, dtype] = Citizen(program, kinds, [dtype] * len(program.outputs), self.name, fixed)
+        citizen: Citizen = known[kinds, dtype]
+        if not any([isinstance(x, jax.Array) for x in xs]):
+            return citizen.code.run(*xs)
+        allowed(self.name, [dtype], citizen)
+        return citizen.at(xs)
+
+    def taken(self, x: Any) -> Any:
+        return x if isinstance(x, jax.Array) else np.asarray(x)
+
+    def kept(self, x: Any) -> Any:
+        return x
+
+    def refusal(self, what: str) -> Exception:
+        return SpaceError(
+            f"{what} needs the numbers of {self.name}, a linear map in JAX. What works there: L(v), L.T, L.H, L @ M, "
+            "L + M, "
+            "k * L, L.gram(), L.diagonal(), L.trace(), L.solve(b), L.to_dense(), L.column_norms(), L.structure, "
+            "L.simplify(); "
+            "rz.jacobian and rz.hessian of NumPy arrays give a map with all the rest"
+        )

@@ -1,0 +1,222 @@
+"""Compiled functions inside JAX: a program as an operation of JAX's own, under jit, vmap, jvp and grad, to any order.
+
+Its derivative is the program of f^[1], which is linear in the tangents; the transpose of that is the program of the
+adjoint. Both are derived by riesz, so selections stay selections (no nan from a branch not taken) and products are in
+riesz's order. A batch is one more axis of some inputs.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray, Tracer
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ...calculus.derive import derive_program, transpose_linear
+from ...calculus.loop_splitting import apart
+from ...errors import SpaceError, VectorError
+from ...functions.function import Given, TracedFunction
+from ...ops.number_domains import OTHER
+from ...programs.passes.folding import folded
+from ...programs.passes.fusing import ready
+from ...runtime import tuning
+from ...tracing.traced import Traced
+from ..unpacking import opens, unpacked
+from .jax_backend import InJax
+from .jax_ops import NoJaxCode
+
+ARRAY = type(jnp.zeros(()))
+"""The type of JAX's arrays that hold numbers."""
+
+
+class Citizen:
+    """A program inside JAX: linear in its inputs from `fixed` on (None: in none of them); with what was derived from
+    it."""
+
+    def __init__(
+        self, program: Any, given: Sequence[Any], kinds: Sequence[Any], title: str, fixed: int | None = None
+    ) -> None:
+        self.program, self.fixed, self.title = program, fixed, title
+        try:
+            self.code = InJax(folded(ready(apart(program))), given, kinds, title)
+        except NoJaxCode as problem:
+            raise VectorError(f"{title} has no JAX code: {problem}; give it NumPy arrays") from None
+        self.count = len(given)
+        self._derived: dict[Any, Citizen] = {}
+
+    def differential(self, moving: tuple[bool, ...]) -> Citizen:
+        """(x, dx) ↦ dy, for the inputs that move."""
+        if moving not in self._derived:
+            given, kinds = self.code.given, self.code.kinds
+            program = derive_program(self.program, moving).derivative
+            more = [k for k, m in zip(given, moving, strict=True) if m]
+            self._derived[moving] = Citizen(program, [*given, *more], kinds, f"{self.title}'", self.count)
+        return self._derived[moving]
+
+    def transposed(self) -> Citizen:
+        """(x, dy) ↦ dx."""
+        if "T" not in self._derived:
+            given, kinds, fixed = self.code.given, self.code.kinds, self.fixed
+            program = transpose_linear(self.program, fixed)
+            self._derived["T"] = Citizen(program, [*given[:fixed], *kinds], given[fixed:], f"{self.title}*", fixed)
+        return self._derived["T"]
+
+    def at(self, xs: Sequence[Any]) -> list[Any]:
+        """The outputs at JAX arrays and numbers; an operation of JAX's own only where JAX is looking."""
+        if any([isinstance(x, Tracer) for x in xs]):
+            return self.bind([jnp.asarray(x) for x in xs])
+        return self.code.presented(self.code.function(*self.code.taken(xs, _stack), *self.code.arrays()))
+
+    def bind(self, xs: Sequence[Any], maps: Any = ()) -> list[Any]:
+        """The operation on JAX arrays."""
+        return RUN.bind(*xs, *jax.tree.leaves(self.code.arrays()), citizen=self, maps=maps)
+
+    def __call__(self, *flat: Any) -> list[Any]:
+        """The outputs from inputs and held arrays, all flat: what the operation does."""
+        arrays = jax.tree.unflatten(jax.tree.structure(self.code.arrays()), flat[self.count :])
+        return self.code.presented(self.code.function(*self.code.taken(flat[: self.count], _stack), *arrays))
+
+
+def _stack(xs: Sequence[Any]) -> Any:
+    xs = [jnp.asarray(x) for x in xs]
+    parts = [jnp.stack(xs[i : i + tuning.JAX_STACKED_AT_ONCE]) for i in range(0, len(xs), tuning.JAX_STACKED_AT_ONCE)]
+    while len(parts) > 1:
+        parts = [
+            jnp.concatenate(parts[i : i + tuning.JAX_STACKED_AT_ONCE])
+            for i in range(0, len(parts), tuning.JAX_STACKED_AT_ONCE)
+        ]
+    return parts[0]
+
+
+# -- the operation. `maps`: for each vmap, the innermost first, which inputs have the axis, and its length -------------
+
+RUN = Primitive("riesz")
+RUN.multiple_results = True
+
+
+def _run(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
+    function: Any = citizen
+    for flags, size in maps:
+        axes = [0 if f else None for f in flags] + [None] * (len(flat) - len(flags))
+        function = jax.vmap(function, in_axes=axes, axis_size=size)
+    return function(*flat)
+
+
+def _shapes(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
+    lead = tuple([size for _, size in reversed(maps)])
+    p = citizen.program
+    return [ShapedArray((*lead, *p.shapes[s]), np.dtype(k)) for s, k in zip(p.outputs, citizen.code.kinds, strict=True)]
+
+
+def _tangent(primals: Any, tangents: Any, *, citizen: Citizen, maps: Any) -> Any:
+    xs, dxs = primals[: citizen.count], tangents[: citizen.count]
+    ys = citizen.bind(xs, maps)
+    moving = tuple(
+        [type(d) is not ad.Zero and np.dtype(k).kind == "f" for d, k in zip(dxs, citizen.code.given, strict=True)]
+    )
+    if not any(moving):
+        return ys, [ad.Zero.from_primal_value(y) for y in ys]
+    wider = tuple([((*flags, *[f for f, m in zip(flags, moving, strict=True) if m]), size) for flags, size in maps])
+    dys = citizen.differential(moving).bind([*xs, *[d for d, m in zip(dxs, moving, strict=True) if m]], wider)
+    return ys, [
+        dy if np.dtype(k).kind == "f" else ad.Zero.from_primal_value(y)
+        for y, dy, k in zip(ys, dys, citizen.code.kinds, strict=True)
+    ]
+
+
+def _transpose(cotangents: Any, *flat: Any, citizen: Citizen, maps: Any) -> Any:
+    fixed, xs = citizen.fixed, flat[: citizen.count]
+    if (
+        fixed is None
+        or not all([ad.is_undefined_primal(x) for x in xs[fixed:]])
+        or any([ad.is_undefined_primal(x) for x in xs[:fixed]])
+    ):
+        raise SpaceError(f"{citizen.title} is not linear in what JAX asks to transpose it in")
+    seeds = [jnp.zeros(c.aval.shape, c.aval.dtype) if type(c) is ad.Zero else c for c in cotangents]
+    wider = tuple([((*flags[:fixed], *[True] * len(seeds)), size) for flags, size in maps])
+    found = citizen.transposed().bind([*xs[:fixed], *seeds], wider)
+    summed: list[Any] = []
+    for i, x in enumerate(found):  # an input without the axis of a batch has the sum of the cotangents of all
+        gone = tuple([len(maps) - 1 - level for level, (flags, _) in enumerate(maps) if not flags[fixed + i]])
+        summed.append(x.sum(gone) if gone else x)
+    return [*[None] * fixed, *summed, *[None] * (len(flat) - citizen.count)]
+
+
+def _batched(values: Any, axes: Any, *, citizen: Citizen, maps: Any) -> Any:
+    xs, at = values[: citizen.count], axes[: citizen.count]
+    size = next(x.shape[a] for x, a in zip(xs, at, strict=True) if a is not None)
+    moved = [x if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(xs, at, strict=True)]
+    ys = citizen.bind(moved, (*maps, (tuple([a is not None for a in at]), size)))
+    return ys, [0] * len(ys)
+
+
+RUN.def_impl(_run)
+RUN.def_abstract_eval(_shapes)
+ad.primitive_jvps[RUN] = _tangent
+ad.primitive_transposes[RUN] = _transpose
+batching.primitive_batchers[RUN] = _batched
+mlir.register_lowering(RUN, mlir.lower_fun(_run, multiple_results=True))
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> Any:
+    """The result of a function at arguments of which some are JAX arrays; `known`: traces and citizens by the kind of
+    arguments."""
+    found = known.get(given.key)
+    if found is None:
+        record = function.record(given)
+        if any([type(x) is Traced for x in record.captured]):
+            raise VectorError(
+                f"{record.name} closes over arrays that are being traced by riesz; it cannot take JAX arrays at the "
+                "same time"
+            )
+        record = record.settled()
+        found = (
+            record,
+            Citizen(record.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name),
+        )
+        if function.keeps(given):
+            known[given.key] = found
+            if len(known) > tuning.TRACES_KEPT:
+                known.popitem(last=False)
+    record, citizen = found
+    allowed(record.name, [a.dtype for a in (*record.avals, *record.outputs) if not a.weak], citizen)
+    return record.wrap(citizen.at(given.arrays))
+
+
+def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ...]], Any] | None:
+    """Calls with JAX arrays of a kind that was there before, without taking arguments apart; None where they hold
+    something else."""
+    found = known.get(given.key)
+    if found is None or not opens(given) or any([type(x) is not ARRAY for x in given.arrays]):
+        return None
+    (record, citizen), kinds = found, [(a.shape, a.dtype) for a in given.avals]
+
+    def quick(leaves: tuple[Any, ...]) -> Any:
+        if len(leaves) != len(kinds):
+            return OTHER
+        for x, (shape, dtype) in zip(leaves, kinds, strict=True):
+            if type(x) is not ARRAY or x.shape != shape or x.dtype != dtype:
+                return OTHER
+        return record.wrap(citizen.at(leaves))
+
+    return unpacked(given, quick)
+
+
+def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:
+    """Refuse float64 where JAX has it switched off: it would be computed in float32 without a word."""
+    if not jax.config.jax_enable_x64 and (np.dtype(float) in kinds or citizen.code.wide):
+        raise VectorError(
+            f"{name} computes in float64, which is off in JAX: write jax.config.update('jax_enable_x64', True), "
+            "or make all its arrays float32, those it closes over too"
+        )

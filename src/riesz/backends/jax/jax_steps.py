@@ -1,0 +1,282 @@
+"""The functions that generated JAX code calls: products by labels, reductions, loops, branches, and ops that take more
+than a call."""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...ops.convolution import Convolution, ExchangedLeg
+from ...ops.discrete_fourier import Fourier, HermitianFourier, RealFourier
+from ...ops.opaque import Put, Take
+from ...relations.jax.reduction_in_jax import RED
+
+einsum = functools.partial(jnp.einsum, precision="highest")
+Labels = tuple[int, ...]
+
+
+def letters(labels: Sequence[Labels], out: Labels) -> str:
+    """Labels as einsum writes them."""
+    names = {
+        k: chr(97 + i) if i < 26 else chr(39 + i)
+        for i, k in enumerate(dict.fromkeys([k for ls in (*labels, out) for k in ls]))
+    }
+    return ",".join(["".join([names[k] for k in ls]) for ls in labels]) + "->" + "".join([names[k] for k in out])
+
+
+# -- contractions -----------------------------------------------------------------------------------------------------
+
+
+def product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, sizes: dict[int, int]) -> Any:
+    """A contraction in general: axes of ones, diagonals in an argument and in the result."""
+    seen = {k for ls in labels for k in ls}
+    distinct = tuple(dict.fromkeys(out))
+    inner = tuple([k for k in distinct if k in seen])
+    y = einsum(letters(labels, inner), *xs)
+    y = jnp.broadcast_to(
+        jnp.expand_dims(y, [i for i, k in enumerate(distinct) if k not in seen]), [sizes[k] for k in distinct]
+    )
+    if len(distinct) < len(out):  # onto a diagonal
+        for axis, k in enumerate(out):
+            if k in out[:axis]:
+                y = jnp.expand_dims(y, axis)
+        at = [
+            jnp.arange(sizes[k]).reshape([-1 if i == axis else 1 for i in range(len(out))])
+            for axis, k in enumerate(out)
+        ]
+        same = [at[i] == at[j] for j, k in enumerate(out) for i in [out.index(k)] if i < j]
+        y = jnp.where(functools.reduce(jnp.logical_and, same), y, 0)
+    return y
+
+
+def strong_product(
+    xs: Sequence[Any], labels: Sequence[Labels], out: Labels, strong: Sequence[int], sizes: dict[int, int]
+) -> Any:
+    """A contraction in which zeros of some arguments annihilate what they meet (Note [Strong] in ops/op.py)."""
+    xs, labels, strong = [jnp.asarray(x) for x in xs], list(labels), list(strong)
+    masks = [i for i in strong if xs[i].dtype == bool]
+    for i in masks if len(xs) - len(masks) == 1 else []:  # a mask selects from one factor
+        at = next(
+            (j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None
+        )
+        if at is not None:
+            xs[at] = jnp.where(_spread(xs[i], labels[i], labels[at]), xs[at], 0)
+            labels[i], xs[i] = (), None
+            strong.remove(i)
+    kept = [i for i, x in enumerate(xs) if x is not None]
+    strong, labels, xs = [kept.index(i) for i in strong], [labels[i] for i in kept], [xs[i] for i in kept]
+    if not strong:
+        return product(xs, labels, out, sizes)
+    kind = jnp.result_type(*[x for x in xs if x.dtype != bool] or [float])
+    xs = [x.astype(kind) if x.dtype == bool else x for x in xs]
+    every = tuple(dict.fromkeys([k for ls in labels for k in ls]))
+
+    def careful(*xs: Any) -> Any:
+        wide = [
+            _spread(
+                product([x], [ls], tuple([k for k in every if k in ls]), sizes),
+                tuple([k for k in every if k in ls]),
+                every,
+            )
+            for x, ls in _zip(xs, labels)
+        ]
+        dead = functools.reduce(jnp.logical_or, [wide[i] == 0 for i in strong])
+        return product([jnp.where(dead, 0, functools.reduce(jnp.multiply, wide))], [every], out, sizes)
+
+    if set(every) <= set(out) or any([set(ls) == set(every) for ls in labels]):  # no larger than a factor: XLA fuses it
+        return careful(*xs)
+    plain = functools.reduce(jnp.logical_and, [jnp.isfinite(x).all() for x in xs])
+    return jax.lax.cond(plain, lambda *xs: product(xs, labels, out, sizes), careful, *xs)
+
+
+def _zip(xs: Sequence[Any], labels: Sequence[Labels]) -> Any:
+    return zip(xs, labels, strict=True)
+
+
+def _spread(x: Any, labels: Labels, out: Labels) -> Any:
+    """Axes in the order of `out`, of size 1 where a label is missing."""
+    have = [k for k in out if k in labels]
+    return jnp.expand_dims(
+        jnp.transpose(x, [labels.index(k) for k in have]), [i for i, k in enumerate(out) if k not in labels]
+    )
+
+
+# -- relations --------------------------------------------------------------------------------------------------------
+
+
+def red(code: Any, arrays: Any, x: Any, shape: tuple[int, int, int], result: tuple[int, ...]) -> Any:
+    """red_R along the middle axis of x seen in a shape."""
+    flat, tree = jax.tree.flatten(arrays)
+    return RED.bind(jnp.reshape(x, shape), *flat, codes=(code, None), trees=(tree, None)).reshape(result)
+
+
+def put_rows(xs: Any, at: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """Rows at places of an axis, all different, zeros elsewhere; xs are stacked along a first axis."""
+    y = jnp.zeros(shape, xs.dtype)
+    return y.at[(slice(None),) * axis + (at,)].set(jnp.moveaxis(xs, 0, axis), unique_indices=True)
+
+
+def take(op: Take) -> Callable[..., Any]:
+    """x gathered along an axis at computed positions."""
+
+    def function(x: Any, index: Any) -> Any:
+        one: Callable[..., Any] = lambda x, index: jnp.take(x, index, axis=op.axis - op.batch, mode="wrap")  # noqa: E731
+        for _ in range(op.batch):
+            one = jax.vmap(one)
+        return one(x, index)
+
+    return function
+
+
+def put(op: Put) -> Callable[..., Any]:
+    """Numbers added up at computed positions: sorted first, so that the order of sums does not depend on the run."""
+
+    def one(y: Any, index: Any) -> Any:
+        axis = op.axis - op.batch
+        at = jnp.where(index < 0, index + op.size, index).reshape(-1)
+        rows = jnp.moveaxis(y.reshape((*y.shape[:axis], at.shape[0], *y.shape[axis + op.rank :])), axis, 0)
+        order = jnp.argsort(at, stable=True)
+        return jnp.moveaxis(_sorted_sums(rows[order], at[order], op.size), 0, axis)
+
+    def function(y: Any, index: Any) -> Any:
+        mapped: Callable[..., Any] = one
+        for _ in range(op.batch):
+            mapped = jax.vmap(mapped)
+        return mapped(y, index)
+
+    return function
+
+
+def _sorted_sums(rows: Any, at: Any, size: int) -> Any:
+    """Σ of the rows with the same place, places in order. XLA scatters in order on a CPU; on a GPU a scan that starts
+    anew at each place does it."""
+    if jax.default_backend() == "cpu" or not rows.shape[0]:
+        return jax.ops.segment_sum(rows, at, size, indices_are_sorted=True)
+    new = jnp.concatenate([jnp.ones(1, bool), at[1:] != at[:-1]]).reshape((-1, *(1,) * (rows.ndim - 1)))
+
+    def join(a: Any, b: Any) -> Any:
+        return a[0] | b[0], jnp.where(b[0], b[1], a[1] + b[1])
+
+    _, sums = jax.lax.associative_scan(join, (new, rows))
+    last = jnp.searchsorted(at, jnp.arange(size), side="right") - 1
+    there = (last >= 0) & (at[jnp.maximum(last, 0)] == jnp.arange(size))
+    return jnp.where(there.reshape((-1, *(1,) * (rows.ndim - 1))), sums[jnp.maximum(last, 0)], 0)
+
+
+# -- loops and branches -----------------------------------------------------------------------------------------------
+
+
+def loop(
+    body: Callable[..., Any], carry: tuple[Any, ...], xs: tuple[Any, ...], length: int, reverse: bool = False
+) -> tuple[Any, ...]:
+    """A scan; its results are the last carry and the stacked outputs. The carry has the type that a round gives it."""
+    carry, xs = tuple([jnp.asarray(c) for c in carry]), tuple([jnp.asarray(x) for x in xs])
+    row = tuple([jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in xs])
+    for _ in range(3):
+        after, _ = jax.eval_shape(body, carry, row)
+        kinds = [jnp.result_type(c, a) for c, a in zip(carry, after, strict=True)]
+        if all([c.dtype == kind for c, kind in zip(carry, kinds, strict=True)]):
+            break
+        carry = tuple([c.astype(kind) for c, kind in zip(carry, kinds, strict=True)])
+
+    def round_(carry: Any, x: Any) -> Any:
+        after, y = body(carry, x)
+        return tuple([jnp.asarray(a, c.dtype).reshape(c.shape) for a, c in zip(after, carry, strict=True)]), tuple(
+            [jnp.asarray(v) for v in y]
+        )
+
+    last, ys = jax.lax.scan(round_, carry, xs, length=length, reverse=reverse)
+    return (*last, *ys)
+
+
+def choose(index: Any, *branches: Callable[[], Any]) -> tuple[Any, ...]:
+    """The results of one of the branches, in the types that all of them have room in."""
+    found = [jax.eval_shape(b) for b in branches]
+    kinds = [jnp.result_type(*column) for column in zip(*found, strict=True)]
+
+    def typed(branch: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: tuple([jnp.asarray(y, kind) for y, kind in zip(branch(), kinds, strict=True)])
+
+    return tuple(jax.lax.switch(jnp.asarray(index, int), [typed(b) for b in branches]))
+
+
+def again(*xs: Any) -> tuple[Any, ...]:
+    """The same values, of which the compiler does not know that they are: what is computed from them is computed
+    again."""
+    return tuple(jax.lax.optimization_barrier(tuple([jnp.asarray(x) for x in xs])))
+
+
+# -- transforms and convolutions -------------------------------------------------------------------------------------
+
+
+def _complex(x: Any) -> Any:
+    return jax.lax.complex(x[..., 0], x[..., 1])
+
+
+def _pairs(z: Any) -> Any:
+    return jnp.stack([z.real, z.imag], axis=-1)
+
+
+def _weights(n: int, axis: int, k: float) -> Any:
+    """k for what stands for two entries of the whole spectrum, 1 for the others."""
+    found = np.ones(n // 2 + 1)
+    found[1 : (n + 1) // 2] = k
+    return found.reshape((-1, *(1,) * (-axis - 1)))
+
+
+def transform(op: Any) -> Callable[..., Any] | None:
+    """A Fourier transform of real arrays with an axis of parts."""
+    match op:
+        case Fourier(axes=axes, forward=forward, norm=norm):
+
+            def whole(x: Any) -> Any:
+                z = _complex(x)
+                for axis in axes:  # one by one: any number of axes
+                    z = (jnp.fft.fft if forward else jnp.fft.ifft)(z, axis=axis, norm=norm)
+                return _pairs(z)
+
+            return whole
+        case RealFourier(axis=axis, norm=norm, doubled=doubled):
+
+            def half(x: Any) -> Any:
+                y = _pairs(jnp.fft.rfft(x, axis=axis, norm=norm))
+                return y * jnp.asarray(_weights(x.shape[axis], axis, 2.0)[..., None], y.dtype) if doubled else y
+
+            return half
+        case HermitianFourier(axis=axis, norm=norm, n=n, halved=halved):
+
+            def back(x: Any) -> Any:
+                x = x * jnp.asarray(_weights(n, axis, 0.5)[..., None], x.dtype) if halved else x
+                return jnp.fft.irfft(_complex(x), n, axis=axis, norm=norm)
+
+            return back
+        case _:
+            return None
+
+
+def convolution(op: Convolution | ExchangedLeg) -> Callable[..., Any]:
+    """A leg of the convolution form along the last axis, leading axes together."""
+    turned, leg = isinstance(op, ExchangedLeg), op.leg
+
+    def row(x: Any, y: Any) -> Any:
+        return (
+            jnp.convolve(x, y, precision="highest") if leg == 2 else jnp.correlate(x, y, "valid", precision="highest")
+        )
+
+    def function(x: Any, y: Any) -> Any:
+        x, y = (y, x) if turned else (x, y)
+        x, y = (y, x) if leg == 1 else (x, y)
+        lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+        flat = [jnp.broadcast_to(v, (*lead, v.shape[-1])).reshape((math.prod(lead), v.shape[-1])) for v in (x, y)]
+        found = jax.vmap(row)(*flat)
+        return found.reshape((*lead, found.shape[-1]))
+
+    return function

@@ -1,0 +1,1 @@
+"""Generated loop nests, compiled by Numba."""

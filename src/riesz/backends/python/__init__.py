@@ -1,0 +1,1 @@
+"""Generated code on Python floats."""

@@ -1,0 +1,155 @@
+"""Compiled functions inside PyTorch: an autograd function on tensors, whose backward pass is the adjoint that riesz
+derives, compiled too.
+
+The adjoint is a function of the arguments and the cotangents, made a function on tensors in the same way: so it can be
+differentiated again.
+"""
+
+# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import VectorError
+from ..functions.function import TracedFunction
+from ..tracing.argument_trees import flatten, unflatten
+
+if TYPE_CHECKING:
+    from .entry import Compiled
+
+
+def on_tensors(compiled: Compiled) -> Callable[..., Any]:
+    """A compiled function on tensors."""
+    try:
+        import torch
+    except ImportError:
+        raise VectorError("to_torch needs PyTorch, which is not installed (pip install 'riesz[torch]')") from None
+    node = TensorFunction(compiled)
+
+    def function(*args: Any) -> Any:
+        leaves, tree = flatten(args)
+        tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+        for i in tensors:
+            if leaves[i].device.type != "cpu":
+                raise VectorError(
+                    f"{compiled.name} as a torch function runs on the CPU; a tensor on {leaves[i].device} was given: "
+                    "move it with .cpu()"
+                )
+        return node(leaves, tree, tensors)
+
+    function.__name__ = compiled.name
+    return function
+
+
+class TensorFunction:
+    """One function of tensors, and its adjoint."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self._adjoints: dict[Any, TensorFunction] = {}
+
+    def __call__(self, leaves: list[Any], tree: Any, tensors: list[int]) -> Any:
+        """The result, in its containers, as tensors that know where they come from."""
+        found: list[Any] = []
+        outs = self._autograd.apply(self, leaves, tree, tensors, found, *[leaves[i] for i in tensors])
+        rest = iter(outs)
+        values, form = found
+        return unflatten(form, [next(rest) if _is_array(v) else v for v in values])
+
+    @cached_property
+    def _autograd(self) -> Any:
+        import torch
+
+        class Run(torch.autograd.Function):
+            @staticmethod
+            def forward(
+                ctx: Any,
+                node: TensorFunction,
+                leaves: list[Any],
+                tree: Any,
+                tensors: list[int],
+                found: list[Any],
+                *xs: Any,
+            ) -> Any:
+                given = list(leaves)
+                for i, x in zip(tensors, xs, strict=True):
+                    given[i] = x.detach().numpy()
+                values, form = flatten(node.compiled(*unflatten(tree, given)))
+                found.extend([values, form])
+                ctx.save_for_backward(*xs)
+                ctx.about = node, leaves, tree, tensors, [_is_array(v) for v in values]
+                return tuple([_tensor(v) for v in values if _is_array(v)])
+
+            @staticmethod
+            def backward(ctx: Any, *cotangents: Any) -> Any:
+                node, leaves, tree, tensors, arrays = ctx.about
+                given = list(leaves)
+                for i, x in zip(tensors, ctx.saved_tensors, strict=True):
+                    given[i] = x
+                moving = tuple(
+                    [
+                        i
+                        for i, needed in zip(tensors, ctx.needs_input_grad[5:], strict=True)
+                        if needed and given[i].dtype.is_floating_point
+                    ]
+                )
+                found = iter(node.adjoint(given, tree, moving, arrays, cotangents) if moving else ())
+                return (None,) * 5 + tuple([next(found) if i in moving else None for i in tensors])
+
+        return Run
+
+    def adjoint(
+        self, leaves: list[Any], tree: Any, moving: tuple[int, ...], arrays: list[bool], cotangents: Any
+    ) -> Any:
+        """The cotangents of some leaves: a function of tensors again."""
+        import torch
+
+        key = tree, moving, tuple([None if isinstance(x, torch.Tensor) else repr(x) for x in leaves])
+        if key not in self._adjoints:
+            self._adjoints[key] = TensorFunction(_adjoint(self.compiled, list(leaves), tree, moving, arrays))
+        tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+        given, form = flatten((tuple([leaves[i] for i in tensors]), tuple(cotangents)))
+        return self._adjoints[key](given, form, list(range(len(given))))
+
+
+def _adjoint(compiled: Compiled, leaves: list[Any], tree: Any, moving: tuple[int, ...], arrays: list[bool]) -> Compiled:
+    """(leaves, cotangents) ↦ the cotangents of the leaves that move, compiled."""
+    import torch
+
+    from ..functions.derivatives import vjp
+    from .entry import Compiled as Code
+
+    tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+    fixed = [None if i in tensors else x for i, x in enumerate(leaves)]
+
+    def back(xs: tuple[Any, ...], seeds: tuple[Any, ...]) -> Any:
+        def forth(*moved: Any) -> Any:
+            given = list(fixed)
+            for i, x in (*zip(tensors, xs, strict=True), *zip(moving, moved, strict=True)):
+                given[i] = x
+            values = flatten(compiled.function(*unflatten(tree, given)))[0]
+            return tuple([v for v, array in zip(values, arrays, strict=True) if array])
+
+        at = dict(zip(tensors, xs, strict=True))
+        return vjp(forth, *[at[i] for i in moving])[1](tuple(seeds))
+
+    return Code(TracedFunction(back, name=f"{compiled.name}*"), "auto")
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (float, np.ndarray, np.generic))
+
+
+def _tensor(x: Any) -> Any:
+    import torch
+
+    return (
+        torch.from_numpy(x)
+        if isinstance(x, np.ndarray)
+        else torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None)
+    )

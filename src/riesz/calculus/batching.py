@@ -1,0 +1,271 @@
+"""f^X as a value domain: a leaf is a base leaf, with or without one leading axis of length n. This is vmap, and how
+matrices of linear maps are made.
+
+Each op says what it is under a leading axis; arguments that have none are shared, which is the paper's replication of
+free variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic
+
+import numpy as np
+
+from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.domain import Domain, Leaf
+from ..ops.op import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
+from ..ops.op_rules import OpRules
+from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
+from ..programs.program import Program, outputs, run
+from ..programs.sub_programs import Call, Loop
+from ..runtime import later
+from ..spaces.formal_vectors import dense
+
+Shape = tuple[int, ...]
+
+
+BATCHED = OpRules[Callable[["Mapped[Any]", Any, Sequence["Lane[Any]"]], "Lane[Any]"]]("calculus.batching.BATCHED")
+"""What an op is under one more leading axis, where at least one argument has it."""
+
+
+class Lane(Generic[Leaf]):
+    """A leaf; `moving` says whether it has the leading axis."""
+
+    __slots__ = ("moving", "value")
+
+    def __init__(self, value: Leaf, moving: bool) -> None:
+        self.value = value
+        self.moving = moving
+
+
+class Mapped(Generic[Leaf]):
+    """The domain of leaves with a leading axis of length n, over a base domain."""
+
+    def __init__(self, base: Domain[Leaf], n: int) -> None:
+        self.base = base
+        self.hushes = base.hushes
+        self.n = n
+
+    def const(self, value: Any) -> Lane[Leaf]:
+        """The same vector at every index."""
+        return Lane(self.base.const(value), False)
+
+    def zeros(self, shape: Shape) -> Lane[Leaf]:
+        """Zeros."""
+        return Lane(self.base.zeros(shape), False)
+
+    def shape(self, lane: Lane[Leaf]) -> Any:
+        """The shape at one index."""
+        shape = self.base.shape(lane.value)
+        return shape[1:] if lane.moving else shape
+
+    def scale(self, k: float, lane: Lane[Leaf]) -> Lane[Leaf]:
+        """k · x."""
+        return Lane(self.base.scale(k, lane.value), lane.moving)
+
+    def spread(self, lane: Lane[Leaf]) -> Leaf:
+        """The value with the leading axis, repeated where it had none."""
+        if lane.moving:
+            return lane.value
+        shape = self.base.shape(lane.value)
+        labels = tuple(range(1, len(shape) + 1))
+        return self.base.step(contraction((labels,), (0, *labels), {0: self.n}), (lane.value,))
+
+    def step(self, op: Op, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        """One operation at every index."""
+        if not any([a.moving for a in args]):
+            return Lane(self.base.step(op, [a.value for a in args]), False)
+        return BATCHED[type(op)](self, op, args)
+
+    @BATCHED("a label more", Contraction)
+    def _contraction(self, op: Contraction, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        labels = tuple([(-1, *ls) if a.moving else ls for ls, a in zip(op.labels, args, strict=True)])
+        return self._run(contraction(labels, (-1, *op.out), dict(op.extra), op.strong, op.guarded), args)
+
+    def _run(self, op: Op, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        return Lane(self.base.step(op, [a.value for a in args]), True)
+
+    BATCHED("the same on the tuple", Get)(_run)
+
+    @BATCHED("the same, axes aligned", Elementwise, Combination, Select)
+    def _broadcast(self, op: Op, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        return Lane(self.base.step(op, self._aligned(args)), True)
+
+    @BATCHED("the same: it takes leading axes", Convolution, ExchangedLeg, Declared)
+    def _spread(self, op: Op, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        return Lane(self.base.step(op, [self.spread(a) for a in args]), True)
+
+    BATCHED("the axis after", Reduction)(
+        lambda self, op, args: self._spread(Reduction(op.relations, op.axis + 1), args)
+    )
+    BATCHED("`lifted`", Single)(lambda self, op, args: self._run(op.lifted(self.n), args))
+
+    BATCHED("the same, `Mapped.scale`", float)(lambda self, op, args: self.scale(op, args[0]))
+
+    @BATCHED("the same, axes aligned or leading", Discrete)
+    def _discrete(self, op: Discrete, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        return self._broadcast(op, args) if op.shaped is None else self._spread(op, args)
+
+    @BATCHED("the same if it takes leading axes, else one by one", Ruled)
+    def _ruled(self, op: Ruled, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        return self._spread(op if op.smooth.batched else one_by_one(op, self.n), args)
+
+    @BATCHED("as the op inside", Strongly)
+    def _strongly(self, op: Strongly, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        inner = op.op
+        return self._spread(
+            op if not isinstance(inner, Ruled) or inner.smooth.batched else Strongly(one_by_one(inner, self.n), op.k),
+            args,
+        )
+
+    def _aligned(self, args: Sequence[Lane[Leaf]]) -> list[Leaf]:
+        """Axes put where broadcasting expects them: behind the leading one."""
+        rank = max([len(self.shape(a)) for a in args])
+        found: list[Leaf] = []
+        for a in args:
+            shape = self.shape(a)
+            if a.moving and len(shape) < rank:
+                found.append(self.base.step(Reshape((self.n, *(1,) * (rank - len(shape)), *shape)), (a.value,)))
+            else:
+                found.append(a.value)
+        return found
+
+    @BATCHED("a batch axis more", Take, Put)
+    def _taken(self, op: Take | Put, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        x, index = args
+        together = index.moving or op.batch > 0
+        held = [self.spread(x), self.spread(index) if together else index.value]
+        batch, axis = op.batch + together, op.axis + 1
+        return Lane(
+            self.base.step(Take(batch, axis) if isinstance(op, Take) else Put(batch, axis, op.rank, op.size), held),
+            True,
+        )
+
+    @BATCHED("the call of mapped programs; branches chosen by index are all computed", Call)
+    def _call(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        """A branch chosen alike everywhere is a call of mapped programs; chosen index by index, both are computed and
+        selected from."""
+        inside = args[op.fixed :]
+        if op.fixed and args[0].moving:
+            return self._selected(op, args)
+        branches = tuple([lifted(b, [a.moving for a in inside], [True] * len(b.outputs), self.n) for b in op.branches])
+        return Lane(self.base.step(Call(branches, op.adjoint), [a.value for a in args]), True)
+
+    def _selected(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        programs = [lifted(b, [a.moving for a in args[1:]], [True] * len(b.outputs), self.n) for b in op.branches]
+        whole = Program()
+        chosen = whole.input((self.n,))
+        slots = [whole.input(programs[0].shapes[s]) for s in programs[0].inputs]
+        found = [outputs(p, whole, slots) for p in programs]
+        result = found[-1]
+        for which in range(len(found) - 2, -1, -1):
+            at = whole.step(Discrete(np.equal), (chosen, whole.const(which)))
+            result = [
+                whole.step(Select(), (self._beside(whole, at, a), a, b))
+                for a, b in zip(found[which], result, strict=True)
+            ]
+        whole.outputs = result
+        return Lane(self.base.step(Call((whole,), op.adjoint), [a.value for a in args]), True)
+
+    def _beside(self, program: Program, mask: int, slot: int) -> int:
+        return program.step(Reshape((self.n, *(1,) * (len(program.shapes[slot]) - 1))), (mask,))
+
+    @BATCHED("the loop of the mapped body", Loop)
+    def _loop(self, op: Loop, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        """The loop of the mapped body: carries and outputs have the leading axis, per-round inputs it behind the axis
+        of rounds."""
+        c, m = op.consts, op.carries
+        flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
+        body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
+        given = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
+        given += [self._behind(a.value) if a.moving else a.value for a in args[c + m :]]
+        result = self.base.step(Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint), given)
+        whole = Program()
+        shapes = Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint).result(())
+        slots = [whole.input(s) for s in shapes]
+        whole.outputs = [*slots[:m], *[whole.step(_swap(len(shapes[i])), (slots[i],)) for i in range(m, len(slots))]]
+        return Lane(
+            self.base.step(Call((whole,)), [self.base.step(Get(i), (result,)) for i in range(len(shapes))]), True
+        )
+
+    def _behind(self, value: Leaf) -> Leaf:
+        return self.base.step(_swap(len(self.base.shape(value))), (value,))
+
+
+def one_by_one(op: Ruled, n: int) -> Ruled:
+    """A function that takes no leading axes, at each index of one: its values one after the other, its differential
+    mapped."""
+    key = ("each", n)
+    if key in op.rules:
+        return op.rules[key]
+    inner, parameters = op.smooth, op.parameters
+
+    def array(*xs: Any, **named: Any) -> Any:
+        if not n:
+            shapes = op.result(tuple([np.shape(x)[1:] for x in xs]))
+            return tuple([np.zeros((0, *s)) for s in shapes]) if _tupled(shapes) else np.zeros((0, *shapes))
+        rows = [op.run(*[_column(x, j) for x in xs]) for j in range(n)]
+        return tuple([np.stack(part) for part in zip(*rows, strict=True)]) if type(rows[0]) is tuple else np.stack(rows)
+
+    def shapes(*given: Shape, **named: Any) -> Any:
+        found = op.result(tuple([s[1:] for s in given]))
+        return tuple([(n, *s) for s in found]) if _tupled(found) else (n, *found)
+
+    def differential(dxs: Sequence[Any], y: Any, *xs: Any, **named: Any) -> Any:
+        return later.mapped_rule(op, n, dxs, y, xs)
+
+    def transpose(k: int, **named: Any) -> Op:
+        turned = op.transpose(k, ())
+        assert isinstance(turned, Ruled)
+        return one_by_one(turned, n)
+
+    turned = transpose if inner.transpose else None
+    smooth = Smooth(
+        inner.name,
+        array,
+        shapes,
+        differential,
+        turned,
+        batched=False,
+        ours=False,
+        mixes=inner.mixes,
+        lead=inner.lead + 1,
+    )
+    op.rules[key] = Ruled(smooth, parameters)
+    return op.rules[key]
+
+
+def _tupled(shapes: Any) -> bool:
+    return bool(shapes) and type(shapes[0]) is tuple
+
+
+def _swap(rank: int) -> Contraction:
+    """The first two axes exchanged."""
+    rest = tuple(range(2, rank))
+    return contraction(((0, 1, *rest),), (1, 0, *rest))
+
+
+def _column(x: Any, j: int) -> Any:
+    part = dense(x)[j]
+    return float(part) if np.ndim(part) == 0 and np.asarray(part).dtype == float else part
+
+
+def lifted(program: Program, moving: Sequence[bool], wanted: Sequence[bool], n: int) -> Program:
+    """The program mapped over a leading axis of some of its inputs; `wanted` outputs have the axis in any case."""
+    whole = Program()
+    domain = Mapped(whole, n)
+    shapes = [program.shapes[s] for s in program.inputs]
+    lanes = [Lane(whole.input((n, *s) if f else s), f) for s, f in zip(shapes, moving, strict=True)]
+    slots = run(program, domain, lanes)
+    whole.outputs = [
+        domain.spread(slots[s]) if w else slots[s].value for s, w in zip(program.outputs, wanted, strict=True)
+    ]
+    return whole
+
+
+def mapped(program: Program, base: Domain[Leaf], inputs: Sequence[Leaf], moving: Sequence[bool], n: int) -> list[Leaf]:
+    """The outputs of a program at every index of a leading axis, over any value domain; all outputs have the axis."""
+    domain = Mapped(base, n)
+    slots = run(program, domain, [Lane(v, f) for v, f in zip(inputs, moving, strict=True)])
+    return [domain.spread(slots[s]) for s in program.outputs]

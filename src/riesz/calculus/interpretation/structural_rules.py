@@ -1,0 +1,276 @@
+"""Interpretation of the combinators of direct sums and copowers: mostly wiring; red_R, Σ and rep are steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ...ops.domain import Domain
+from ...ops.op import Combination, Reduction, contraction
+from ...relations import Empty, Place, Point, blocks
+from ...relations.index_sets import Plus, Product, Seg, Set, boxes, unit
+from ...runtime.stackless import Rule
+from ...spaces.space import Copower, DirectSum, Space
+from ...terms.sums import (
+    Add,
+    BlockDiag,
+    Dup,
+    Fork,
+    Inject,
+    Join,
+    Map,
+    Pack,
+    Par,
+    Project,
+    Reduce,
+    Regroup,
+    Rep,
+    Scan,
+    Total,
+    Unpack,
+    Unzip,
+    Zip,
+)
+from ...terms.term import Combine, Const, Id, Term, ZeroMap
+from ...terms.unitary import Assoc, Bra, Distrib, Ket, Unassoc, Unbra, Undistrib, Unket
+from ...terms.weights import Equip, Forget
+from .value_trees import Shape, Tree, leaves_of, spread, zero_tree
+
+
+def _keep(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return x
+
+
+def _rebuild(t: Term, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return t.codomain.tree(leaves_of(x))
+
+
+def _const(t: Const, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    held = [spread(D.const(v), leaf.shape, lead, D) for v, leaf in zip(t.leaves, t.target.leaves, strict=True)]
+    return t.target.tree(held)
+
+
+def _zero(t: ZeroMap, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return zero_tree(t.target, lead, D)
+
+
+def _par(t: Par, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    done: list[Tree[Any]] = []
+    for f, part in zip(t.terms, x, strict=True):
+        done.append((yield f, part, lead))
+    return tuple(done)
+
+
+def _fork(t: Fork, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    done: list[Tree[Any]] = []
+    for f in t.terms:
+        done.append((yield f, x, lead))
+    return tuple(done)
+
+
+def _join(t: Join, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    done: list[Tree[Any]] = []
+    for f, part in zip(t.terms, x, strict=True):
+        done.append((yield f, part, lead))
+    return combine((1.0,) * len(done), done, t.codomain, D)
+
+
+def _combine(t: Combine, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    done: list[Tree[Any]] = []
+    for f in t.terms:
+        done.append((yield f, x, lead))
+    return combine(t.coefficients, done, t.codomain, D)
+
+
+def combine(coefficients: tuple[float, ...], trees: list[Tree[Any]], space: Space, D: Domain[Any]) -> Tree[Any]:
+    """Σ kᵢ · treeᵢ, leaf by leaf."""
+    op = Combination(coefficients)
+    return space.tree([D.step(op, row) for row in zip(*[leaves_of(x) for x in trees], strict=True)])
+
+
+def _add(t: Add, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return combine((1.0,) * len(x), list(x), t.codomain, D)
+
+
+def _dup(t: Dup, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return (x,) * len(t.space.summands)
+
+
+def _map(t: Map, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    """f^X by the structure of X: a segment is an axis, × curries, + is a family."""
+    match t.index:
+        case Seg(n=n):
+            return (yield t.term, x, (*lead, n))
+        case Set(box=tuple() as box):
+            return (yield t.term, x, (*lead, *box))
+        case Plus(summands=parts):
+            done: list[Tree[Any]] = []
+            for part, inside in zip(parts, x, strict=True):
+                done.append((yield Map(t.term, part), inside, lead))
+            return tuple(done)
+        case Product(factors=(first, *rest)):
+            return (yield Map(Map(t.term, Product(tuple(rest))), first), x, lead)
+        case _:
+            raise TypeError(f"not an index set: {t.index!r}")
+
+
+def _zip(t: Zip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    """Component by component, each over X → over X, each a row of components: a permutation of leaves."""
+    first = t.space.summands[0]
+    if not isinstance(first, Copower):
+        return tuple(zip(*x, strict=True))
+    given, order = leaves_of(x), _zipped_order(t.space, first.index)
+    return t.codomain.tree([given[i] for i in order])
+
+
+def _unzip(t: Unzip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    first, count = t.space.summands[0], len(t.space.summands)
+    if not isinstance(first, Copower):
+        return tuple(zip(*x, strict=True)) if x else ((),) * count
+    order = _zipped_order(t.space, first.index)
+    back: list[Any] = [None] * len(order)
+    for i, leaf in zip(order, leaves_of(x), strict=True):
+        back[i] = leaf
+    return t.codomain.tree(back)
+
+
+def _zipped_order(space: DirectSum, index: Set) -> list[int]:
+    """Where each leaf of the zipped value comes from: box by box instead of component by component."""
+    widths = [len(cast(Copower, s).base.leaves) for s in space.summands]
+    parts = len(boxes(index))
+    starts = [parts * sum(widths[:i]) for i in range(len(widths))]
+    return [starts[i] + box * w + j for box in range(parts) for i, w in enumerate(widths) for j in range(w)]
+
+
+def _project(t: Project, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return (
+        x[t.position] if isinstance(t.space, DirectSum) else component(cast(Copower, t.space), x, t.position, lead, D)
+    )
+
+
+def component(space: Copower, x: Tree[Any], position: int, lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    """The component of an element of V^X at one position."""
+    which, box, local = _place(space.index, position)
+    count = len(space.base.leaves)
+    op = Reduction((Point(box, unit, local),), len(lead))
+    return space.base.tree([D.step(op, (leaf,)) for leaf in leaves_of(x)[which * count : (which + 1) * count]])
+
+
+def _place(index: Set, position: int) -> tuple[int, Set, int]:
+    """Which box of an index set a position lies in, and where in it."""
+    for which, (box, at) in enumerate(boxes(index)):
+        if at is None:
+            return which, box, position
+        found = (at == position).nonzero()[0]
+        if len(found):
+            return which, box, int(found[0])
+    raise IndexError(position)
+
+
+def _inject(t: Inject, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    if isinstance(t.space, DirectSum):
+        parts = t.space.summands
+        return tuple([x if i == t.position else zero_tree(s, lead, D) for i, s in enumerate(parts)])
+    space = cast(Copower, t.space)
+    which, box, local = _place(space.index, t.position)
+    op = Reduction((Place(unit, box, local),), len(lead))
+    placed = [D.step(op, (leaf,)) for leaf in leaves_of(x)]
+    others = [D.zeros((*lead, *leaf.shape)) for leaf in space.leaves]
+    others[which * len(placed) : (which + 1) * len(placed)] = placed
+    return space.tree(others)
+
+
+def _unpack(t: Unpack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    space = Copower(t.base, t.index)
+    return tuple([component(space, x, i, lead, D) for i in range(t.index.size)])
+
+
+def _pack(t: Pack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    pieces = [leaves_of(part) for part in x]
+    made: list[Any] = []
+    for box, at in boxes(t.index):
+        members = range(t.index.size) if at is None else [int(p) for p in at]
+        places = tuple([Place(unit, box, i) for i in range(box.size)])
+        for j, leaf in enumerate(t.base.leaves):
+            empty = D.zeros((*lead, *(box.box or ()), *leaf.shape))
+            made.append(D.step(Reduction(places, len(lead)), [pieces[p][j] for p in members]) if places else empty)
+    return Copower(t.base, t.index).tree(made)
+
+
+def _reduce(t: Reduce, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    """red_R, box by box: the blocks that reach one box of Y are joined."""
+    given, count = leaves_of(x), len(t.base.leaves)
+    made: list[Any] = []
+    for row, (box, _) in zip(blocks(t.relation), boxes(t.relation.target), strict=True):
+        for j, leaf in enumerate(t.base.leaves):
+            parts = [(r, given[i * count + j]) for i, r in enumerate(row) if not isinstance(r, Empty)]
+            if parts:
+                made.append(D.step(Reduction(tuple([r for r, _ in parts]), len(lead)), [v for _, v in parts]))
+            else:
+                made.append(D.zeros((*lead, *(box.box or ()), *leaf.shape)))
+    return t.codomain.tree(made)
+
+
+def _rep(t: Rep, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Any:
+    if t.only is not None:
+        return _by_definition(t, x, lead, D)
+    made: list[Any] = []
+    given = leaves_of(x)
+    for box, _ in boxes(t.index):
+        sizes = box.box or ()
+        for value, leaf in zip(given, t.base.leaves, strict=True):
+            a = tuple(range(len(lead)))
+            b = tuple(range(len(lead), len(lead) + len(sizes)))
+            c = tuple(range(len(lead) + len(sizes), len(lead) + len(sizes) + len(leaf.shape)))
+            made.append(D.step(contraction(((*a, *c),), (*a, *b, *c), dict(zip(b, sizes, strict=True))), (value,)))
+    return t.codomain.tree(made)
+
+
+def _total(t: Total, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Any:
+    if t.only is not None:
+        return _by_definition(t, x, lead, D)
+    given, count = leaves_of(x), len(t.base.leaves)
+    parts: list[list[Any]] = []
+    for i, (box, _) in enumerate(boxes(t.index)):
+        row: list[Any] = []
+        for value, leaf in zip(given[i * count : (i + 1) * count], t.base.leaves, strict=True):
+            labels = tuple(range(len(lead) + len(box.box or ()) + len(leaf.shape)))
+            kept = (*labels[: len(lead)], *labels[len(lead) + len(box.box or ()) :])
+            row.append(D.step(contraction((labels,), kept), (value,)))
+        parts.append(row)
+    if not parts:
+        return zero_tree(t.base, lead, D)
+    if len(parts) == 1:
+        return t.base.tree(parts[0])
+    op = Combination((1.0,) * len(parts))
+    return t.base.tree([D.step(op, column) for column in zip(*parts, strict=True)])
+
+
+def _by_definition(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    return (yield t.definition, x, lead)
+
+
+STRUCTURE: dict[type, Callable[..., Any]] = {
+    **dict.fromkeys((Id, Forget, Equip, Bra, Unbra, Ket, Unket, Assoc, Unassoc, Distrib, Undistrib), _keep),
+    Regroup: _rebuild,
+    Const: _const,
+    ZeroMap: _zero,
+    Par: _par,
+    BlockDiag: _par,
+    Fork: _fork,
+    Join: _join,
+    Combine: _combine,
+    Add: _add,
+    Dup: _dup,
+    Map: _map,
+    Zip: _zip,
+    Unzip: _unzip,
+    Project: _project,
+    Inject: _inject,
+    Unpack: _unpack,
+    Pack: _pack,
+    Reduce: _reduce,
+    Rep: _rep,
+    Total: _total,
+    Scan: _by_definition,
+}

@@ -1,0 +1,239 @@
+"""Loops with less inside them: what does not wait for the round before is computed for all rounds at once.
+
+    before   steps of the body that no carry reaches: one array operation with an axis for the rounds
+    loop     steps on the way from carries to carries
+    after    steps that no carry needs; sums that a carry collects (c ← c + u) are sums over the axis of the rounds
+
+The derivative of a loop collects the gradient of what all rounds share: T products of small matrices, c ← c + aᵀb,
+become one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..ops.op import Combination, Contraction, contraction
+from ..ops.opaque import Get
+from ..programs.passes.hoisting import hoisted
+from ..programs.program import INPUT, Constant, Program
+from ..programs.rewriting import rewritten
+from ..programs.sub_programs import Loop
+from ..runtime import tuning
+from ..runtime.stackless import quiet
+from .batching import mapped
+
+
+@quiet
+def apart(program: Program) -> Program:
+    """The same function with its loops taken apart; the program itself where nothing changes."""
+    program = hoisted(program)
+    read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args} | set(
+        program.outputs
+    )
+    loops = {
+        s: op
+        for s, op in enumerate(program.ops)
+        if isinstance(op, Loop) and op.length >= tuning.SPLIT_LOOP_ROUNDS and s not in read
+    }
+    parts = {s: p for s, op in loops.items() if (p := _Parts(op)).worth}
+    if not parts:
+        return program
+    kept = {s: again for s, part in parts.items() if (again := _computed_already(program, loops, s, part))}
+    more = {
+        first: dict.fromkeys([a for again in kept.values() for f, a in again.values() if f == first]) for first in loops
+    }
+    for s in [s for s, slots in more.items() if slots]:
+        parts[s] = _Parts(_with_outputs(loops[s], list(more[s])))
+    results: dict[int, list[int]] = {}
+    inside: dict[tuple[int, int], int] = {}  # slots of loops, for all rounds
+
+    def rule(whole: Program, slot: int, given: list[int]) -> int | None:
+        op, args = program.ops[slot], program.args[slot]
+        if slot not in parts:
+            return results[args[0]][op.at] if isinstance(op, Get) and args[0] in results else None
+        known = {s: inside[at] for s, at in kept.get(slot, {}).items()}
+        found = parts[slot].written(whole, given, known)
+        first = parts[slot].loop.carries + loops[slot].results  # where the further outputs begin
+        inside.update({(slot, s): found[first + i] for i, s in enumerate(more[slot])})
+        results[slot] = [*found[:first], *found[first + len(more[slot]) :]]
+        return -1
+
+    whole = rewritten(program, rule)
+    return whole.prune(whole.inputs, whole.outputs)
+
+
+class _Parts:
+    """A loop whose steps are sorted into before, inside and after."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        body = self.body = loop.body
+        n, k = loop.consts, loop.carries
+        self.consts, self.carries, self.stacked = body.inputs[:n], body.inputs[n : n + k], body.inputs[n + k :]
+        uses = body.uses()
+        self.sums = {} if loop.keep else {j: s for j in range(k) if (s := self._collected(j, uses)) is not None}
+        self.kept = [j for j in range(k) if j not in self.sums]
+        waits = body.dependent([self.carries[j] for j in self.kept])
+        ends = [body.outputs[j] for j in self.kept]
+        needed = body.needed(ends)
+        self.inside = {s for s in range(len(body.ops)) if waits[s] and needed[s] and body.ops[s] is not INPUT}
+        last = [*body.outputs[k:], *[a for terms in self.sums.values() for a, _ in terms]]
+        wanted = body.needed([*last, *ends])
+        free = [
+            s
+            for s, op in enumerate(body.ops)
+            if wanted[s] and op is not INPUT and type(op) is not Constant and s not in self.inside
+        ]
+        self.before = {s for s in free if not waits[s]}
+        self.after = {s for s in free if waits[s]}
+        inward = {a for s in self.inside for a in body.args[s]} | set(ends)
+        self.inward = inward
+        self.given = sorted(inward & self.before)  # computed before, read inside
+        outward = {a for s in self.after for a in body.args[s]} | set(last)
+        self.early = [s for s in sorted(self.before) if s in inward or s in outward]
+        self.taken = [
+            s for s in sorted(outward) if s in self.inside or s in {self.carries[j] for j in self.kept}
+        ]  # computed inside, read after
+        self.last = last
+
+    def _collected(self, j: int, uses: list[int]) -> list[tuple[int, float]] | None:
+        """The summands that a carry collects; None for a carry that does more than that."""
+        body = self.body
+        end, start = body.outputs[j], self.carries[j]
+        op, args = body.ops[end], body.args[end]
+        if type(op) is not Combination or uses[end] != 1 or uses[start] != 1 or start not in args:
+            return None
+        terms = [(a, c) for a, c in zip(args, op.coefficients, strict=True) if a != start]
+        whole = all([body.shapes[a] == body.shapes[end] for a, _ in terms])
+        return terms if whole and op.coefficients[args.index(start)] == 1.0 else None
+
+    @property
+    def worth(self) -> bool:
+        """Whether something leaves the loop, and what is kept for all rounds is not too much; steps with several
+        results stay where they are."""
+        shapes = self.body.shapes
+        if any([s and type(s[0]) is tuple for s in shapes]):
+            return False
+        stored = sum([math.prod(shapes[s]) for s in (*self.early, *self.taken)])
+        return bool(self.before or self.after or self.sums) and stored * self.loop.length <= tuning.SPLIT_LOOP_NUMBERS
+
+    def written(self, whole: Program, args: Sequence[int], known: dict[int, int]) -> list[int]:
+        """The results of the loop, in a program; some slots of the body are known for all rounds."""
+        loop, body = self.loop, self.body
+        n, k = loop.consts, loop.carries
+        consts, first, stacked = list(args[:n]), list(args[n : n + k]), list(args[n + k :])
+        found = self._all_rounds(whole, self.early, known, consts, stacked)
+        results, kept = [-1] * k, list[int]()
+        if self.kept:
+            rows = [(s, slot) for s, slot in zip(self.stacked, stacked, strict=True) if s in self.inward]
+            starts = [*self.consts, *[self.carries[j] for j in self.kept], *[s for s, _ in rows], *self.given]
+            inner = body.prune(starts, [*[body.outputs[j] for j in self.kept], *self.taken])
+            small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep, loop.adjoint)
+            carried = [first[j] for j in self.kept]
+            ends = whole.step(small, [*consts, *carried, *[slot for _, slot in rows], *[found[s] for s in self.given]])
+            gets = [
+                whole.step(Get(i), (ends,)) for i in range(len(self.kept) * (2 if loop.keep else 1) + len(self.taken))
+            ]
+            for i, j in enumerate(self.kept):
+                results[j] = gets[i]
+            found.update(zip(self.taken, gets[len(self.kept) :], strict=False))
+            kept = gets[len(self.kept) + len(self.taken) :]
+        late = self._all_rounds(whole, self.last, found, consts, stacked)
+        for j, terms in self.sums.items():
+            total = [whole.step(_over_rounds(len(body.shapes[a])), (late[a],)) for a, _ in terms]
+            results[j] = whole.step(Combination((1.0, *[c for _, c in terms])), [first[j], *total])
+        return [*results, *[late[s] for s in body.outputs[k:]], *kept]
+
+    def _all_rounds(
+        self, whole: Program, wanted: list[int], known: dict[int, int], consts: list[int], stacked: list[int]
+    ) -> dict[int, int]:
+        """Some slots of the body for all rounds, from those that are known already."""
+        body = self.body
+        known = known | dict(zip(self.stacked, stacked, strict=True))
+        ask = [s for s in dict.fromkeys(wanted) if s not in known]
+        part = body.prune([*self.consts, *known], ask)
+        found = mapped(
+            part, whole, [*consts, *known.values()], [False] * len(consts) + [True] * len(known), self.loop.length
+        )
+        return known | dict(zip(ask, found, strict=True))
+
+
+# Note [Already]: the derivative of a loop begins with the body again, at the carries that the first loop kept. What
+# both compute alike the first loop stacks for the second: it takes as much memory as computing it again for all rounds.
+def _computed_already(
+    program: Program, loops: dict[int, Loop], second: int, part: _Parts
+) -> dict[int, tuple[int, int]]:
+    """Slots of a loop's body, needed before the loop, that are slots of an earlier loop's body: its slot and theirs."""
+    body, loop = part.body, part.loop
+    given = program.args[second]
+    sources = {program.args[a][0] for a in given if isinstance(program.ops[a], Get)}
+    found: dict[int, tuple[int, int]] = {}
+    for first in sorted(sources & set(loops)):
+        other = loops[first]
+        if not other.keep or other.length != loop.length or any([s and type(s[0]) is tuple for s in other.body.shapes]):
+            continue
+        same = _alike(program, first, other, body, given, loop)
+        stack, seen = list(part.early), set[int]()
+        while stack:
+            s = stack.pop()
+            if s in seen or s not in part.before:
+                continue
+            seen.add(s)
+            if s in same and s not in found:
+                found[s] = first, same[s]
+            elif s not in found:
+                stack.extend(body.args[s])
+    return found
+
+
+def _alike(
+    program: Program, first: int, other: Loop, body: Program, given: Sequence[int], loop: Loop
+) -> dict[int, int]:
+    """Which slots of a body are which of another's, that of a loop whose carries it is given."""
+    mine, theirs = program.args[first], other.body.inputs
+    n, k = other.consts, other.carries
+    shared = dict(zip(mine[:n], theirs, strict=False))
+    rows = dict(zip(mine[n + k :], theirs[n + k :], strict=True))
+    for a in given:
+        op = program.ops[a]
+        if isinstance(op, Get) and program.args[a][0] == first and op.at >= k + other.results:
+            rows[a] = theirs[n + op.at - k - other.results]
+    same: dict[int, int] = {}
+    for i, (slot, a) in enumerate(zip(body.inputs, given, strict=True)):
+        found = shared.get(a) if i < loop.consts else rows.get(a) if i >= loop.consts + loop.carries else None
+        if found is not None:
+            same[slot] = found
+    table = {_key(other.body, s, other.body.args[s]): s for s in range(len(other.body.ops))}
+    for s, args in enumerate(body.args):
+        if s not in same and all([a in same for a in args]) and body.ops[s] is not INPUT:
+            turned = [same[a] for a in args]
+            at = table.get(_key(body, s, turned))
+            if at is None and len(args) == 2 and isinstance(body.ops[s], (Contraction, Combination)):
+                op = body.ops[s]
+                other_way = op.swapped if isinstance(op, Contraction) else Combination(op.coefficients[::-1])
+                at = table.get((other_way, tuple(turned[::-1])))
+            if at is not None:
+                same[s] = at
+    return same
+
+
+def _key(body: Program, slot: int, args: Sequence[int]) -> Any:
+    op = body.ops[slot]
+    if op is INPUT:
+        return slot
+    if type(op) is Constant:
+        return ("k", op.value.hex() if type(op.value) is float else id(op.value))
+    return ("s", op.hex(), tuple(args)) if type(op) is float else (op, tuple(args))
+
+
+def _with_outputs(loop: Loop, slots: Sequence[int]) -> Loop:
+    """A loop that stacks some more slots of its body."""
+    body = loop.body.prune(loop.body.inputs, [*loop.body.outputs, *slots])
+    return Loop(body, loop.consts, loop.carries, loop.length, loop.reverse, loop.keep, loop.adjoint)
+
+
+def _over_rounds(rank: int) -> Any:
+    labels = tuple(range(rank + 1))
+    return contraction((labels,), labels[1:])

@@ -1,0 +1,554 @@
+"""Control flow on traced values: cond, loops with a carry, recomputation, maps over an axis, constants.
+
+Outside a trace these run the Python functions they are given as they are. Inside one, a body is traced apart; what it
+uses of the world around it becomes arguments of the step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, cast
+
+import numpy as np
+
+from ..calculus.batching import lifted, mapped
+from ..calculus.domain_check import guard
+from ..errors import SpaceError, TraceError
+from ..ops.number_domains import NUMBERS
+from ..ops.opaque import Discrete, Get
+from ..programs.program import Program, outputs
+from ..programs.sub_programs import Call, Loop
+from ..runtime import tuning
+from ..spaces.formal_vectors import dense
+from ..tracing.argument_trees import Tree, flatten, unflatten
+from ..tracing.rules.elementwise import discrete
+from ..tracing.rules.rearranging import concatenate, moveaxis, reshape
+from ..tracing.traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
+from .function import (
+    Aval,
+    Given,
+    Record,
+    Static,
+    as_function,
+    home_of,
+    innermost,
+    numbers_of,
+    owned,
+    trace_function,
+)
+from .function_types import V
+from .remade import DerivedFunction
+
+P = ParamSpec("P")
+
+
+def stop_gradient(x: V) -> V:
+    """x as a constant: its derivative is zero. Any tree of arrays.
+
+    >>> import riesz as rz
+    >>> rz.grad(lambda x: x * rz.stop_gradient(x))(3.0)
+    3.0
+    """
+    leaves, tree = flatten(x)
+    return unflatten(tree, [_still(v) if type(v) is Traced else v for v in leaves])
+
+
+def _still(x: Traced) -> Traced:
+    return Traced(x.home, x.home.step(Discrete(_same), (x.slot,)), x.dtype, x.weak)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+# -- bodies -----------------------------------------------------------------------------------------------
+
+
+class Body:
+    """A Python function traced apart: a program from (captured arrays, arguments) to results."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], name: str, branch: bool = False) -> None:
+        self.given = Given(args, {}, frozenset())
+        self.record: Record = trace_function(f, self.given, name, whole_numbers=True, branch=branch)
+        statics = [r.value for r in self.record.results if isinstance(r, Static)]
+        if statics:
+            raise TraceError(f"{name} returns {statics[0]!r}, which is no array; return arrays and numbers only")
+        self.results: list[Aval] = self.record.outputs
+        self.tree: Tree = self.record.tree
+
+    def program(self, captured: Sequence[Traced]) -> Program:
+        """The program with the captured arrays first, in the given order (a superset of its own)."""
+        own = self.record.program
+        whole = Program()
+        outside = [whole.input(x.shape) for x in captured]
+        inside = [whole.input(a.shape) for a in self.given.avals]
+        places = {(x.home, x.slot): i for i, x in enumerate(captured)}
+        mine = [outside[places[x.home, x.slot]] for x in self.record.captured]
+        whole.outputs = outputs(own, whole, [*inside, *mine])
+        return whole
+
+
+def _union(*bodies: Body) -> list[Traced]:
+    return list({(x.home, x.slot): x for body in bodies for x in body.record.captured}.values())
+
+
+def _slot(home: Trace, x: Any, aval: Aval | None = None) -> int:
+    x = tidy(x)
+    return slot_of(home, x, aval.dtype if aval is not None else x.dtype if hasattr(x, "dtype") else FLOAT)
+
+
+def _gets(home: Trace, slot: int, avals: Sequence[Aval], first: int = 0) -> list[Traced]:
+    return [Traced(home, home.step(Get(first + i), (slot,)), a.dtype) for i, a in enumerate(avals)]
+
+
+# -- branches ---------------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, true_fun: Callable[..., V], false_fun: Callable[..., V], *operands: Any) -> V:
+    """true_fun(*operands) where pred holds, false_fun(*operands) otherwise; only one of the two is computed.
+
+    >>> import numpy as np, riesz as rz
+    >>> f = lambda x: rz.cond(x > 1.0, lambda x: x * x, lambda x: 3.0 * x, x)
+    >>> rz.grad(f)(2.0), rz.grad(f)(0.5)
+    (4.0, 3.0)
+    """
+    if type(pred) is not Traced:
+        return (true_fun if pred else false_fun)(*operands)
+    if pred.shape:
+        raise refuse(
+            f"rz.cond needs one truth value; got an array of shape {pred.shape}. To choose element by element write "
+            "np.where(c, a, b)"
+        )
+    truth = pred if pred.dtype.kind == "b" else discrete(np.not_equal, pred, 0.0)
+    return switch(
+        Traced(pred.home, pred.home.step(Discrete(_number), (truth.slot,)), INT), (true_fun, false_fun), *operands
+    )
+
+
+def _number(pred: Any) -> Any:
+    return np.where(pred, 0, 1)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., V]], *operands: Any) -> V:
+    """branches[index](*operands), for an index that may be traced; only one is computed. An index outside counts as the
+    nearest inside.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.grad(lambda x, i: rz.switch(i, [lambda x: x, lambda x: x**2], x))(3.0, np.array(1))
+    6.0
+    """
+    if type(index) is not Traced:
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    bodies = [Body(f, operands, f"branch {i}", branch=True) for i, f in enumerate(branches)]
+    first = bodies[0]
+    for body in bodies[1:]:
+        if body.tree != first.tree or [a.shape for a in body.results] != [a.shape for a in first.results]:
+            shapes = [[a.shape for a in b.results] for b in (first, body)]
+            raise refuse(
+                f"the branches of rz.cond give different things: arrays of shapes {shapes[0]} and {shapes[1]}; both "
+                "must give the same structure"
+            )
+    kinds = [np.result_type(*[b.results[i].dtype for b in bodies]) for i in range(len(first.results))]
+    captured = _union(*bodies)
+    home = innermost((index, *first.given.arrays, *captured))
+    assert home is not None
+    programs = tuple([_cast(b.program(captured), b.results, kinds) for b in bodies])
+    slots = [slot_of(home, x, x.dtype) for x in captured] + [
+        _slot(home, x, a) for x, a in zip(first.given.arrays, first.given.avals, strict=True)
+    ]
+    at = discrete(np.clip, index, 0, len(branches) - 1, dtype=INT) if len(branches) != 2 else index
+    result = home.step(Call(programs), [slot_of(home, at, INT), *slots])
+    return unflatten(
+        first.tree,
+        list(_gets(home, result, [Aval(a.shape, k, False) for a, k in zip(first.results, kinds, strict=True)])),
+    )
+
+
+def _cast(program: Program, results: Sequence[Aval], kinds: Sequence[Any]) -> Program:
+    from ..ops.op import Cast
+
+    for i, (a, kind) in enumerate(zip(results, kinds, strict=True)):
+        if a.dtype.kind == kind.kind == "f" and a.dtype != kind and not a.weak:
+            program.outputs[i] = program.step(Cast(a.dtype, kind), (program.outputs[i],))
+    return program
+
+
+def checkpoint(f: Callable[P, V]) -> Callable[P, V]:
+    """The same function, whose derivative keeps the arguments only and computes what is inside again: less memory for
+    more time.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.grad(lambda x: np.sum(rz.checkpoint(np.sin)(x)))(np.array([0.0]))
+    array([1.])
+    """
+    return Again(f)
+
+
+class Again(DerivedFunction):
+    """What `checkpoint` gives."""
+
+    def __init__(self, f: Any) -> None:
+        super().__init__("checkpoint", f)
+
+    def recipe(self) -> Any:
+        return Again, (self.function,)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        f = self.function
+        if not current_level():
+            return f(*args, **kwargs)
+        body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
+        captured = _union(body)
+        home = innermost((*body.given.arrays, *captured))
+        if home is None:
+            return f(*args, **kwargs)
+        given = [_slot(home, x, a) for x, a in zip(body.given.arrays, body.given.avals, strict=True)]
+        result = home.step(Call((body.program(captured),)), [*[slot_of(home, x, x.dtype) for x in captured], *given])
+        return unflatten(body.tree, list(_gets(home, result, body.results)))
+
+
+# -- loops ------------------------------------------------------------------------------------------------
+
+
+def loop(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool | int | None = None,
+) -> tuple[Any, Any]:
+    """carry, y = f(carry, x) for each x along the leading axis of xs; gives the last carry and the ys stacked, as JAX's
+    `lax.scan`.
+
+    The derivative needs the carry of every round. `checkpoint` keeps only every k-th of them (True: about √n of them)
+    and computes the others again; by default that happens when they would take more than half a gigabyte.
+
+    >>> import numpy as np, riesz as rz
+    >>> decay = lambda k: rz.loop(lambda y, t: (y - 0.1 * k * y, y), 1.0, length=10)[0]
+    >>> round(rz.grad(decay)(1.0), 6)
+    -0.38742
+    """
+    leaves, tree = flatten(xs)
+    sizes = {np.shape(tidy(x))[0] if np.ndim(tidy(x)) else None for x in leaves} | (
+        {length} if length is not None else set()
+    )
+    if len(sizes) != 1 or None in sizes:
+        asked = "" if length is None else f" and length={length}"
+        raise SpaceError(
+            f"rz.loop runs along one leading axis: xs has leading axes {sorted(map(str, sizes))}{asked}; give xs of "
+            "one length, or length=…"
+        )
+    n = int(cast(int, sizes.pop()))
+    if not current_level():
+        return _plain_loop(f, init, leaves, tree, n, reverse)
+    return _traced_loop(f, init, [tidy(x) for x in leaves], tree, n, reverse, checkpoint)
+
+
+def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool) -> tuple[Any, Any]:
+    carry, rows = init, []
+    shape: Any = None
+    for t in range(n - 1, -1, -1) if reverse else range(n):
+        carry, y = f(carry, unflatten(tree, [np.asarray(x)[t] for x in leaves]) if leaves else None)
+        parts, shape = flatten(y)
+        rows.append(parts)
+    if reverse:
+        rows.reverse()
+    if not n:
+        body = Body(
+            f,
+            (
+                init,
+                unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None,
+            ),
+            "the body of a loop",
+        )
+        count = len(flatten(init)[0])
+        stacked = [np.zeros((0, *a.shape), a.dtype) for a in body.results[count:]]
+        return init, unflatten(_second(body.tree), stacked)
+    return carry, unflatten(shape, [np.stack(column) for column in zip(*rows, strict=True)])
+
+
+def _second(tree: Tree) -> Tree:
+    from .points import first_part
+
+    return tree[first_part(tree) : -1]
+
+
+def _traced_loop(
+    f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool, checkpoint: Any
+) -> tuple[Any, Any]:
+    row = unflatten(tree, [_element(x) for x in leaves]) if leaves else None
+    start, carry_tree = flatten(init)
+    start = [_carried(x) for x in start]
+    for _ in range(3):
+        body = Body(f, (unflatten(carry_tree, start), row), "the body of a loop")
+        wrong, start = _matched(body, start, carry_tree)
+        if not wrong:
+            break
+    else:
+        raise refuse("the carry of a loop changes its type from round to round; start with the type it ends with")
+    m = len(start)
+    captured = _union(body)
+    home = innermost((*start, *leaves, *captured))
+    program = body.program(captured)
+    if home is None:
+        return _plain_loop(f, init, leaves, tree, n, reverse)
+    outer = [slot_of(home, x, x.dtype) for x in captured]
+    carry = [slot_of(home, x, a.dtype) for x, a in zip(start, body.results, strict=False)]
+    stacked = [_slot(home, x) for x in leaves]
+    every = _interval(checkpoint, n, sum([math.prod(a.shape) for a in body.results[:m]]))
+    found = _run(home, program, outer, carry, stacked, n, reverse, every)
+    ys = [Aval((n, *a.shape), a.dtype, False) for a in body.results[m:]]
+    last = [Traced(home, s, a.dtype) for s, a in zip(found[:m], body.results, strict=False)]
+    return unflatten(carry_tree, last), unflatten(
+        _second(body.tree), [Traced(home, s, a.dtype) for s, a in zip(found[m:], ys, strict=True)]
+    )
+
+
+def _carried(x: Any) -> Any:
+    """A carry as an array: integers and truth values are not static here."""
+    return np.asarray(x) if isinstance(x, (bool, int, np.integer, np.bool_)) else tidy(x)
+
+
+def _element(x: Any) -> Any:
+    """What stands for one round's input while the body is traced: the first, where there is one."""
+    dtype = x.dtype
+    if len(x):
+        return x.copy()[0] if type(x) is Traced else np.asarray(x[0]) if dtype.kind != "f" else x[0]
+    return np.zeros(x.shape[1:], dtype) if np.ndim(x) > 1 or dtype.kind != "f" else dtype.type(0.0)
+
+
+def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]:
+    """Whether the carry comes out as it went in; types that grow are grown at the start."""
+    from .points import first_part
+
+    inner = body.tree[: first_part(body.tree)] if len(body.tree) > 1 else ()
+    if inner != tree:
+        raise refuse("the function of a loop must return a pair (carry, y) with a carry of the structure it was given")
+    changed = False
+    grown: list[Any] = []
+    for x, a in zip(start, body.results, strict=False):
+        if np.shape(x) != a.shape:
+            raise refuse(
+                f"the carry of a loop has shape {np.shape(x)} at first and {a.shape} after one round; it must stay "
+                "the same"
+            )
+        given = x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
+        if isinstance(x, float) and not isinstance(x, np.generic):
+            x = np.asarray(x, a.dtype)[()]
+            changed = changed or given.kind != a.dtype.kind
+        elif given != a.dtype and not (type(x) is Traced and x.weak):
+            x, changed = (x.astype(a.dtype) if type(x) is Traced else np.asarray(x, a.dtype)), True
+        grown.append(x)
+    return changed, grown
+
+
+def _interval(checkpoint: Any, n: int, numbers: int) -> int:
+    if checkpoint is None:
+        checkpoint = n * numbers > tuning.CHECKPOINTED_NUMBERS
+    if (
+        checkpoint is not True
+        and checkpoint is not False
+        and (not isinstance(checkpoint, (int, np.integer)) or checkpoint < 1)
+    ):
+        raise SpaceError(f"checkpoint={checkpoint!r}: True, False or a number of rounds from 1 on is due")
+    if checkpoint is False or n < 4:
+        return 0
+    return math.isqrt(n) if checkpoint is True else int(checkpoint)
+
+
+def _run(
+    home: Trace, body: Program, outer: list[int], carry: list[int], xs: list[int], n: int, reverse: bool, every: int
+) -> list[int]:
+    """The steps of a loop: one Loop, or a loop of recomputed loops of `every` rounds and the rest."""
+    c, m = len(outer), len(carry)
+    results = len(body.outputs) - m
+    if not every:
+        slot = home.step(Loop(body, c, m, n, reverse), [*outer, *carry, *xs])
+        return [home.step(Get(i), (slot,)) for i in range(m + results)]
+    chunks, rest = divmod(n, every)
+    inner = Program()
+    at_outer = [inner.input(home.shapes[s]) for s in outer]
+    at_carry = [inner.input(home.shapes[s]) for s in carry]
+    at_xs = [inner.input((every, *home.shapes[s][1:])) for s in xs]
+    looped = inner.step(Loop(body, c, m, every, reverse), [*at_outer, *at_carry, *at_xs])
+    inner.outputs = [inner.step(Get(i), (looped,)) for i in range(m + results)]
+    again = Program()
+    slots = [again.input(inner.shapes[s]) for s in inner.inputs]
+    called = again.step(Call((inner,)), slots)
+    again.outputs = [again.step(Get(i), (called,)) for i in range(m + results)]
+    arrays = [Traced(home, s) for s in xs]
+    split = chunks * every
+    low, high = (rest, n) if reverse else (0, split)  # the rounds that come first are those in chunks
+    main = [reshape(x[low:high], (chunks, every, *x.shape[1:])).slot for x in arrays]
+    slot = home.step(Loop(again, c, m, chunks, reverse), [*outer, *carry, *main])
+    found = [home.step(Get(i), (slot,)) for i in range(m + results)]
+    shapes = [body.shapes[s] for s in body.outputs[m:]]
+    stacked = [reshape(Traced(home, s), (split, *shape)) for s, shape in zip(found[m:], shapes, strict=True)]
+    if not rest:
+        return [*found[:m], *[y.slot for y in stacked]]
+    left = [x[:low].slot if reverse else x[high:].slot for x in arrays]
+    tail = _run(home, body, outer, found[:m], left, rest, reverse, 0)
+    pieces = [(Traced(home, t), y) if reverse else (y, Traced(home, t)) for t, y in zip(tail[m:], stacked, strict=True)]
+    return [*tail[:m], *[concatenate(list(pair), 0).slot for pair in pieces]]
+
+
+def fori_loop(
+    lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: bool | int | None = None
+) -> Any:
+    """value = body(i, value) for i from lower to upper − 1, as one step of the program.
+
+    >>> import riesz as rz
+    >>> rz.grad(lambda x: rz.fori_loop(0, 3, lambda i, y: y * x, 1.0))(2.0)
+    12.0
+    """
+    for bound in (lower, upper):
+        if type(bound) is Traced:
+            raise refuse(
+                "the bounds of rz.fori_loop must be known integers: a loop of unknown length needs unbounded memory; "
+                "use a fixed bound and np.where"
+            )
+    rounds = np.arange(int(lower), int(upper))
+    last, _ = loop(lambda value, i: (body(i, value), ()), init, rounds, checkpoint=checkpoint)
+    return last
+
+
+# -- maps over an axis ------------------------------------------------------------------------------------
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """f^X: f at every index of an axis of its arguments, as array operations over that axis; what f closes over is the
+    same everywhere.
+
+    `in_axes` is the axis of each argument (None: not mapped), one number for all or one per argument, or a tree of
+    them; `out_axes` that of the results.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.vmap(lambda x: x @ x)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([ 5., 25.])
+    """
+    return MappedFunction(f, in_axes, out_axes)
+
+
+class MappedFunction(DerivedFunction):
+    """What `vmap` gives."""
+
+    def __init__(self, f: Any, in_axes: Any, out_axes: Any) -> None:
+        super().__init__("vmap", f)
+        self.in_axes, self.out_axes = in_axes, out_axes
+
+    def recipe(self) -> Any:
+        return MappedFunction, (self.function, self.in_axes, self.out_axes)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        names = sorted(kwargs)
+        axes = [*_axes(self.in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
+        elements: list[Any] = []
+        arrays: list[Any] = []
+        flags: list[bool] = []
+        sizes: set[int] = set()
+        for value, wanted in zip((*args, *[kwargs[k] for k in names]), axes, strict=True):
+            leaves, tree = flatten(value)
+            shown: list[Any] = []
+            for x, axis in zip(leaves, wanted, strict=True):
+                if axis is None or not _is_array(x):
+                    shown.append(x)
+                    if _is_leaf(x):
+                        arrays.append(x)
+                        flags.append(False)
+                    continue
+                moved = np.moveaxis(tidy(x), axis, 0) if axis else tidy(x)
+                sizes.add(moved.shape[0])
+                arrays.append(moved)
+                flags.append(True)
+                shown.append(_element(moved))
+            elements.append(unflatten(tree, shown))
+        if len(sizes) != 1:
+            raise SpaceError(
+                f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}"
+                if sizes
+                else "rz.vmap: no argument is mapped; give in_axes"
+            )
+        function = as_function(self.function)
+        given = function.given(tuple(elements[: len(args)]), dict(zip(names, elements[len(args) :], strict=True)))
+        return _mapped(function.record(given), arrays, flags, sizes.pop(), self.out_axes)
+
+
+def _outputs_move(program: Program, flags: list[bool], captured: int) -> list[bool]:
+    """Which outputs depend on mapped inputs."""
+    moving = program.dependent([s for s, f in zip(program.inputs, [*flags, *[False] * captured], strict=True) if f])
+    return [bool(moving[s]) for s in program.outputs]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Traced or isinstance(x, np.ndarray) or (hasattr(type(x), "__array__") and np.ndim(x) > 0)
+
+
+def _is_leaf(x: Any) -> bool:
+    return _is_array(x) or isinstance(x, (float, np.floating))
+
+
+def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[list[Any]]:
+    given = list(in_axes) if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
+    if len(given) != len(args):
+        raise SpaceError(f"rz.vmap: in_axes={in_axes!r} names {len(given)} arguments, but {len(args)} were given")
+    return [_spread(axis, flatten(a)[1], a) for axis, a in zip(given, args, strict=True)]
+
+
+def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
+    """An axis for each leaf of an argument, from one axis or a tree of them."""
+    count = sum([entry == "leaf" for entry in tree])
+    if axis is None or isinstance(axis, int):
+        return [axis] * count
+    parts, others = _children(axis), _children(value)
+    if parts is None or others is None or len(parts) != len(others):
+        raise SpaceError(f"rz.vmap: in_axes {axis!r} does not fit the structure of its argument")
+    return [a for part, other in zip(parts, others, strict=True) for a in _spread(part, flatten(other)[1], other)]
+
+
+def _children(value: Any) -> list[Any] | None:
+    from ..spaces.layout import container
+
+    found = container(value)
+    return None if found is None else found[1]
+
+
+def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
+    home = home_of(record, arrays)
+    if home is None:
+        given, every = numbers_of([*arrays, *record.captured]), [*flags, *[False] * len(record.captured)]
+        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, given, every, n)]
+        guard(lambda: lifted(record.program, every, [True] * len(found), n), given, found)
+        rows = [Aval((n, *a.shape), a.dtype, False) for a in record.outputs]
+        found = owned(found, rows, record.held, [*arrays, *given])
+    else:
+        slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
+        moving = [*flags, *[False] * len(record.captured)]
+        found = [
+            Traced(home, s, a.dtype)
+            for s, a in zip(mapped(record.program, home, slots, moving, n), record.outputs, strict=True)
+        ]
+    if out_axes is None:
+        moving = _outputs_move(record.program, flags, len(record.captured))
+        if any(moving):
+            raise SpaceError("rz.vmap: out_axes=None is for results that are the same at every index; this one is not")
+        return record.wrap([x[0] for x in found])
+    result = record.wrap(found)
+    leaves, tree = flatten(result)
+    wanted = (
+        _spread(out_axes, tree, result)
+        if not isinstance(out_axes, tuple) or isinstance(result, tuple)
+        else _spread(out_axes[0], tree, result)
+    )
+    return unflatten(
+        tree,
+        [
+            x
+            if not axis or not _is_array(x)
+            else (moveaxis(x, 0, axis) if type(x) is Traced else np.moveaxis(x, 0, axis))
+            for x, axis in zip(leaves, wanted, strict=True)
+        ],
+    )

@@ -1,0 +1,520 @@
+"""A combinator at a value and a Python function at arguments, as points: see `point_protocol.AnyPoint`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+
+from ..calculus.derive import lower
+from ..calculus.domain_check import guard
+from ..calculus.interpretation.interpret import interpret
+from ..calculus.interpretation.value_trees import leaves_of
+from ..errors import SpaceError, VectorError
+from ..maps.instances import Instance
+from ..maps.leaves import any_traced, fixed, of_types, opened, present, traced_space
+from ..maps.leaves import written as written_at
+from ..maps.linear_map import LinearMap, as_element
+from ..ops.number_domains import NUMBERS
+from ..programs.program import Constant, Program
+from ..runtime import later
+from ..spaces.layout import build, describe, hint
+from ..spaces.space import Copower, DirectSum, Space, Weighted, direct_sum, real_space, space_of
+from ..terms.open import fit
+from ..terms.term import Arrow, Term
+from ..tracing.argument_trees import (
+    LEAF,
+    NOTHING,
+    Container,
+    Tree,
+    flatten,
+    numbers_of,
+    tree_space,
+    unflatten,
+)
+from ..tracing.trace import derivatives_here
+from ..tracing.traced import FLOAT, Trace
+from .function import (
+    Aval,
+    Given,
+    Record,
+    Static,
+    TracedFunction,
+    as_function,
+    evaluated,
+    home_of,
+    innermost,
+    owned,
+    result_space,
+    written,
+)
+from .point_protocol import EACH, AnyPoint, argument_numbers, in_turn
+
+
+class TermPoint(AnyPoint):
+    """A combinator at a value: an element of its domain. Several arguments are the components of one, and it is
+    differentiated in those numbered by `argnums` (None, or EACH: in all together). With `has_aux` it ends in a direct
+    sum of two spaces, and the second component is auxiliary."""
+
+    def __init__(
+        self, f: Arrow, args: tuple[Any, ...], argnums: Any = None, space: Space | None = None, has_aux: bool = False
+    ) -> None:
+        value = args[0] if len(args) == 1 else tuple(args)
+        traced = any_traced(value)
+        if space is None:
+            space = f.domain if isinstance(f, Term) else traced_space(value) if traced else space_of(value)
+        self.term = _fitted(f, space)
+        self.domain, self._results = self.term.domain, (self.term.codomain,)
+        if has_aux:
+            if not isinstance(self.term.codomain, DirectSum) or len(self.term.codomain.summands) != 2:
+                raise SpaceError(f"has_aux=True: {f} must end in a pair (value, aux); it ends in {self.term.codomain}")
+            self._results = self.term.codomain.summands
+        self.codomain = self._results[0]
+        self.main = len(self.codomain.leaves)
+        element = as_element(args, self.domain)
+        if traced:
+            self.leaves = [x if _floats(x) else x * 1.0 for x in opened(self.domain, element)]
+        else:
+            self.leaves = self.domain.open(element)
+        self.home = innermost(self.leaves) if traced else None
+        self.moving = [True] * len(self.leaves)
+        self._order = tuple(range(len(self.leaves)))
+        if argnums is not None and argnums is not EACH:
+            self._choose(argnums, len(args))
+
+    def _choose(self, argnums: Any, count: int) -> None:
+        """Differentiate in some of several arguments."""
+        if count == 1 and type(argnums) is int and argnums == 0:
+            return
+        chosen = argument_numbers(argnums, count, self.term)
+        parts = (self.domain,) if count == 1 else components(self.domain, count)
+        ends = np.cumsum([0, *[len(V.leaves) for V in parts]]).tolist()
+        places = [k for i in chosen for k in range(ends[i], ends[i + 1])]
+        self.domain = (
+            direct_sum(*[parts[i] for i in chosen]) if isinstance(argnums, (tuple, list)) else parts[chosen[0]]
+        )
+        self._order = in_turn(places, len(self.leaves))
+        self.leaves = [self.leaves[k] for k in self._order]
+        self.moving = [k in places for k in range(len(self.leaves))]
+
+    @property
+    def name(self) -> str:
+        return str(self.term)
+
+    @property
+    def derived(self) -> dict[Any, Any]:
+        return cast("dict[str, Any]", self.term.__dict__).setdefault("derived", {}).setdefault(self._order, {})
+
+    def program(self) -> Program:
+        known = self.derived
+        if "program" not in known:
+            found = lower(self.term)
+            known["program"] = found.prune([found.inputs[k] for k in self._order], found.outputs)
+        return known["program"]
+
+    @property
+    def inputs(self) -> list[Any]:
+        return self.leaves
+
+    @property
+    def held(self) -> set[int]:
+        return {id(x) for x in self.leaves}
+
+    @property
+    def gradient_dtype(self) -> Any:
+        """float32 where all of the point is, or less."""
+        kinds = [getattr(x, "dtype", FLOAT) for x in self.leaves]
+        return np.result_type(*kinds) if kinds else FLOAT
+
+    @property
+    def gradient_dtypes(self) -> list[Any]:
+        return [self.dtype] * len(self.domain.leaves)
+
+    @property
+    def dtype(self) -> Any:
+        """float32 where all of the point and of the constants is."""
+        if self.gradient_dtype.itemsize == 8:
+            return FLOAT
+        constants = [op.value for op in self.program().ops if type(op) is Constant]
+        return np.result_type(np.float32, *[x.dtype for x in constants if isinstance(x, np.ndarray)])
+
+    def value(self) -> list[Any]:
+        if self.home is not None:
+            return written_at(self.program(), self.leaves, [], self.dtype)
+        places = sorted(range(len(self._order)), key=self._order.__getitem__)
+        result = leaves_of(interpret(self.term, self.term.domain.tree([self.leaves[k] for k in places]), NUMBERS))
+        guard(self.program, self.leaves, result)
+        return result
+
+    def gradient_value(self) -> Any:
+        return present(self.domain, written_at(self.gradient(), self.leaves, [], self.gradient_dtype))
+
+    def wrap(self, values: list[Any], held: set[int] | None = None) -> Any:
+        taken = self.held if held is None else held
+        found: list[Any] = []
+        for W in self._results:
+            mine, values = values[: len(W.leaves)], values[len(W.leaves) :]
+            found.append(W.wrap(mine, taken) if self.home is None else present(W, mine))
+            taken = taken | {id(x) for x in mine}
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def main_value(self, leaves: Sequence[Any]) -> Any:
+        return build(self.codomain.code, list(leaves), lambda branch, parts: branch.make(parts))
+
+    def presented(self, leaves: Sequence[Any]) -> Any:
+        return build(self.domain.code, list(leaves), lambda branch, parts: branch.make(parts))
+
+    def vector(self, leaves: list[Any], held: set[int]) -> Any:
+        return self.domain.wrap(leaves, held)
+
+    def pushed(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
+        return L(*tangents)
+
+    moved = pushed
+
+    def pulled(self, L: LinearMap, w: Any) -> Any:
+        return L.H(w)
+
+    def at(self, program: Program) -> Instance:
+        return Instance(program, tuple(self.leaves) if self.home is None else fixed(self.leaves))
+
+
+def _fitted(f: Arrow, space: Space) -> Term:
+    """A combinator at a space; what it was last fitted to is kept with it."""
+    if isinstance(f, Term) and f.domain is space:
+        return f
+    kept = cast("dict[str, Any]", f.__dict__)
+    known = kept.get("fitted")
+    if known is None or known[0] is not space:
+        known = kept["fitted"] = space, fit(f, space)
+    return known[1]
+
+
+def _floats(x: Any) -> bool:
+    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
+
+
+def components(space: Space, count: int) -> tuple[Space, ...]:
+    """The spaces of the components of a direct sum, of a copower of one, or of one with another inner product."""
+    inner, around = space, list[Space]()
+    while isinstance(inner, (Weighted, Copower)):
+        around.append(inner)
+        inner = inner.base
+    if not isinstance(inner, DirectSum) or len(inner.summands) != count:
+        raise SpaceError(
+            f"{count} arguments are the components of a direct sum of {count} spaces, but the domain is {space}"
+        )
+    parts = inner.summands
+    for outer in reversed(around):
+        if isinstance(outer, Copower):
+            parts = tuple([V**outer.index for V in parts])
+        else:
+            weights = iter(cast(Weighted, outer).weights)
+            parts = tuple([Weighted(V, tuple([next(weights) for _ in V.leaves]), False) for V in parts])
+    return parts
+
+
+class FunctionPoint(AnyPoint):
+    """A Python function at arguments: differentiated in those numbered by `argnums` (None: all that hold floats)."""
+
+    def __init__(
+        self,
+        f: TracedFunction,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: Any,
+        space: Space | None = None,
+        has_aux: bool = False,
+        what: str = "a derivative",
+    ) -> None:
+        given = f.given(args, kwargs)
+        self.given = given
+        self.function = f
+        argnums = tuple(range(len(args))) if argnums is EACH else argnums
+        chosen = _chosen(given, argnums, len(args), f.name)
+        for i in chosen:
+            _differentiable(given, i, given.owners[i], f.name)
+        derivatives_here()
+        self.record: Record = f.record(given)
+        self.leaves: list[Any] = given.arrays
+        self.owners: list[list[int]] = given.owners
+        self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
+        self.trees = [given.trees[i] for i in chosen]
+        self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
+        if any([i > j for i, j in pairwise(chosen)]):
+            self._reorder([k for i in chosen for k in given.owners[i]])
+        self.owned = [self.owners[i] for i in chosen]
+        flags = [False] * (len(self.leaves) + len(self.record.captured))
+        for mine in self.owned:
+            for k in mine:
+                flags[k] = True
+        self.moving = flags
+        spaces = [
+            tree_space(t, [real_space(self.record.avals[k].shape) for k in o])
+            for t, o in zip(self.trees, self.owned, strict=True)
+        ]
+        natural = spaces[0] if self.single else direct_sum(*spaces)
+        self.domain = _fitting(natural, space)
+        self.main, self.more, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
+        self.has_aux = has_aux
+        self.codomain = result_space(f.name, self.record.results[: self.main], self.main_tree, what)
+        self.home: Trace | None = home_of(self.record, self.leaves)
+
+    def _reorder(self, moving: list[int]) -> None:
+        """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
+        order = in_turn(moving, len(self.leaves))
+        self.record = self.record.reordered(order)
+        self.leaves = [self.leaves[k] for k in order]
+        where = {k: at for at, k in enumerate(order)}
+        self.owners = [[where[k] for k in owned] for owned in self.owners]
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @property
+    def derived(self) -> dict[Any, Any]:
+        return self.record.derived
+
+    def program(self) -> Program:
+        return self.record.program
+
+    def settle(self, keep: bool = True) -> None:
+        if self.home is None:
+            self.leaves = numbers_of(self.leaves)
+            if self.record.captured:
+                self.record, self.moving = self.record.settled(), self.moving[: len(self.leaves)]
+            super().settle(keep)
+
+    @property
+    def inputs(self) -> list[Any]:
+        return numbers_of([*self.leaves, *self.record.captured])
+
+    @property
+    def held(self) -> set[int]:
+        return self.record.held | {id(x) for x in (*self.leaves, *self.record.captured)}
+
+    def at(self, program: Program) -> Instance:
+        """With the names of its arrays, for print: the arguments, and what the function closes over."""
+        outside = [
+            x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in self.record.captured
+        ]  # read by the trace around
+        point = tuple(self.leaves) if self.home is None else (*fixed(self.leaves), *outside)
+        names = named_arrays(self.function.function, self.owners, point, self.record)
+        return Instance(program, point, names)
+
+    def gradient_value(self) -> Any:
+        assert self.home is not None
+        return self.presented(written(self.gradient(), self.record, self.leaves, self.home, self.avals))
+
+    def value(self) -> list[Any]:
+        return evaluated(self.record, self.leaves)
+
+    def wrap(self, values: list[Any], held: set[int] | None = None) -> Any:
+        if self.home is None:
+            values = owned(values, self.record.outputs, self.held if held is None else held)
+        main = self.main_value(values)
+        if not self.has_aux:
+            return main
+        return main, unflatten(self.aux_tree, _leaves(self.record.results[self.main :], values[self.main :]))
+
+    def main_value(self, leaves: Sequence[Any]) -> Any:
+        return unflatten(self.main_tree, list(leaves[: self.main]))
+
+    @property
+    def dtype(self) -> Any:
+        """float32 where all arguments differentiated in and all results are, or less: SciPy's sparse matrices know no
+        float16."""
+        return np.result_type(np.float32, _common(self.avals, self.record.outputs[: self.main]))
+
+    @property
+    def gradient_dtype(self) -> Any:
+        return _common(self.avals)
+
+    @property
+    def gradient_dtypes(self) -> list[Any]:
+        return [a.dtype for a in self.avals]
+
+    def presented(self, leaves: Sequence[Any]) -> Any:
+        rest = iter(leaves)
+        found = [unflatten(t, [next(rest) for _ in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        return found[0] if self.single else tuple(found)
+
+    def vector(self, leaves: list[Any], held: set[int]) -> Any:
+        return self.presented(owned(leaves, self.avals, held))
+
+    def pushed(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
+        return _applied(L, self._tangent(tangents), self.record.outputs[: self.main], self.main_value)
+
+    def moved(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
+        return _applied(L, self._tangent(tangents), self.avals, self.presented)
+
+    def _tangent(self, tangents: tuple[Any, ...]) -> Any:
+        return as_element(tangents, self.domain) if self.single else tangents
+
+    def pulled(self, L: LinearMap, w: Any) -> Any:
+        return _applied(L.H, w, self.avals, self.presented)
+
+    def code(self) -> Any:
+        """Of a small function, once for each trace."""
+        if self.has_aux or self.home is not None or not self.leaves:
+            return None
+        make = lambda: later.graded(self.function, self.given, self.record, self._both)  # noqa: E731
+        return self.known(("code", self.single, self.domain), make)
+
+    def _both(self) -> Record:
+        """Value and gradient as one trace, of the arguments as they were given."""
+        program, given, count = self.both(), self.given, len(self.leaves)
+        place = {
+            k: at
+            for owned, mine in zip(given.owners, self.owners, strict=True)
+            for k, at in zip(owned, mine, strict=True)
+        }
+        inputs = [program.inputs[place[k]] for k in range(count)]
+        program = program.prune([*inputs, *program.inputs[count:]], program.outputs)
+        program.calm = self.record.program.calm
+        results = [
+            a if a.shape or a.dtype is not FLOAT else Aval((), FLOAT, True) for a in (*self.record.outputs, *self.avals)
+        ]
+        leaves, tree = flatten((self.main_value(results), self.presented(results[self.main :])))
+        return Record(f"value_and_grad({self.name})", program, self.record.captured, given.avals, leaves, tree)
+
+
+def _applied(L: LinearMap, v: Any, avals: Sequence[Aval], contained: Callable[[Sequence[Any]], Any]) -> Any:
+    """L(v) in the types of arguments or results, and in their containers."""
+    if L.leaves is not None or any_traced(v):
+        return of_types(L(v), avals)
+    given = L.domain.open(v)
+    return contained(owned(L.apply(given), avals, L.held, given))
+
+
+def _common(given: Sequence[Aval], results: Sequence[Aval] = ()) -> Any:
+    """The type of arguments and results together; that of Python's floats where one of the arguments is one."""
+    kinds = {a.dtype for a in (*given, *results)}
+    if kinds == _FLOATS or not kinds or any([a.weak for a in given]):
+        return FLOAT
+    return np.result_type(*kinds)
+
+
+_FLOATS = {FLOAT}
+
+
+def named_arrays(
+    f: Any, owners: Sequence[Sequence[int]], leaves: Sequence[Any], record: Record
+) -> tuple[tuple[str, Any], ...]:
+    """The arrays a function closes over, as a trace of it has them, and those of its arguments, with their names."""
+    known = record.derived
+    if "names" not in known:  # a trace is made anew when one of them means something else
+        known["names"] = (
+            [(name, copy) for name, x in closed_over(f) if (copy := record.copy_of(x)) is not None],
+            argument_names(f, len(owners)),
+        )
+    closed, labels = known["names"]
+    found = list(closed)
+    for label, mine in zip(labels, owners, strict=False):
+        found += [(label if len(mine) == 1 else f"{label}_{i}", leaves[k]) for i, k in enumerate(mine)]
+    return tuple(found)
+
+
+def closed_over(f: Any) -> list[tuple[str, Any]]:
+    """The arrays a function can see by name: of its closure, and of the globals its code names."""
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return []
+    cells = dict(zip(code.co_freevars, [c.cell_contents for c in f.__closure__ or () if _filled(c)], strict=False))
+    seen = {name: f.__globals__[name] for name in code.co_names if name in f.__globals__} | cells
+    return [(name, x) for name, x in seen.items() if type(x) is np.ndarray]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def argument_names(f: Any, count: int) -> list[str]:
+    """The names of a function's arguments, as far as they are known."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    known = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    return known if len(known) >= count else ["x", "y", "z"][:count] if count <= 3 else [f"x{i}" for i in range(count)]
+
+
+def _leaves(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    rest = iter(values)
+    return [r.value if isinstance(r, Static) else next(rest) for r in results]
+
+
+def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
+    if argnums is None:
+        found = [i for i in range(count) if any([given.avals[k].dtype.kind == "f" for k in given.owners[i]])]
+        if not found:
+            raise VectorError(
+                f"{name} has no argument to differentiate in: none of {count} holds floats; write 2.0 instead of 2"
+            )
+        return found
+    return argument_numbers(argnums, count, name)
+
+
+def _differentiable(given: Given, i: int, owned: list[int], name: str) -> None:
+    for leaf in given.leaves[i]:
+        if type(leaf) is not Aval:
+            raise VectorError(f"argument {i} of {name} is differentiated, but holds {describe(leaf)}{hint(leaf)}")
+    for k in owned:
+        if given.avals[k].dtype.kind != "f":
+            raise VectorError(
+                f"argument {i} of {name} is differentiated, but holds an array of {given.avals[k].dtype}: use floats "
+                "(x.astype(float)), "
+                "or choose other arguments with argnums"
+            )
+
+
+def _fitting(natural: Space, space: Space | None) -> Space:
+    if space is None:
+        return natural
+    if not isinstance(cast(Any, space), Space):
+        raise SpaceError(f"space=… takes a space, such as V.weighted(w); got {space!r}")
+    if [leaf.shape for leaf in space.leaves] != [leaf.shape for leaf in natural.leaves]:
+        raise SpaceError(f"space={space}, but the argument lies in {natural}")
+    return space
+
+
+def _aux(record: Record, has_aux: bool) -> tuple[int, int, Tree, Tree]:
+    """How many leaves belong to the value and to the rest, and their trees."""
+    if not has_aux:
+        return len(record.results), 0, record.tree, ()
+    last = record.tree[-1]
+    if type(last) is not Container or last.arity != 2 or last.form is not None:
+        raise SpaceError(f"has_aux=True: {record.name} must return a pair (value, aux)")
+    cut = first_part(record.tree)
+    main = record.tree[:cut]
+    return sum([e == LEAF for e in main]), len(record.results), main, record.tree[cut:-1]
+
+
+def first_part(tree: Tree) -> int:
+    """Where the first of the two parts of a pair ends."""
+    sizes: list[int] = []
+    for entry in tree[:-1]:
+        if entry in (LEAF, NOTHING):
+            sizes.append(1)
+        else:
+            n = cast(Container, entry).arity
+            inside = sum(sizes[len(sizes) - n :])
+            del sizes[len(sizes) - n :]
+            sizes.append(inside + 1)
+    return sizes[0]
+
+
+def point(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any, space: Space | None, has_aux: bool, what: str
+) -> AnyPoint:
+    """A function at a point: a combinator at a value, or a Python function at arguments."""
+    if isinstance(f, Arrow):
+        if kwargs:
+            raise SpaceError(f"a combinator takes its arguments by position; got {', '.join(kwargs)}=…")
+        return TermPoint(f, args, argnums, space, has_aux)
+    return FunctionPoint(as_function(f), args, kwargs, argnums, space, has_aux, what)

@@ -1,0 +1,517 @@
+"""While a function is traced, a few functions that convert their arguments to plain arrays answer for traced ones.
+
+np.array([x[0], x[1]]), np.asarray(x) and functions of SciPy written in Python do not ask their arguments first. For the
+time of a trace, code of the user's finds versions that do under the names it uses; given anything else they are the
+originals. NumPy and SciPy are left as they are: what changes is the code of the functions that the traced one reaches
+(code_constants.py), in which a version is a constant, and modules are stand-ins that give versions. So do functions
+held as values: in closures, defaults, partial applications, attributes, lists, dictionaries, tuples, and among the
+arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from functools import partial
+from operator import is_
+from threading import RLock
+from typing import Any, cast
+
+import numpy as np
+
+from ...tracing.mistakes import OTHERS
+from ...tracing.registry import PARTS
+from ...tracing.rules.complex.complex_pairs import COMPLEX
+from ...tracing.rules.elementwise import full
+from ...tracing.surroundings.watching import Standing, held, mentioned, reached, users
+from ...tracing.traced import (
+    FUNCTIONS,
+    TRACED,
+    call_function,
+    convert,
+    holds_traced,
+    is_complex,
+    note,
+    refuse,
+    tidy,
+    typed,
+    witness,
+)
+from .code_constants import with_constants
+
+_lock = RLock()
+_depth = 0
+_changed: list[tuple[Any, Any, Any, Any]] = []
+_standing: dict[int, tuple[Any, Any]] = {}
+_made: list[int] = []  # the identities of stand-ins for partial applications and tuples
+_versions: dict[Any, Any] = {}
+_known: set[int] = set()  # the identities of what there are versions of
+
+
+class _Version:
+    """What stands for a function; equal to it, so that tables by function find it."""
+
+    __slots__ = ("original",)
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+    def __reduce__(self) -> Any:
+        return _itself, (self.original,)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+class _Asking(_Version):
+    """A function that looks whether something in its arguments is traced, and then is our own."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, original: Any, own: Callable[..., Any]) -> None:
+        super().__init__(original)
+        self.own = own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
+            note((*args, *named.values()), True)
+            return self.own(*args, **named)
+        return self.original(*args, **named)
+
+
+def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule for real or for complex arguments."""
+
+    def own(*given: Any, **named: Any) -> Any:
+        args = tuple([_opened(a) for a in given])
+        return COMPLEX[original](*args, **named) if is_complex(args) else call_function(original, args, named)
+
+    return own
+
+
+def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
+    x = tidy(a)
+    x = x if hasattr(x, "ndim") else np.asarray(x)
+    x = x if dtype is None else convert(x, np.dtype(dtype))
+    return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else typed(x, None)
+
+
+def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any:
+    """np.array: a copy, unless copy=False, None or "if needed" and there is nothing to convert."""
+    x = _array(a, dtype, **named)
+    always = getattr(copy, "value", copy) == 1  # SciPy gives members of an enumeration
+    return x.copy() if always and hasattr(x, "copy") else x
+
+
+def _enumerated(a: Any) -> Any:
+    """np.ndenumerate: pairs of an index and the number there."""
+    x = tidy(a)
+    return iter([(i, x[i]) for i in np.ndindex(x.shape)])
+
+
+def _no_iterator(*args: Any, **named: Any) -> Any:
+    raise refuse(
+        "np.nditer goes through the memory of an array, which a traced one does not have; write for v in x.ravel(), "
+        "or np.ndenumerate(x)"
+    )
+
+
+class _Joining(_Version):
+    """np.r_ and np.c_ on traced arrays, by NumPy's rules; on anything else the originals."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        items = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+        if not any([holds_traced([k.start, k.stop, k.step] if isinstance(k, slice) else k) for k in items]):
+            return self.original[key]
+        axis, ndmin, turned = self.original.axis, self.original.ndmin, self.original.trans1d
+        if isinstance(items[0], str):
+            axis, ndmin, turned = _directive(items.pop(0), axis, ndmin, turned)
+        parts = [_joined(k, ndmin, turned) for k in items]
+        dtype = np.result_type(*[witness(p) for p in parts])
+        return np.concatenate([_array(p, None if is_complex(p) else dtype, ndmin=ndmin) for p in parts], axis=axis)
+
+
+def _directive(text: str, axis: int, ndmin: int, turned: int) -> tuple[int, int, int]:
+    """The axis to join along, the least number of axes, and where the axes of an array with fewer go, from "-1" or
+    "0,2" or "0,2,-1"."""
+    if text in ("r", "c"):
+        raise refuse(
+            f"np.r_[{text!r}, …] gives a matrix, which riesz does not know for traced arrays; write np.concatenate "
+            "or np.stack"
+        )
+    numbers = [int(n) for n in text.split(",")]
+    return (*numbers, *(axis, ndmin, turned)[len(numbers) :])[:3]  # pyright: ignore[reportReturnType]
+
+
+def _joined(item: Any, ndmin: int, turned: int) -> Any:
+    """One entry of np.r_: a range from a slice, a number, or an array with at least so many axes."""
+    if isinstance(item, str):
+        raise ValueError("special directives must be the first entry.")
+    if isinstance(item, slice):
+        start, stop, step = item.start or 0, item.stop, 1 if item.step is None else item.step
+        x = (
+            np.linspace(start, stop, int(abs(step)))
+            if isinstance(step, (complex, np.complexfloating))
+            else np.arange(start, stop, step)
+        )
+        return (
+            x
+            if ndmin < 2
+            else np.swapaxes(_array(x, ndmin=ndmin), -1, turned)
+            if turned != -1
+            else _array(x, ndmin=ndmin)
+        )
+    if type(item) in np.ScalarType or (type(item) in TRACED and not item.shape and item.weak is not None):
+        return item
+    x = tidy(item)
+    y = _array(x, ndmin=ndmin)
+    if turned == -1 or x.ndim >= ndmin:
+        return y
+    more = ndmin - x.ndim
+    at = turned if turned >= 0 else turned + more + 1
+    axes = list(range(ndmin))
+    return np.transpose(y, [*axes[:at], *axes[more:], *axes[at:more]])
+
+
+def _opened(x: Any) -> Any:
+    """A list that holds traced numbers as an array; anything else as it is."""
+    return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
+
+
+class _Listing(_Version):
+    """A function of arrays that may be given lists of traced numbers, np.mean([x, y])."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if not named:
+            for a in args:
+                if type(a) is list or type(a) is tuple:
+                    break
+            else:
+                return self.original(*args)
+        opened = self.opened
+        return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
+
+    opened = staticmethod(_opened)
+
+
+class _ListingParts(_Listing):
+    """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def opened(x: Any) -> Any:
+        """A list of arrays."""
+        kind = type(x)
+        return kind([_opened(part) for part in cast("list[Any]", x)]) if kind is list or kind is tuple else x
+
+
+class _Whole(type):
+    """A type of whole numbers that may be called on traced arrays, np.int64(x); otherwise it is the type it is made
+    from."""
+
+    original: Any
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if len(args) == 1 and holds_traced(args[0]):
+            return convert(tidy(args[0]), np.dtype(cls.original))
+        return cls.original(*args, **named)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.original)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+
+class _Library(_Version):
+    """A function of NumPy's or SciPy's written in Python: given traced arrays, a copy of it runs whose code finds
+    versions."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
+            return _copy_of(self.original)(*args, **named)
+        return self.original(*args, **named)
+
+
+def _copy_of(f: types.FunctionType) -> types.FunctionType:
+    cells = None if f.__closure__ is None else tuple([_copy_of_cell(c) for c in f.__closure__])
+    copy = types.FunctionType(_answering_code(f), f.__globals__, f.__name__, f.__defaults__, cells)
+    copy.__kwdefaults__ = f.__kwdefaults__
+    return copy
+
+
+def _copy_of_cell(cell: Any) -> Any:
+    try:
+        version = _answered(cell.cell_contents)
+        return cell if version is cell.cell_contents else types.CellType(version)
+    except ValueError:  # it is empty
+        return cell
+
+
+class _Module(_Version):
+    """A module whose functions answer."""
+
+    __slots__ = ()
+
+    def __init__(self, original: Any) -> None:
+        object.__setattr__(self, "original", original)
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return types.ModuleType
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        return _stand_in(found) if isinstance(found, types.ModuleType) else _answered(found)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.original, name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+def _stand_in(module: Any) -> Any:
+    """What stands for a module of NumPy, SciPy or the user's, or a module as it is."""
+    if (
+        id(module) not in _known
+        and type(module) is not _Module
+        and (_has_versions(module.__name__) or users(module.__name__))
+    ):
+        _enter(module, _Module(module))
+    return _versions[module] if id(module) in _known else module
+
+
+def _has_versions(module: str) -> bool:
+    return module.split(".")[0] in ("numpy", "scipy")
+
+
+def _enter(original: Any, version: Any) -> None:
+    _versions[original] = version
+    _known.add(id(original))
+    _standing[id(version)] = original, version
+
+
+_PARTS = (
+    *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
+    *(np.select, np.piecewise, np.choose, np.lexsort, np.ravel_multi_index),
+)
+_AS_GIVEN = {
+    np.block,
+    np.broadcast_shapes,
+    np.result_type,
+    np.can_cast,
+    np.einsum_path,
+    np.ix_,
+    np.apply_along_axis,
+    np.apply_over_axes,
+}
+"""Functions whose lists are no arrays."""
+
+
+def _load() -> None:
+    """Enter the versions of what is loaded by now."""
+    if not _versions:
+        found: dict[Any, Any] = {f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
+        found.update({f: _ListingParts(f) for f in _PARTS})
+        found[np.array] = _Asking(np.array, _copied)
+        for original in (np.asarray, np.asanyarray):
+            found[original] = _Asking(original, _array)
+        for original in (np.ascontiguousarray, np.asfortranarray):
+            found[original] = _Asking(original, partial(_array, ndmin=1))
+        found[np.ndenumerate] = _Asking(np.ndenumerate, _enumerated)
+        found[np.nditer] = _Asking(np.nditer, _no_iterator)
+        for original in (np.take, np.full_like):  # their rules are asked for the first argument only
+            found[original] = _Asking(original, _rule(original))
+        found[np.full] = _Asking(np.full, full)
+        found.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
+        found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
+        for original, version in found.items():
+            _enter(original, version)
+        Standing.numpy = _stand_in(np)
+    if "scipy" in sys.modules:
+        from ...tracing.rules.scipy_names import counterparts
+
+        for original, own in counterparts().items():
+            if original not in _versions:
+                _enter(original, _Asking(original, own))
+    for name in ("numpy.linalg", "numpy.fft", "scipy", *PARTS):  # found where they are held
+        if name in sys.modules:
+            _stand_in(sys.modules[name])
+
+
+_codes: dict[int, tuple[types.CodeType, Any, types.CodeType]] = {}
+"""By the identity of code: itself, what its names mean, and the code that has versions of it as constants."""
+
+
+def _answering_code(f: types.FunctionType) -> types.CodeType:
+    """The code of a function, or with versions that answer in the place of its global names and imports."""
+    code, names = f.__code__, mentioned(f.__code__)
+    meant: dict[str, Any] = {}
+    for k in names:
+        value = f.__globals__.get(k)
+        version = _spoken(value, names) if isinstance(value, types.ModuleType) else _answered(value)
+        if version is not value:
+            meant[k] = version
+    imports = tuple([k in sys.modules for k in names if _has_versions(k)])
+    if not meant and not imports:
+        return code
+    key = (*imports, *meant, *map(id, meant.values()))
+    known = _codes.get(id(code))
+    if known is None or known[1] != key:
+        if len(_codes) > 4096:
+            _codes.clear()
+        known = _codes[id(code)] = code, key, with_constants(code, meant, _imported)
+    return known[2]
+
+
+def _is_users(f: types.FunctionType) -> bool:
+    home = f.__module__ or ""
+    if f.__code__.co_filename.startswith("<riesz"):  # generated: it looks at types itself
+        return False
+    return users(home) and home.split(".")[0] not in OTHERS
+
+
+def _spoken(module: Any, names: Iterable[str], deep: int = 4) -> Any:
+    """What stands for a module in code that mentions names: one of the user's stays as it is where it has nothing that
+    answers."""
+    if _has_versions(module.__name__) or (deep and users(module.__name__) and _any_answers(module, names, deep)):
+        return _stand_in(module)
+    return module
+
+
+def _any_answers(module: Any, names: Iterable[str], deep: int) -> bool:
+    for value in [vars(module)[k] for k in names if k in vars(module)]:
+        if (_spoken(value, names, deep - 1) if isinstance(value, types.ModuleType) else _answered(value)) is not value:
+            return True
+    return False
+
+
+def _imported(name: str, package: bool) -> Any:
+    """What an import inside a function gives: the module of a name, or its package, if it is loaded and has
+    versions."""
+    if name not in sys.modules or not _has_versions(name):
+        return None
+    return _stand_in(sys.modules[name.split(".")[0] if package else name])
+
+
+_HOLDERS = (partial, tuple, staticmethod)
+
+
+def _answered(x: Any, deep: int = 8) -> Any:
+    """A function or a module, or the version of it that answers; a partial application or a tuple of such, too."""
+    if id(x) in _known:
+        return _versions[x]
+    if type(x) is types.FunctionType and _has_versions(x.__module__ or ""):
+        _enter(x, _Library(x))
+        return _versions[x]
+    if not deep or not isinstance(x, _HOLDERS):
+        return x
+    kind, parts, make = _opener(x)
+    found = [_answered(part, deep - 1) for part in parts]
+    if all(map(is_, found, parts)) or type(x) is not kind:
+        return x
+    version = make(found)
+    _standing[id(version)] = x, version
+    _made.append(id(version))
+    return version
+
+
+def _opener(x: Any) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
+    """The kind of a holder, what it holds, and how one is made of other things."""
+    if isinstance(x, staticmethod):
+        return staticmethod, [cast(Any, x).__func__], lambda found: staticmethod(found[0])
+    if isinstance(x, partial):
+        p = cast("partial[Any]", x)
+        count = 1 + len(p.args)
+        return (
+            partial,
+            [p.func, *p.args, *p.keywords.values()],
+            lambda found: partial(*found[:count], **dict(zip(p.keywords, found[count:], strict=True))),
+        )
+    kind = cast(Any, type(x))
+    return (kind if hasattr(kind, "_make") else tuple), list(x), getattr(kind, "_make", tuple)
+
+
+def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
+    """Into a list, a dictionary, a cell, a function, the attributes of an object or a class, `instead` of what is
+    there."""
+    if isinstance(where, list):  # which may have grown or shrunk
+        where[:] = [value if x is instead else x for x in cast("list[Any]", where)]
+    elif isinstance(where, dict):
+        if where.get(name) is instead:
+            where[name] = value
+    elif isinstance(where, type):
+        if vars(where).get(name) is instead:
+            type.__setattr__(where, name, value)
+    elif getattr(where, name, None) is instead:
+        object.__setattr__(where, name, value)
+
+
+@contextmanager
+def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
+    """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches,
+    where that is known."""
+    global _depth
+    with _lock:
+        _depth += 1
+    try:
+        with _lock:
+            _load()
+            Standing.now = _standing
+            seen = list(reached(function)) if things is None else list(things)
+            places = held(seen, _known, (*_HOLDERS, types.FunctionType, types.ModuleType))
+            functions = {
+                id(f): f
+                for f in (*seen, *[value for _, _, value in places])
+                if isinstance(f, types.FunctionType) and _is_users(f)
+            }
+            rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions.values()]
+            names = {name for f in functions.values() for name in mentioned(f.__code__)}
+            for where, name, value in places:
+                module = type(value) is types.ModuleType
+                rows.append((where, name, value, _spoken(value, names) if module else _answered(value)))
+            for where, name, value, version in rows:
+                if version is not value:
+                    _changed.append((where, name, value, version))
+                    _put(where, name, version, value)
+        yield _answered
+    finally:
+        with _lock:
+            _depth -= 1
+            if not _depth:
+                while _changed:
+                    where, name, value, version = _changed.pop()
+                    _put(where, name, value, version)
+                Standing.now = {}
+                while _made:
+                    del _standing[_made.pop()]

@@ -1,0 +1,322 @@
+"""What the leaves of a map's point can be: numbers, traced arrays, JAX arrays. A map at numbers has a linear program of
+numbers; at other leaves it is computed by `Leaves`, as a program of point and vector.
+
+Traced arrays may belong to several traces. The innermost one among the leaves of point and vector computes; arrays of
+traces around it are captured, others are refused (`slot_of`).
+"""
+
+# pyright: reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SpaceError
+from ..programs.program import Program, outputs
+from ..relations.index_sets import Seg
+from ..runtime import later
+from ..spaces.layout import build, check_leaf
+from ..spaces.space import Space, container, real_space
+from ..tracing.argument_trees import flatten, numbers_of, tree_space, unflatten
+from ..tracing.traced import (
+    FLOAT,
+    TRACED,
+    Traced,
+    convert,
+    holds_traced,
+    refuse,
+    slot_of,
+    tidy,
+    trace_of,
+    typed,
+)
+from .instances import Instance, held
+from .instances import times as times_number
+
+if TYPE_CHECKING:
+    from .linear_map import LinearMap
+
+
+class Leaves:
+    """Leaves of a point that are no numbers, and what a map at such a point can do. A subclass says what such arrays
+    are: `arrays` (NumPy or its like), `owns`, `opened`, `computed`, `taken`, `kept` and `refusal`."""
+
+    arrays: Any = np
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value holds such an array."""
+        raise NotImplementedError
+
+    def opened(self, space: Space, value: Any) -> list[Any]:
+        """The leaves of an element of a space."""
+        raise NotImplementedError
+
+    def presented(self, space: Space, leaves: list[Any]) -> Any:
+        """Leaves in the containers of a space."""
+        return contained(space, leaves)
+
+    def computed(self, program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
+        """The outputs of a program of point and vector."""
+        raise NotImplementedError
+
+    def taken(self, x: Any) -> Any:
+        """An array of coordinates."""
+        raise NotImplementedError
+
+    def kept(self, x: Any) -> Any:
+        """A leaf of a point: what is written to it later does not change it."""
+        raise NotImplementedError
+
+    def refusal(self, what: str) -> Exception:
+        """The error of what needs numbers."""
+        raise NotImplementedError
+
+    def applied(self, L: LinearMap, value: Any) -> Any:
+        """L(v)."""
+        given = self.opened(L.domain, value)
+        dtype = _joint(L.dtype, given)
+        steps = L.steps
+        return self.presented(L.codomain, self.computed(steps.program, steps.point, given, dtype))
+
+    def scaled(self, L: LinearMap, k: Any) -> LinearMap:
+        """k·L, for a number k that is one more leaf of the point."""
+        factor = self.kept(k)
+        if np.shape(factor):
+            raise SpaceError(f"a linear map is scaled by a number; got an array of shape {np.shape(factor)}")
+        instance, dtype = times_number(L.steps, factor), _joint(L.dtype, [factor])
+        return L.like(instance, dtype=dtype, facts=L.facts - {"definite"}, leaves=self)
+
+    def matvec(self, L: LinearMap, x: Any) -> Any:
+        """L on flat coordinates."""
+        return self.flat(L(contained(L.domain, self.parted(L.domain, self.taken(x)))))
+
+    def matmat(self, L: LinearMap, X: Any) -> Any:
+        """L on each column of a matrix of flat coordinates, all at once."""
+        given = self.taken(X)
+        if np.ndim(given) != 2 or np.shape(given)[0] != L.shape[1]:
+            raise SpaceError(
+                f"matmat of a map of shape {L.shape} needs a matrix with {L.shape[1]} rows; got shape {np.shape(given)}"
+            )
+        n = np.shape(given)[1]
+        every = L ** Seg(n)
+        return self.flat(every(contained(every.domain, self.parted(L.domain, given.T, (n,)))), (n,)).T
+
+    def to_dense(self, L: LinearMap) -> Any:
+        """The matrix, from its structure where it has some."""
+        if not L.domain.dim or not L.codomain.dim:
+            return np.zeros(L.shape)
+        from .matrices.matrix_programs import matrix
+
+        return self.computed(matrix(L.instance), L.instance.point, [], L.dtype)[0]
+
+    def diagonal(self, L: LinearMap) -> Any:
+        """The diagonal of the matrix, flat."""
+        if not L.domain.dim:
+            return np.zeros(0)
+        from .matrices.matrix_programs import diagonal
+
+        program = diagonal(L.instance)
+        if program is None:
+            return self.arrays.diagonal(self.to_dense(L))
+        return self.computed(program, L.instance.point, [], L.dtype)[0]
+
+    def column_norms(self, L: LinearMap) -> Any:
+        """The Euclidean norm of each column of the matrix."""
+        from .matrices.matrix_programs import diagonal
+
+        gram, xp = L.T @ L, self.arrays
+        squares = diagonal(gram.instance) if L.domain.dim else None
+        return xp.sqrt(xp.sum(xp.square(L.to_dense()), 0) if squares is None else gram.diagonal())
+
+    def simplified(self, L: LinearMap) -> Instance:
+        """The program of the normal form, where there is one."""
+        from .matrices.matrix_programs import normal
+
+        short = normal(L.instance)
+        return L.instance if short is None else Instance(short, L.instance.point, L.instance.names)
+
+    def solved(self, L: LinearMap, b: Any) -> Any:
+        """L⁻¹(b): by its diagonal where it has no more, by its dense matrix otherwise; by least squares if not
+        square."""
+        columns = _columns(L, b)
+        right: Any = b if columns else self.flat(self.opened(L.codomain, b))
+        if L.shape[0] != L.shape[1]:
+            x: Any = self.arrays.linalg.pinv(L.to_dense()) @ right
+        elif L.structure.kind in ("diagonal", "identity"):
+            x = (right.T / L.diagonal()).T
+        else:
+            x = self.arrays.linalg.solve(L.to_dense(), right)
+        return x if columns else self.presented(L.domain, self.parted(L.domain, x))
+
+    def flat(self, value: Any, lead: tuple[int, ...] = ()) -> Any:
+        """The coordinates of a value on one axis, after leading ones."""
+        xp = self.arrays
+        rows = [xp.reshape(x, (*lead, int(np.prod(np.shape(x)[len(lead) :])))) for x in flatten(value)[0]]
+        return rows[0] if len(rows) == 1 else xp.concatenate(rows, -1)
+
+    def parted(self, space: Space, x: Any, lead: tuple[int, ...] = ()) -> list[Any]:
+        """Coordinates on the last axis as the leaves of a space."""
+        if np.shape(x) != (*lead, space.dim):
+            raise SpaceError(f"coordinates of {space} have shape {(space.dim,)}; got {np.shape(x)[len(lead) :]}")
+        ends = np.cumsum([0, *[leaf.size for leaf in space.leaves]])
+        rows = zip(ends[:-1], ends[1:], space.leaves, strict=True)
+        return [self.arrays.reshape(x[..., a:b], (*lead, *leaf.shape)) for a, b, leaf in rows]
+
+
+class TracedLeaves(Leaves):
+    """Arrays of traces."""
+
+    def owns(self, value: Any) -> bool:
+        return any_traced(value)
+
+    def opened(self, space: Space, value: Any) -> list[Any]:
+        return opened(space, value)
+
+    def presented(self, space: Space, leaves: list[Any]) -> Any:
+        return present(space, leaves)
+
+    def computed(self, program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
+        return written(program, point, vector, dtype)
+
+    def taken(self, x: Any) -> Any:
+        return tidy(x)
+
+    def kept(self, x: Any) -> Any:
+        return fixed((tidy(x),))[0]
+
+    def refusal(self, what: str) -> Exception:
+        return refuse(
+            f"{what} needs the numbers of a linear map, which are not known while a function is traced. What works "
+            "here: L(v), "
+            "L.T, L.H, L @ M, L + M, k * L, L.gram(), L.diagonal(), L.trace(), L.solve(b), L.to_dense(), "
+            "L.column_norms(), "
+            "L.submatrix(rows, columns), L.structure, L.simplify()"
+        )
+
+
+IN_TRACES = TracedLeaves()
+
+
+def met(kinds: Sequence[Leaves | None]) -> Leaves | None:
+    """The leaves of a map made of others."""
+    found = [k for k in kinds if k is not None]
+    if len({type(k) for k in found}) > 1:
+        raise SpaceError(
+            "one of these linear maps is in JAX, the other inside a function that riesz traces: take both in one of "
+            "them"
+        )
+    return found[0] if found else None
+
+
+def solved(L: LinearMap, b: Any, method: str, options: dict[str, Any]) -> Any:
+    """L⁻¹(b) for a map with numbers and a traced b: a linear step of its own, whose transpose solves with the
+    transpose."""
+    from ..terms.declared import declare_linear
+
+    spaces = L.codomain.unweighted, L.domain.unweighted
+    if _columns(L, b):  # several right-hand sides
+        spaces = real_space(b.shape), real_space((L.shape[1], b.shape[1]))
+    step = declare_linear(
+        lambda b: L.solve(b, method, **options), lambda x: L.T.solve(x, method, **options), *spaces, "solve", False
+    )
+    return later.evaluate(step, b)
+
+
+def _columns(L: LinearMap, b: Any) -> bool:
+    """Whether b holds several right-hand sides, as columns."""
+    return hasattr(b, "shape") and len(b.shape) == 2 and [leaf.shape for leaf in L.codomain.leaves] == [b.shape[:1]]
+
+
+# -- leaves -----------------------------------------------------------------------------------------------
+
+
+def any_traced(value: Any) -> bool:
+    """Whether a leaf of a value is traced."""
+    stack: list[Any] = [value]
+    while stack:
+        x = stack.pop()
+        kind: Any = type(x)
+        if kind is float:
+            continue
+        if kind is np.ndarray:
+            if x.dtype.kind == "O" and holds_traced(x):
+                return True
+        elif kind in TRACED:
+            return True
+        elif kind is tuple or kind is list:
+            stack.extend(x)
+        elif kind is dict:
+            stack.extend(x.values())
+        elif x is not None and (parts := container(x)) is not None:
+            stack.extend(parts[1])
+    return False
+
+
+def fixed(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """The leaves of a point as they are now: neither in-place operators nor writing to arrays changes them any more."""
+    return tuple([_handle(x) if type(x) is Traced else held(numbers_of([x]))[0] for x in leaves])
+
+
+def _handle(x: Traced) -> Traced:
+    """A traced array for itself, one for each slot: points that share an array share its handle."""
+    key = (x.slot, x.dtype, x.weak)
+    if key not in x.home.handles:
+        x.home.handles[key] = x.copy()
+    return x.home.handles[key]
+
+
+def opened(space: Space, value: Any) -> list[Any]:
+    """The leaves of a value that may be traced, as those of an element of a space."""
+    return space.open(value, _leaf)
+
+
+def _leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...]) -> Any:
+    given = tidy(value)
+    return given if np.shape(given) == shape else check_leaf(given, shape, space, path)
+
+
+def written(program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
+    """A program of point and vector, written into the innermost trace among their leaves."""
+    home = trace_of(*point, *vector)
+    slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in point]
+    slots += [slot_of(home, x, dtype) for x in vector]
+    return [Traced(home, s, dtype) for s in outputs(program, home, slots)]
+
+
+def _joint(dtype: Any, leaves: Sequence[Any]) -> Any:
+    """The type of a result: float32 where the map and what it is given are."""
+    if dtype == FLOAT:
+        return FLOAT
+    kinds = [x.dtype for x in leaves if hasattr(x, "dtype") and x.dtype.kind == "f" and not getattr(x, "weak", False)]
+    found = np.result_type(dtype, *kinds)
+    return FLOAT if found == FLOAT else found
+
+
+# Note [Numbers]: one number of float64 that riesz gives back is a Python float, whatever it was computed from. So it is
+# in a trace: there it takes the type of what it meets, as a Python float would.
+def present(space: Space, leaves: list[Any]) -> Any:
+    """Traced leaves in the containers of a space. See Note [Numbers]."""
+    return contained(space, [typed(x, True) for x in leaves])
+
+
+def contained(space: Space, leaves: list[Any]) -> Any:
+    """Leaves in the containers of a space."""
+    return build(space.code, leaves, lambda branch, parts: branch.contain(parts) if branch.tensor is None else parts[0])
+
+
+def of_types(value: Any, avals: Sequence[Any]) -> Any:
+    """A value with traced arrays in the types of arguments or results. See Note [Numbers]."""
+    leaves, tree = flatten(value)
+    found = [
+        x if a.weak or a.dtype.kind != "f" else typed(convert(x, a.dtype), True)
+        for x, a in zip(leaves, avals, strict=True)
+    ]
+    return unflatten(tree, found)
+
+
+def traced_space(value: Any) -> Space:
+    """The space of a value that holds traced arrays."""
+    leaves, tree = flatten(value)
+    return tree_space(tree, [real_space(np.shape(tidy(x))) for x in leaves])

@@ -1,0 +1,1 @@
+"""Matrices of linear maps: positions once, numbers at each point."""

@@ -1,0 +1,466 @@
+"""Entries: the summands of a linear map in normal form, and their composition.
+
+An entry says L[out(l), in(l)] += scale · Π factors(l) for every value of its labels l. A label on both sides is a
+diagonal direction, a label of factors only is summed over, index maps say where along each axis a number belongs.
+Adjoint: exchange the sides. Composition: concatenate factors and solve in₂(l) = out₁(m), axis by axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, values
+from ...relations.spans import lines_meet
+from ...runtime import tuning
+from .coefficients import Coefficients, Factor, plain
+from .index_maps import distinct, radix, refined, size_of, whole
+
+
+class StaysApart(Exception):
+    """Two entries whose composition would be larger than both: they stay two."""
+
+
+class EntryCost(NamedTuple):
+    """What entries cost: how many they are, operations and numbers, positions reached, those among them that index
+    arrays list on both sides."""
+
+    entries: int
+    weight: int
+    positions: int
+    listed: int
+
+    def plus(self, other: EntryCost) -> EntryCost:
+        """Both together."""
+        return EntryCost(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
+
+    def less(self, other: EntryCost) -> EntryCost:
+        """The one without the other."""
+        return EntryCost(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
+
+
+NOTHING = EntryCost(0, 0, 0, 0)
+
+
+class Entry:
+    """L[out(l), inn(l)] += scale · Π factors(l)."""
+
+    __slots__ = ("cost", "factors", "inn", "out", "scale")
+
+    def __init__(
+        self, out: tuple[IndexMap, ...], inn: tuple[IndexMap, ...], factors: tuple[Factor, ...] = (), scale: float = 1.0
+    ) -> None:
+        self.out = out
+        self.inn = inn
+        self.factors = factors
+        self.scale = scale
+        self.cost: EntryCost | None = None
+
+    @property
+    def turned(self) -> Entry:
+        """The transpose."""
+        return Entry(self.inn, self.out, self.factors, self.scale)
+
+    @property
+    def outer(self) -> Labels:
+        """The labels of the two sides."""
+        return distinct((*self.out, *self.inn))
+
+    @property
+    def labels(self) -> Labels:
+        """All labels."""
+        return tuple(dict.fromkeys([*self.outer, *[k for f in self.factors for k in f.labels]]))
+
+    def scaled(self, c: Coefficients, k: float) -> Entry:
+        """k times the entry."""
+        if plain(k):
+            return Entry(self.out, self.inn, self.factors, k * self.scale)
+        return Entry(self.out, self.inn, (*self.factors, Factor(c.program.const(k), ())), self.scale)
+
+    @property
+    def strongly(self) -> Entry:
+        """The entry of a vector with strong zeros: the zeros of its factors are strong too."""
+        return Entry(self.out, self.inn, tuple([f._replace(strong=True) for f in self.factors]), self.scale)
+
+    def changed(self, c: Coefficients, change: dict[int, IndexMap]) -> Entry:
+        """Labels replaced by maps of other labels."""
+        side = c.tables.substituted
+        out = tuple([side(m, change, c.sizes) for m in self.out])
+        inn = tuple([side(m, change, c.sizes) for m in self.inn])
+        return Entry(out, inn, tuple([c.moved(f, change) for f in self.factors]), self.scale)
+
+    def fresh(self, c: Coefficients) -> Entry:
+        """The same entry with labels of its own."""
+        names = {k: c.fresh(c.sizes[k]) for k in self.labels}
+        factors = tuple([Factor(f.slot, tuple([names[k] for k in f.labels]), f.strong) for f in self.factors])
+        return Entry(
+            tuple([renamed(m, names) for m in self.out]),
+            tuple([renamed(m, names) for m in self.inn]),
+            factors,
+            self.scale,
+        )
+
+
+def renamed(m: IndexMap, names: dict[int, int]) -> IndexMap:
+    """The same map with other labels."""
+    if type(m) is Affine:
+        return Affine(m.offset, tuple([(names.get(k, k), s) for k, s in m.terms]))
+    assert type(m) is IndexTable
+    return IndexTable(m.array, tuple([names.get(k, k) for k in m.labels]))
+
+
+def identity(c: Coefficients, shape: Sequence[int]) -> Entry:
+    """The identity on arrays of a shape."""
+    maps = tuple([Affine(0) if n == 1 else along(c.fresh(n)) for n in shape])
+    return Entry(maps, maps)
+
+
+def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -> list[Entry]:
+    """second ∘ first as entries: none where they never meet, several where a window meets a slice; raises Apart where
+    they had better stay two."""
+    if 0 in box:  # nothing goes through
+        return []
+    first = first.fresh(c)
+    whole_entry = Entry(second.out, first.inn, (*second.factors, *first.factors), second.scale * first.scale)
+    every = frozenset((*second.labels, *first.labels))
+    for mine, yours in (
+        (second.inn, first.out),
+        (first.out, second.inn),
+    ):  # each label of one side runs through its axis: it becomes the other map
+        change: dict[int, IndexMap] = {}
+        for m, other, n in zip(mine, yours, box, strict=True):
+            if n == 1:
+                continue
+            if not whole(m, n, c.sizes) or labels_of(m)[0] in change:
+                break
+            change[labels_of(m)[0]] = other
+        else:
+            return tidied(c, [(whole_entry.changed(c, change), _after(every, change))])
+    return _solved(c, whole_entry, every, (second.inn, first.out), box)
+
+
+def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
+    """The part of an entry on the diagonal, as entries whose two sides agree."""
+    patience, c.patience = c.patience, size_of(e.outer, c.sizes)  # as many positions as the entry has are looked at
+    try:
+        return _solved(c, Entry(e.out, e.out, e.factors, e.scale), frozenset(e.labels), (e.out, e.inn), box)
+    finally:
+        c.patience = patience
+
+
+Equation = tuple[IndexMap, IndexMap, int]
+Changes = tuple[dict[int, IndexMap], ...]
+State = tuple[
+    Changes, frozenset[int], list[Equation]
+]  # changes so far; the labels there are (those in no map and no factor multiply); what is left
+
+
+def _solved(
+    c: Coefficients,
+    e: Entry,
+    every: frozenset[int],
+    sides: tuple[Sequence[IndexMap], Sequence[IndexMap]],
+    box: Sequence[int],
+) -> list[Entry]:
+    """An entry where two sides agree, axis by axis.
+
+    The entry itself is changed once, at the end: between two equations its labels are not yet tied together, and a
+    factor or an index array along both of two labels would have all their pairs.
+    """
+    done: list[tuple[Entry, frozenset[int]]] = []
+    todo: list[State] = [((), every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
+    while todo:
+        state = todo.pop()
+        if state[2]:
+            todo.extend(_solve(c, state, e))
+        else:
+            done.append((e.changed(c, _resolved(c, state[0])), state[1]))
+    return tidied(c, done)
+
+
+def _resolved(c: Coefficients, changes: Changes) -> dict[int, IndexMap]:
+    """Several changes, one after the other, as one."""
+    total: dict[int, IndexMap] = {}
+    for change in reversed(changes):
+        total.update({k: c.tables.substituted(m, total, c.sizes) for k, m in change.items()})
+    return total
+
+
+def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
+    """One equation solved: the states that are left; none where no label fits."""
+    changes, every, equations = state
+    at = next((i for i, (a, b, n) in enumerate(equations) if whole(a, n, c.sizes) or whole(b, n, c.sizes)), 0)
+    a, b, n = equations[at]
+    rest = [*equations[:at], *equations[at + 1 :]]
+    left = (changes, every, rest)
+    if type(a) is type(b) and labels_of(a) == labels_of(b) and (a == b if type(a) is Affine else a[0] is b[0]):
+        return [left]
+    for u, v in ((a, b), (b, a)):
+        if whole(u, n, c.sizes) and labels_of(u)[0] not in labels_of(v):
+            return [_changed(c, left, {labels_of(u)[0]: v})]
+    if type(a) is Affine and type(b) is Affine:
+        found = _affine(c, a, b, n, left)
+        if found is not None:
+            return found
+    change = _listed(c, a, b, n, [_labels_after(distinct(side), changes) for side in (e.out, e.inn)])
+    return [] if change is None else [_changed(c, left, change)]
+
+
+def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> State:
+    changes, every, equations = state
+    side = c.tables.substituted
+    rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
+    return (*changes, change), _after(every, change), rest
+
+
+def _labels_after(labels: Labels, changes: Changes) -> set[int]:
+    """The labels that some labels have become."""
+    found = set(labels)
+    for change in changes:
+        found = {q for k in found for q in (labels_of(change[k]) if k in change else (k,))}
+    return found
+
+
+def _after(every: frozenset[int], change: dict[int, IndexMap]) -> frozenset[int]:
+    """The labels there are after a change."""
+    return (every - change.keys()) | frozenset(distinct(change.values()))
+
+
+def _affine(c: Coefficients, a: Affine, b: Affine, n: int, state: State) -> list[State] | None:
+    """An equation of two affine maps; None where labels must be listed."""
+    terms = dict(a.terms)
+    for k, s in b.terms:
+        terms[k] = terms.get(k, 0) - s
+    open_ = [(k, s) for k, s in terms.items() if s]
+    if not open_:
+        return [state] if a.offset == b.offset else []
+    if len(open_) == 1:
+        ((label, stride),) = open_
+        at, left = divmod(b.offset - a.offset, stride)
+        return [] if left or not 0 <= at < c.sizes[label] else [_changed(c, state, {label: Affine(at)})]
+    if len(a.terms) == len(b.terms) == 1 and a.terms[0][0] != b.terms[0][0]:
+        change = _line(c, a, b)
+        return [] if change is None else [_changed(c, state, change)]
+    ra, rb = radix(a, n, c.sizes), radix(b, n, c.sizes)
+    if ra is not None and rb is not None and not set(labels_of(a)) & set(labels_of(b)):
+        change = refined(ra, rb, c.sizes, c.fresh)
+        if change is not None:
+            return [_changed(c, state, change)]
+    several = [m for m in (a, b) if len(m.terms) > 1]
+    short = min([k for m in several for k, _ in m.terms], key=lambda k: c.sizes[k])
+    if c.sizes[short] <= tuning.SPLIT_OFFSETS:  # a window: one state for each of its offsets
+        again = (state[0], state[1], [(a, b, n), *state[2]])
+        return [_changed(c, again, {short: Affine(at)}) for at in range(c.sizes[short])]
+    return None
+
+
+def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
+    """offset + s·l = offset' + t·m: all solutions are l = l₀ + (t/g)·k, m = m₀ + (s/g)·k."""
+    ((p, s),), ((q, t),) = a.terms, b.terms
+    found = lines_meet(s, t, b.offset - a.offset, c.sizes[p], c.sizes[q])
+    if found is None:
+        return None
+    (first, step), (second, jump), count = found
+    if count == 1:
+        return {p: Affine(first), q: Affine(second)}
+    k = c.fresh(count)
+    return {p: Affine(first, ((k, step),)), q: Affine(second, ((k, jump),))}
+
+
+def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[set[int]]) -> dict[int, IndexMap] | None:
+    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many.
+    `sides` are the labels of the entry that they belong to."""
+    la, lb = labels_of(a), labels_of(b)
+    if set(la) & set(lb):
+        every = tuple(dict.fromkeys((*la, *lb)))
+        box = [c.sizes[k] for k in every]
+        if math.prod(box) > max(1 << 24, c.patience):
+            raise StaysApart
+        hits = np.nonzero(np.broadcast_to(values(a, every, c.sizes) == values(b, every, c.sizes), box))
+        return _names(c, every, hits)
+    va = np.broadcast_to(values(a, la, c.sizes), [c.sizes[k] for k in la]).reshape(-1)
+    vb = np.broadcast_to(values(b, lb, c.sizes), [c.sizes[k] for k in lb]).reshape(-1)
+    degrees = np.bincount(vb, minlength=n)
+    per = degrees[va]
+    count = int(per.sum())
+    if count > c.patience * max(len(va) + len(vb), 1024) or not _fits(c, count, {*la, *lb}, sides):
+        raise StaysApart
+
+    def make() -> dict[int, IndexMap] | None:
+        order = np.argsort(vb, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(degrees)])
+        left = np.repeat(np.arange(len(va)), per)
+        within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
+        right = order[starts[va[left]] + within]
+        found = [
+            np.unravel_index(at, [c.sizes[k] for k in labels]) for at, labels in ((left, la), (right, lb)) if labels
+        ]
+        return _names(c, tuple(range(len(la) + len(lb))), [h for hits in found for h in hits], count)
+
+    every = (*la, *lb)
+    known = c.tables.remembered(("meet", n, tuple([c.sizes[k] for k in every])), (a, b), every, make)
+    if known is None:
+        return None
+    t = {k: c.fresh(count) for k in distinct(known.values())}
+    return {k: renamed(m, t) for k, m in zip(every, known.values(), strict=True)}
+
+
+def _fits(c: Coefficients, count: int, listed: set[int], sides: Sequence[set[int]]) -> bool:
+    """Whether an entry is small enough if so many values of some labels are listed."""
+    if c.room is None:
+        return True
+    both = sides if c.room.product else [sides[0] | sides[1]]
+    return (
+        sum([(count if labels & listed else 1) * size_of(labels - listed, c.sizes) for labels in both]) <= c.room.size
+    )
+
+
+def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None) -> dict[int, IndexMap] | None:
+    m = len(hits[0]) if count is None else count
+    if not m:
+        return None
+    if m == 1:
+        return {k: Affine(int(h[0])) for k, h in zip(labels, hits, strict=True)}
+    t = c.fresh(m)
+    return {k: c.tables.table(np.asarray(h, np.intp), (t,)) for k, h in zip(labels, hits, strict=True)}
+
+
+# -- one entry made tidy -------------------------------------------------------------------------------------
+
+
+def tidied(c: Coefficients, entries: Sequence[tuple[Entry, frozenset[int]]]) -> list[Entry]:
+    """Entries with sums carried out that concern one factor only, products carried out that make things smaller,
+    numbers in the scale.
+
+    Each comes with its labels: one that is in no map and no factor multiplies.
+    """
+    return [e for e in [_tidy(c, e, every) for e, every in entries] if e is not None]
+
+
+def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
+    scale = e.scale
+    for k in every.difference(e.labels):
+        scale *= c.sizes[k]
+    factors: list[Factor] = []
+    zeros: list[Factor] = []  # they stay apart: in the end it is seen whether they meet anything that may be infinite
+    for f in e.factors:
+        k = c.number(f.slot) if not f.labels else None
+        if k == 0.0 and f.strong:
+            return None
+        if k == 0.0:
+            zeros = [f]
+        elif k is None or not plain(k):
+            factors.append(f)
+        else:
+            scale *= k
+    if scale == 0.0 or any([not c.sizes[k] for k in every]):
+        return None
+    return Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)
+
+
+def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:
+    """Sums over labels of one factor; then products, the smallest first, as long as what comes out is not larger than
+    what went in."""
+    while True:
+        count: dict[int, int] = {}
+        for f in factors:
+            for k in set(f.labels):
+                count[k] = count.get(k, 0) + 1
+        for i, f in enumerate(factors):
+            kept = tuple([k for k in dict.fromkeys(f.labels) if k in outer or count[k] > 1])
+            if kept != f.labels:
+                made = c.product([f], kept)
+                factors[i] = c.factor(made.slot, kept, f.strong)
+        best: tuple[int, int, int, Labels] | None = None
+        for i, f in enumerate(factors):
+            for j in range(i + 1, len(factors)):
+                g = factors[j]
+                if f.labels and g.labels and not set(f.labels).intersection(g.labels):
+                    continue  # an outer product
+                union = tuple(dict.fromkeys((*f.labels, *g.labels)))
+                others = outer.union(*[h.labels for n, h in enumerate(factors) if n not in (i, j)])
+                kept = tuple([k for k in union if k in others])
+                result = size_of(kept, c.sizes)
+                if _worth(c, f, g, result, size_of(union, c.sizes)) and (best is None or result < best[0]):
+                    best = (result, i, j, kept)
+        if best is None:
+            return factors
+        _, i, j, kept = best
+        made = c.product([factors[i], factors[j]], kept)
+        factors = [*[h for n, h in enumerate(factors) if n not in (i, j)], c.factor(made.slot, kept, made.strong)]
+
+
+def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> bool:
+    """Whether two factors are better multiplied: what comes out is hardly more than what was computed anyway, or less
+    than either."""
+    small, large = sorted([c.size(f.slot), c.size(g.slot)])
+    computed = max([c.size(h.slot) for h in (f, g) if not c.given(h.slot)], default=0)
+    if work > 1024 * large:
+        return False
+    copied = any(
+        [c.given(h.slot) and result >= c.size(h.slot) > computed for h in (f, g)]
+    )  # diag(s)·X, where X is there anyway
+    return (
+        (result <= 4 * computed and work <= 64 * large and not copied)
+        or (result <= small and work <= 64 * large)
+        or 8 * result <= small
+    )
+
+
+def evaluated(c: Coefficients, e: Entry) -> Entry:
+    """An entry with one factor."""
+    have = {k for f in e.factors for k in f.labels}
+    made = c.product(e.factors, tuple([k for k in e.outer if k in have]))
+    return Entry(e.out, e.inn, (c.factor(made.slot, made.labels, made.strong),), e.scale)
+
+
+def size(c: Coefficients, e: Entry) -> int:
+    """How many numbers the factors of an entry have, those that are there anyway not counted."""
+    return sum([c.size(f.slot) for f in e.factors if not c.given(f.slot)])
+
+
+def work(c: Coefficients, e: Entry) -> int:
+    """About how many operations it takes to apply an entry: factors one after the other, beginning at the input."""
+    sizes = c.sizes
+    current = set(distinct(e.inn))
+    out = set(distinct(e.out))
+    total = size_of(current, sizes)
+    left = list(e.factors)
+    while left:
+        needed = out.union(*[f.labels for f in left])
+        gone = current - needed
+        current = current - gone
+        left.sort(key=lambda f: (not current & set(f.labels), size_of(current | set(f.labels), sizes)))
+        f = left.pop(0)
+        total += size_of(current | set(f.labels), sizes)
+        current |= set(f.labels)
+        current &= out.union(*[g.labels for g in left])
+    return total + size_of(out, sizes)
+
+
+def costs(c: Coefficients, entries: Iterable[Entry]) -> EntryCost:
+    """What some entries cost."""
+    return total([_cost(c, e) for e in entries])
+
+
+def total(found: Sequence[EntryCost]) -> EntryCost:
+    """All together."""
+    if len(found) == 1:
+        return found[0]
+    return EntryCost(*[sum(column) for column in zip(*found, strict=True)]) if found else NOTHING
+
+
+def _cost(c: Coefficients, e: Entry) -> EntryCost:
+    if e.cost is None:
+        reached = sparse_size(c, e)
+        listed = all([any([type(m) is IndexTable for m in side]) for side in (e.out, e.inn)])
+        e.cost = EntryCost(1, work(c, e) + size(c, e), reached, reached if listed else 0)
+    return e.cost
+
+
+def sparse_size(c: Coefficients, e: Entry) -> int:
+    """How many positions of the matrix an entry reaches, positions met twice counted twice."""
+    return size_of(e.outer, c.sizes)

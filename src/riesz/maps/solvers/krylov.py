@@ -1,0 +1,143 @@
+"""Krylov: a solver for maps that can only be applied, by conjugate gradients, MINRES, GMRES or LSMR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse.linalg as _sparse_linalg  # pyright: ignore[reportMissingTypeStubs]
+
+from ...errors import SolveError, VectorError
+from .factorised import Solver
+
+sparse_linalg = cast(Any, _sparse_linalg)
+
+_TITLES = {"cg": "conjugate gradients", "minres": "MINRES", "gmres": "GMRES", "lgmres": "LGMRES", "lsmr": "LSMR"}
+
+
+class Krylov(Solver):
+    """The m × n matrix behind `apply` and `apply_transpose` (functions of flat vectors), solved iteratively, one
+    right-hand side after another.
+
+    Conjugate gradients where it is symmetric positive definite, MINRES where symmetric, GMRES where square, LSMR
+    otherwise, or `method`. `preconditioner` is a Solver for a matrix near A (for LSMR, one that scales the unknowns),
+    such as Diagonal or Blocks. `iterations` and `residual` (relative to b; for LSMR ‖Aᵀr‖ / ‖A‖‖r‖ where r stays) tell
+    of the last solve.
+    """
+
+    def __init__(
+        self,
+        apply: Callable[[Any], Any],
+        apply_transpose: Callable[[Any], Any] | None,
+        n: int,
+        m: int | None = None,
+        *,
+        symmetric: bool = False,
+        definite: bool = False,
+        preconditioner: Solver | None = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        method: str | None = None,
+        dtype: Any = float,
+    ) -> None:
+        super().__init__((n if m is None else m, n), dtype)
+        self._forward, self._backward = apply, apply if symmetric and apply_transpose is None else apply_transpose
+        square = self.shape[0] == n
+        self.method = method or (
+            "lsmr" if not square else "cg" if symmetric and definite else "minres" if symmetric else "gmres"
+        )
+        if self.method not in _TITLES or (not square and self.method != "lsmr"):
+            raise VectorError(
+                f"method={method!r} for a map of shape {self.shape}: expected one of {', '.join(_TITLES)}; only lsmr "
+                "takes rectangles"
+            )
+        if self.method == "lsmr" and self._backward is None:
+            raise VectorError("LSMR needs the transpose too: give apply_transpose")
+        if preconditioner is not None and preconditioner.shape != (n, n):
+            raise VectorError(f"a preconditioner for {n} unknowns is {n} × {n}; got {preconditioner!r}")
+        self.symmetric = symmetric
+        self.preconditioner = preconditioner
+        self.tolerance = float(np.finfo(self.dtype).eps) ** 0.65 if tolerance is None else tolerance
+        self.max_iterations = max(10 * min(self.shape), 100) if max_iterations is None else max_iterations
+        self.iterations = 0
+        self.residual = 0.0
+        helped = "" if preconditioner is None else f", preconditioned by: {preconditioner.name}"
+        self.name = f"{_TITLES[self.method]} to a relative residual of {self.tolerance:.1e}{helped}"
+        self.flops = float("nan")  # depends on the map and on how many iterations it takes
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        if transposed and self._backward is None:
+            raise VectorError(f"{self.name}: a transposed system needs apply_transpose")
+        forward, backward = (self._backward, self._forward) if transposed else (self._forward, self._backward)
+        shape = self.shape[::-1] if transposed else self.shape
+        A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=self.dtype)
+        one = self._least_squares if self.method == "lsmr" else self._square
+        return np.stack([one(A, column, transposed) for column in b.T], axis=1).astype(self.dtype, copy=False)
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        f = cast(Any, self._backward if transposed else self._forward)
+        return np.stack([f(column) for column in x.T], axis=1)
+
+    def _square(self, A: Any, b: Any, transposed: bool) -> Any:
+        size = float(np.linalg.norm(b))
+        if not size:
+            return np.zeros_like(b)
+        if not np.isfinite(size):
+            raise SolveError(f"{self.name}: the right-hand side is not finite")
+        P = self.preconditioner
+        M = (
+            None
+            if P is None
+            else sparse_linalg.LinearOperator(A.shape, matvec=partial(P.solve, transposed=transposed), dtype=self.dtype)
+        )
+        self.iterations = 0
+
+        def count(_: Any) -> None:
+            self.iterations += 1
+
+        options: dict[str, Any] = {"rtol": self.tolerance, "maxiter": self.max_iterations, "M": M, "callback": count}
+        if self.method == "minres":
+            options["rtol"] = self.tolerance / 10.0  # its own estimate is relative to ‖A‖‖x‖
+        else:
+            options["atol"] = 0.0
+        if self.method == "gmres":
+            restart = min(len(b), 50)
+            cycles = min(-(-self.max_iterations // restart), 20)  # then it is looked whether that has led anywhere
+            options |= {"restart": restart, "maxiter": cycles, "callback_type": "pr_norm"}
+        x, last = np.zeros_like(b), np.inf
+        self.residual = 1.0
+        while self.residual > self.tolerance and self.residual < 0.5 * last and self.iterations < self.max_iterations:
+            last = self.residual  # SciPy may stop by a measure of its own: go on with what is left
+            x = x + getattr(sparse_linalg, self.method)(A, b - A.matvec(x), **options)[0]
+            self.residual = float(np.linalg.norm(b - A.matvec(x))) / size
+        if not self.residual <= 10.0 * self.tolerance:
+            raise SolveError(self._stalled("‖b − A x‖ / ‖b‖"))
+        return x
+
+    def _least_squares(self, A: Any, b: Any, transposed: bool) -> Any:
+        P = None if transposed else self.preconditioner
+        if not np.isfinite(b).all():
+            raise SolveError(f"{self.name}: the right-hand side is not finite")
+        B = (
+            A
+            if P is None
+            else A
+            @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=partial(P.solve, transposed=True))
+        )
+        found = sparse_linalg.lsmr(
+            B, b, atol=self.tolerance, btol=self.tolerance, conlim=0.0, maxiter=self.max_iterations
+        )
+        x, stop, self.iterations, norm_r, norm_ar, norm_a = found[:6]
+        self.residual = float(min(norm_r / (np.linalg.norm(b) or 1.0), norm_ar / ((norm_a * norm_r) or 1.0)))
+        if stop == 7 or not np.isfinite(x).all():
+            raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖"))
+        return x if P is None else P.solve(x)
+
+    def _stalled(self, what: str) -> str:
+        return (
+            f"{self.name}: not there after {self.iterations} iterations, {what} = {self.residual:.1e}, "
+            f"{self.tolerance:.1e} is asked for; "
+            "the map may be singular or badly conditioned: try a preconditioner, more iterations or a larger tolerance"
+        )

@@ -1,0 +1,1 @@
+"""Programs along one long axis: components at each position, slices, tiles."""

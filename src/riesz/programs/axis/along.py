@@ -1,0 +1,510 @@
+"""Which slots of a program have a long axis, and what each step does at one position of it.
+
+The axis is followed from the outputs back: `demands` says which axis of each argument runs along with axis k of the
+result. An argument without one is needed whole, before anything runs along the axis. A gather along the axis reads a
+table, `Source`, at the row that belongs to the position.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ...ops.convolution import Convolution, ExchangedLeg
+from ...ops.discrete_fourier import Transform
+from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Shape, Single
+from ...ops.op_rules import OpRules
+from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ...relations import Gather, Relation
+from ...relations.index_algebra import Affine, IndexTable, labels_of
+from ...relations.spans import Span, positions
+from ...spaces.formal_vectors import Formal, weak
+from ...terms.primitives import RULES
+from ..program import INPUT, Constant, Program
+from ..sub_programs import Block
+from .scalars import EQUAL, ONE, ZERO, Exact, Load, Operation, Scalars, Small, convert
+
+Axes = list[int | None]
+MIXING = (Single, Transform, Take, Put, Strongly, Ruled, Declared, Get, Convolution, ExchangedLeg, Block)
+"""Ops that may mix positions of any axis."""
+
+
+class MixesPositions(Exception):
+    """A step that mixes positions of the long axis."""
+
+
+class AxisRead(NamedTuple):
+    """A slot read along the long axis: p ↦ start + step·p along one axis; or, where `rows` is the number of an index
+    array, rows of a table."""
+
+    slot: int
+    axes: tuple[int, ...]
+    start: int = 0
+    step: int = 1
+    rows: int = -1
+
+
+# -- following the axis back ------------------------------------------------------------------------------
+
+
+def followed(program: Program, outputs: Sequence[int], n: int, axis: int) -> tuple[dict[int, int], list[int]]:
+    """The long axis of each slot that has it, and the slots that are needed whole; of each output it is `axis`, or
+    another one of size n."""
+    shapes = program.shapes
+    long: dict[int, int] = {}
+    whole: set[int] = set()
+    for slot in outputs:
+        fitting = [k for k, size in enumerate(shapes[slot]) if size == n]
+        if fitting:
+            long[slot] = axis if axis in fitting else fitting[0]
+        else:
+            whole.add(slot)
+    for slot in range(len(program.ops) - 1, -1, -1):
+        op, args = program.ops[slot], program.args[slot]
+        if slot in whole:
+            whole.update(args)
+        elif slot in long and op is not INPUT and type(op) is not Constant:
+            for a, k in zip(args, demands(op, [shapes[a] for a in args], shapes[slot], long[slot]), strict=True):
+                if k is None:
+                    whole.add(a)
+                elif long.setdefault(a, k) != k:
+                    raise MixesPositions
+    return long, sorted(whole)
+
+
+AXES = OpRules[Callable[[Any, Sequence[Shape], Shape, int], Axes]]("programs.axis.along.AXES")
+"""The axis of each argument that runs along with axis k of the result; None for arguments that are read whole."""
+
+
+def demands(op: Any, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    """The axis of each argument that runs along with axis k of the result."""
+    return AXES[type(op)](op, shapes, shape, k)
+
+
+def mixing(*_: Any) -> Any:
+    """Steps that are not looked into."""
+    raise MixesPositions
+
+
+AXES("refused: mixes positions", *MIXING)(mixing)
+
+
+@AXES("the same axis, broadcast", float, Elementwise, Combination, Select, Cast)
+def _same(op: Any, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    places = [k - len(shape) + len(s) for s in shapes]
+    return [i if i >= 0 and s[i] == shape[k] else None for i, s in zip(places, shapes, strict=True)]
+
+
+@AXES("the same axis, where elementwise", Discrete)
+def _discrete(op: Discrete, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    whole = op.shaped is not None or "axis" in dict(op.parameters)  # it looks at a whole axis
+    return (mixing if whole else _same)(op, shapes, shape, k)
+
+
+@AXES("the axis of its label", Contraction)
+def _contraction(op: Contraction, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    return under_label(op.out[k], (op.out, *op.labels))[1:]
+
+
+AXES("through the relations", Reduction)(lambda op, shapes, shape, k: [_through(r, op.axis, k) for r in op.relations])
+
+
+@AXES("an axis that is kept", Reshape)
+def _reshape(op: Reshape, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    n, before, after = shape[k], math.prod(shape[:k]), math.prod(shape[k + 1 :])
+    kept = [
+        i
+        for i, m in enumerate(shapes[0])
+        if (m, math.prod(shapes[0][:i]), math.prod(shapes[0][i + 1 :])) == (n, before, after)
+    ]
+    if not kept and n != 1:
+        raise MixesPositions
+    return [kept[0] if kept else None]
+
+
+def under_label(label: int, labels: Sequence[Sequence[int]]) -> Axes:
+    """The axis of each array that has a label; none has it twice."""
+    if any([ls.count(label) > 1 for ls in labels]):
+        raise MixesPositions
+    return [ls.index(label) if label in ls else None for ls in labels]
+
+
+def _through(relation: Relation, axis: int, k: int) -> int | None:
+    """The axis of a reduction's argument behind axis k of its result; None for a gather."""
+    source, target = relation.source.box, relation.target.box
+    assert source is not None and target is not None
+    if k < axis:
+        return k
+    if k >= axis + len(target):
+        return k - len(target) + len(source)
+    label = _label(relation, k - axis)
+    if label is None:
+        return None
+    span = cast(Span, relation.span)
+    users = [i for i, m in enumerate(span.left) if label in labels_of(m)]
+    along = [
+        i
+        for i in users
+        if type(span.left[i]) is Affine and span.left[i] == Affine(0, ((label, 1),)) and source[i] == span.sizes[label]
+    ]
+    return axis + users[0] if users == along and len(users) == 1 else None
+
+
+def _label(relation: Relation, j: int) -> int | None:
+    """The label of a span that is axis j of the target; None for a gather that has no such span."""
+    span, box = relation.span, relation.target.box or ()
+    if span is not None and type(m := span.right[j]) is Affine and len(m.terms) == 1:
+        label = m.terms[0][0]
+        others = [label for i, other in enumerate(span.right) if i != j for label in labels_of(other)]
+        if m == Affine(0, ((label, 1),)) and span.sizes[label] == box[j] and label not in others:
+            return label
+    if isinstance(relation, Gather):
+        return None
+    raise MixesPositions
+
+
+def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
+    """The type of a step's result from those of its arguments, as NumPy decides it; the type float is that of numbers
+    that take any other."""
+    samples = [1.0 if kind is float else np.empty(0, kind) for kind in kinds]
+    match op:
+        case Elementwise(primitive=p) if set(kinds) != {float}:
+            return np.asarray(p.rule.array(*samples, *([] if p.parameter is None else [p.parameter]))).dtype
+        case Discrete():
+            return np.asarray(op.function(*samples, **dict(op.parameters))).dtype
+        case Cast():
+            return op.target
+        case Select():
+            return np.result_type(*samples[1:])
+        case _:
+            more = [op] if type(op) is float else []
+            return float if set(kinds) == {float} else np.result_type(*samples, *more)
+
+
+# -- one position of it -----------------------------------------------------------------------------------
+
+
+NODES = OpRules[Callable[["ComponentNodes", Any, list[Any], Shape], Any]]("programs.axis.along.NODES")
+"""The nodes of a step that runs along the axis, from those of its arguments."""
+
+
+class ComponentNodes:
+    """Nodes for the components of slots: arrays of node numbers, in the shape of the slot with 1 for the long axis."""
+
+    def __init__(
+        self, program: Program, long: dict[int, int], whole: Sequence[int], n: int, most: int, exact: bool = False
+    ) -> None:
+        self.program = program
+        self.long = long
+        self.n = n
+        self.graph = Exact(most) if exact else Scalars(most)
+        self._exact = exact
+        self.sources: list[AxisRead] = []
+        self.indices: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+        self._alive: list[Any] = []
+        self._whole = set(whole)
+        self._moved = program.dependent(long)
+        self._small: dict[int, Any] = {}
+        self._rows: dict[int, Any] = {}
+
+    def row(self, slot: int) -> Any:
+        """The nodes of a slot that has the long axis."""
+        if slot not in self._rows:
+            self._rows[slot] = self._row(slot)
+        return self._rows[slot]
+
+    def _row(self, slot: int) -> Any:
+        program, k = self.program, self.long[slot]
+        op, args, shape = program.ops[slot], program.args[slot], program.shapes[slot]
+        if type(op) is Constant:
+            value = _repeated(op.value, k)
+            if value is not None:
+                return np.expand_dims(self._constants(value, (*shape[:k], *shape[k + 1 :])), k)
+        if slot in self._whole or op is INPUT or type(op) is Constant:
+            return np.expand_dims(self._loads(AxisRead(slot, (k,)), (*shape[:k], *shape[k + 1 :])), k)
+        axes = demands(op, [program.shapes[a] for a in args], shape, k)
+        thin = (*shape[:k], 1, *shape[k + 1 :])
+        self.graph.room(math.prod(thin))
+        if type(op) is Reduction:
+            return self._reduction(op, args, axes, thin, k)
+        xs = [self.row(a) if i is not None else self.small(a) for a, i in zip(args, axes, strict=True)]
+        return self._step(op, xs, thin)
+
+    def small(self, slot: int) -> Any:
+        """The nodes of all components of a slot that is there whole."""
+        if slot not in self._small:
+            op, shape = self.program.ops[slot], self.program.shapes[slot]
+            if self._moved[slot] and self.n > 1 and self.n in shape:  # every position meets every other
+                raise MixesPositions
+            self.graph.room(math.prod(shape))
+            if type(op) is Constant:
+                self._small[slot] = self._constants(weak(op.value), shape)
+            else:
+                self._small[slot] = _nodes([self.graph.leaf(Small(slot, i)) for i in range(math.prod(shape))], shape)
+        return self._small[slot]
+
+    def _constants(self, value: Any, shape: Shape) -> Any:
+        """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure,
+        unless `exact`."""
+        self.graph.room(math.prod(shape))
+        if not np.ndim(value):
+            return np.broadcast_to(
+                np.intp(self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)), shape
+            )
+        if value.dtype.kind == "f" and not self._exact and bool(np.isin(value, (-1.0, 0.0, 1.0)).all()):
+            signs = np.array([self.graph.fixed(-1.0), ZERO, ONE])
+            return signs[(np.broadcast_to(value, shape) + 1.0).astype(int)]
+        return _nodes([self.graph.fixed(x) for x in np.broadcast_to(value, shape).reshape(-1)], shape)
+
+    def _loads(self, source: AxisRead, shape: Shape) -> Any:
+        self.graph.room(math.prod(shape))
+        return _nodes([self._load(source, at) for at in np.ndindex(*shape)], shape)
+
+    def _load(self, source: AxisRead, at: tuple[int, ...]) -> int:
+        if source not in self._numbers:
+            self._numbers[source] = len(self.sources)
+            self.sources.append(source)
+        return self.graph.leaf(Load(self._numbers[source], at))
+
+    def _index(self, array: Any) -> int:
+        """The number of an index array."""
+        key = ("index", id(array))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.indices)
+            self.indices.append(array)
+        return self._numbers[key]
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _step(self, op: Any, xs: list[Any], shape: Shape) -> Any:
+        return NODES[type(op)](self, op, xs, shape)
+
+    NODES("refused: mixes positions", *MIXING)(mixing)
+    NODES("sums by the pairs of its relations, see `_reduction`", Reduction)(mixing)
+    NODES("k · x", float)(lambda self, op, xs, shape: _each(lambda nodes: self.graph.scale(op, nodes[0]), xs, shape))
+    NODES("Σ kᵢ · xᵢ", Combination)(
+        lambda self, op, xs, shape: _each(lambda nodes: self.graph.combination(op.coefficients, nodes), xs, shape)
+    )
+    NODES("the same nodes", Reshape)(lambda self, op, xs, shape: xs[0].reshape(shape))
+    NODES("select", Select)(lambda self, op, xs, shape: _each(lambda nodes: self.graph.select(*nodes), xs, shape))
+    NODES("its scalar function", Elementwise)(
+        lambda self, op, xs, shape: _each(lambda nodes: self._primitive(op.primitive, nodes), xs, shape)
+    )
+
+    @NODES("conversion", Cast)
+    def _cast(self, op: Cast, xs: list[Any], shape: Shape) -> Any:
+        return _each(lambda nodes: self.graph.apply(convert(op.target), nodes) if nodes[0] != ZERO else ZERO, xs, shape)
+
+    def _primitive(self, p: Any, nodes: tuple[int, ...]) -> int:
+        graph, x = self.graph, nodes[0]
+        match p.name if RULES.get(p.name) is p.rule else None:
+            case "divide":
+                return graph.divide(*nodes)
+            case "power":
+                return graph.power(x, p.parameter)
+            case "relu":
+                return graph.apply(Operation("maximum", np.maximum), (x, graph.fixed(0.0)))
+            case "sigmoid":
+                return graph.divide(ONE, graph.add(ONE, graph.apply(Operation("exp", np.exp), (graph.scale(-1.0, x),))))
+            case "inverse":
+                return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, graph.divide(ONE, x))
+            case "log0":
+                return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, graph.apply(Operation("log", np.log), (x,)))
+            case _:
+                return graph.apply(
+                    Operation(p.name, p.rule.array, () if p.parameter is None else (p.parameter,)), nodes
+                )
+
+    @NODES("its scalar function", Discrete)
+    def _discrete(self, op: Discrete, xs: list[Any], shape: Shape) -> Any:
+        name = op.function.__name__
+        if op.function == np.where:  # which is another one while a function is traced
+            return _each(lambda nodes: self.graph.select(*nodes), xs, shape)
+        what = (
+            convert(dict(op.parameters)["dtype"])
+            if name == "as_type"
+            else Operation(name, op.function, (), op.parameters)
+        )
+        return _each(lambda nodes: self.graph.apply(what, nodes), xs, shape)
+
+    @NODES("sums of products", Contraction)
+    def _contraction(self, op: Contraction, xs: list[Any], shape: Shape) -> Any:
+        sizes = {
+            label: n
+            for ls, x in zip((*op.labels, op.out), (*xs, np.empty(shape)), strict=True)
+            for label, n in zip(ls, x.shape, strict=True)
+        }
+        kept = tuple(dict.fromkeys(op.out))
+        summed = [label for label in sizes if label not in kept]
+        every = (*kept, *summed)
+        full = tuple([sizes[label] for label in every])
+        self.graph.room(math.prod(full))
+        spread = [_spread(x, ls, every, full).reshape(-1) for x, ls in zip(xs, op.labels, strict=True)]
+        graph, strong = self.graph, op.strong
+        terms = _each(
+            lambda nodes: graph.selected_product(nodes, strong) if strong else graph.product(nodes),
+            spread,
+            (math.prod(full),),
+        )
+        rows = math.prod([sizes[label] for label in kept])
+        terms = terms.reshape(rows, -1) if terms.size else np.zeros((rows, 0), np.intp)
+        ones = (1.0,) * terms.shape[1]
+        sums = _nodes(
+            [self.graph.combination(ones, nodes) for nodes in terms.tolist()], tuple([sizes[label] for label in kept])
+        )
+        if len(kept) == len(op.out):
+            return sums
+        found = np.full(shape, ZERO)
+        cast(Any, np.einsum)(found, list(op.out), list(kept))[...] = sums
+        return found
+
+    def _reduction(self, op: Reduction, args: tuple[int, ...], axes: Axes, shape: Shape, k: int) -> Any:
+        box = op.relations[0].target.box or ()
+        lead, trail = shape[: op.axis], shape[op.axis + len(box) :]
+        total = np.full((math.prod(lead), math.prod(shape[op.axis : op.axis + len(box)]), math.prod(trail)), ZERO)
+        for relation, a, i in zip(op.relations, args, axes, strict=True):
+            if i is None:
+                terms = self._gathered(relation, a, op.axis, k - op.axis, lead, trail)
+            else:
+                rows, cols, times = _pairs(relation, op.axis, k, self.graph)
+                x = self.row(a).reshape(total.shape[0], -1, total.shape[2])
+                terms = [(c, x[:, r], t) for r, c, t in zip(rows.tolist(), cols.tolist(), times.tolist(), strict=True)]
+            for c, x, t in terms:
+                coefficients = (1.0, float(t))
+                total[:, c] = _each(
+                    lambda nodes, ks=coefficients: self.graph.combination(ks, nodes), [total[:, c], x], x.shape
+                )
+        return total.reshape(shape)
+
+    def _gathered(self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape) -> list[Any]:
+        """(place, nodes, how often) for each way that components of a slot are read along axis j of a relation's
+        target."""
+        box, target = relation.source.box or (), relation.target.box or ()
+        outside = [(*a, *b) for a in np.ndindex(*lead) for b in np.ndindex(*trail)]
+
+        def loads(source: AxisRead, inner: tuple[int, ...]) -> Any:
+            nodes = [self._load(source, (*at[: len(lead)], *inner, *at[len(lead) :])) for at in outside]
+            return np.array(nodes).reshape(math.prod(lead), math.prod(trail))
+
+        every = tuple(range(axis, axis + len(box)))
+        label = _label(relation, j)
+        if label is None:  # positions of the whole box, one index array for each component
+            flat = (
+                np.moveaxis(cast(Gather, relation).index.reshape(target), j, 0).reshape(self.n, -1)
+                if self.n
+                else np.zeros((0, 0), np.intp)
+            )
+            self.graph.room(flat.shape[1])
+            return [
+                (c, loads(AxisRead(slot, every, rows=self._index(np.ascontiguousarray(flat[:, c]))), ()), 1)
+                for c in range(flat.shape[1])
+            ]
+        span = cast(Span, relation.span)
+        moving = [i for i, m in enumerate(span.left) if label in labels_of(m)]
+        others = [m for m in range(len(span.sizes)) if m != label]
+        self.graph.room(math.prod([span.sizes[m] for m in others]))
+        found: list[Any] = []
+        for values in itertools.product(*[range(span.sizes[m]) for m in others]):
+            at = {**dict(zip(others, values, strict=True)), label: 0}
+            place = [_value(m, at) for m in span.right]
+            thin = [1 if i == j else size for i, size in enumerate(target)]
+            inner = tuple([_value(m, at) for i, m in enumerate(span.left) if i not in moving])
+            source = self._source(slot, axis, box, [(i, span.left[i]) for i in moving], label, at)
+            nodes = (
+                loads(source, inner)
+                if source
+                else self.small(slot).reshape(math.prod(lead), -1, math.prod(trail))[:, _flat(inner, box)]
+            )
+            found.append((_flat(place, thin), nodes, span.times))
+        return found
+
+    def _source(
+        self, slot: int, axis: int, box: Shape, moving: list[tuple[int, Any]], label: int, at: dict[int, int]
+    ) -> AxisRead | None:
+        """How a slot is read when the index maps of some axes move with the long one; None when none does."""
+        if not moving:
+            return None
+        axes = tuple([axis + i for i, _ in moving])
+        if len(moving) == 1:
+            m = moving[0][1]
+            if type(m) is IndexTable:
+                return AxisRead(slot, axes, rows=self._index(m.array))
+            return AxisRead(slot, axes, _value(m, at), dict(m.terms)[label])
+        key = (
+            "joint",
+            slot,
+            axes,
+            tuple(
+                [(id(m.array),) if type(m) is IndexTable else (_value(m, at), dict(m.terms)[label]) for _, m in moving]
+            ),
+        )
+        if key not in self._numbers:
+            flat = np.zeros(self.n, np.intp)
+            for i, m in moving:
+                flat = flat * box[i] + (
+                    m.array if type(m) is IndexTable else _value(m, at) + dict(m.terms)[label] * np.arange(self.n)
+                )
+            self._numbers[key] = self._index(flat)
+            self._alive.extend([m for _, m in moving])  # their identities are in the key
+        return AxisRead(slot, axes, rows=self._numbers[key])
+
+
+def _repeated(value: Any, k: int) -> Any:
+    """A constant that is the same all along an axis, without the axis; None for others."""
+    if type(value) is Formal:
+        one = weak(value)
+        return one if not np.ndim(one) else None
+    return value[(slice(None),) * k + (0,)] if value.strides[k] == 0 and value.shape[k] else None
+
+
+def _nodes(nodes: list[int], shape: Shape) -> Any:
+    return np.array(nodes, np.intp).reshape(shape)
+
+
+def _each(work: Callable[[tuple[int, ...]], int], xs: Sequence[Any], shape: Shape) -> Any:
+    """A function of nodes at every component, arguments broadcast."""
+    flat = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in xs]
+    return _nodes([work(nodes) for nodes in zip(*flat, strict=True)], shape)
+
+
+def _spread(x: Any, labels: Sequence[int], every: Sequence[int], sizes: Shape) -> Any:
+    """An array under labels, as wide as all of them."""
+    distinct = [label for label in every if label in labels]
+    x = cast(Any, np.einsum)(x, list(labels), distinct)
+    return np.broadcast_to(
+        np.expand_dims(x, tuple([i for i, label in enumerate(every) if label not in distinct])), sizes
+    )
+
+
+def _pairs(relation: Relation, axis: int, k: int, graph: Scalars) -> tuple[Any, Any, Any]:
+    """The pairs of a relation at one position of the long axis, which is axis k of the result."""
+    box, target = relation.source.box or (), relation.target.box or ()
+    if not axis <= k < axis + len(target):
+        graph.room(relation.count)
+        return relation.pairs()
+    label, span = _label(relation, k - axis), cast(Span, relation.span)
+    thin = Span(
+        tuple([1 if m == label else size for m, size in enumerate(span.sizes)]), span.left, span.right, span.times
+    )
+    graph.room(math.prod(thin.sizes))
+    at = [i for i, m in enumerate(span.left) if label in labels_of(m)]
+    rows = positions(thin, thin.left, tuple([1 if i in at else size for i, size in enumerate(box)]))
+    cols = positions(thin, thin.right, tuple([1 if i == k - axis else size for i, size in enumerate(target)]))
+    return rows, cols, np.full(len(rows), span.times)
+
+
+def _value(m: Any, at: dict[int, int]) -> int:
+    """An index map at given labels."""
+    return int(m.array[at[m.labels[0]]]) if type(m) is IndexTable else m.offset + sum([s * at[k] for k, s in m.terms])
+
+
+def _flat(place: Sequence[int], box: Sequence[int]) -> int:
+    total = 0
+    for i, n in zip(place, box, strict=True):
+        total = total * n + i
+    return total

@@ -1,0 +1,212 @@
+"""Steps on slices of a long axis: what runs on a slice, and the op `Tiled`, a part of a program run slice by slice.
+
+A step runs *along* the axis if a slice of its result is the step on slices of its arguments, or *sums* it: then its
+results on slices add up. A tile is short enough for its arrays to stay in the cache; arrays as long as the axis are
+made only of what is read elsewhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ...ops.op import Contraction, Reduction, Reshape, Shape, contraction
+from ...ops.opaque import Discrete, Ruled
+from ...runtime import buffers, tuning
+from ...runtime import pool as threads
+from ...runtime.blas_threads import one_blas_thread
+from ...spaces.formal_vectors import Formal, FormalProduct, dense, weak
+from ..program import INPUT, Constant, Program, outputs
+from ..sub_programs import Block
+from .along import Axes, MixesPositions, demands, under_label
+
+
+class Along(NamedTuple):
+    """A step whose result has the long axis."""
+
+    axis: int
+
+
+class SummedLabel(NamedTuple):
+    """A contraction that sums the label of the long axis."""
+
+    label: int
+
+
+Mode = Along | SummedLabel
+
+
+# -- what a step does with slices ---------------------------------------------------------------------------
+
+
+def slices(op: Any, shapes: Sequence[Shape], shape: Shape, mode: Mode) -> Axes:
+    """The axis along which each argument is sliced, None for those that are read whole. Raises Unfit where the step has
+    to see everything."""
+    if isinstance(mode, SummedLabel):
+        return under_label(mode.label, op.labels)
+    k = mode.axis
+    axes: Any = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
+    if axes is not None:
+        return _beside(shapes, shape, k, tuple(np.atleast_1d(axes).tolist()))
+    if isinstance(op, Reduction):
+        source, target = [len(cast(Shape, s.box)) for s in (op.relations[0].source, op.relations[0].target)]
+        if op.axis <= k < op.axis + target:
+            raise MixesPositions
+        return [k if k < op.axis else k - target + source] * len(shapes)
+    return demands(op, shapes, shape, k)
+
+
+def _beside(shapes: Sequence[Shape], shape: Shape, k: int, axes: tuple[int, ...]) -> Axes:
+    """Functions of some axes of arguments alike (extrema, sorting, …) run along all others."""
+    rank = max([len(s) for s in shapes])
+    kept = [i for i in range(rank) if len(shape) == rank or i - rank not in axes]
+    at = kept[k]
+    if at - rank in axes or any([a >= 0 for a in axes]) or any([len(s) != rank or s[at] != shape[k] for s in shapes]):
+        raise MixesPositions
+    return [at] * len(shapes)
+
+
+def resized(op: Any, axis: int | None, m: int) -> Any:
+    """An op that knows the length of the long axis, for another one."""
+    if axis is not None and type(op) is Contraction and op.extra:
+        return contraction(
+            op.labels, op.out, {k: m if k == op.out[axis] else n for k, n in op.extra}, op.strong, op.guarded
+        )
+    return Reshape(resize(op.shape, axis, m)) if type(op) is Reshape else op
+
+
+def resize(shape: Shape, axis: int | None, m: int) -> Shape:
+    """A shape with another length of one axis."""
+    return shape if axis is None else (*shape[:axis], m, *shape[axis + 1 :])
+
+
+# -- the op -----------------------------------------------------------------------------------------------
+
+
+class Tiled(Block):
+    """A program run on tiles of an axis of `length` positions: `axes` says which axis of each slot that is, None for
+    those without.
+
+    An output without the axis is the sum of those of all tiles. The body is written for the whole length.
+    """
+
+    body: Program
+    length: int
+    axes: tuple[int | None, ...]
+    tile: int
+    made_to_run = True
+
+    @property
+    def title(self) -> str:
+        return "tiles"
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.body)} of them run on {len(self.cuts) - 1:,} tiles of up to {self.lengths[0]:,} of "
+            f"{self.length:,} positions"
+        )
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        return (self.body,)
+
+    def result(self, shapes: tuple[Shape, ...]) -> Any:
+        return tuple([self.body.shapes[s] for s in self.body.outputs])
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """Where tiles begin and end: their lengths differ by one at most."""
+        count = max(-(-self.length // self.tile), 1)
+        return [self.length * k // count for k in range(count + 1)]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths of tiles that occur."""
+        return sorted({b - a for a, b in itertools.pairwise(self.cuts)}, reverse=True)
+
+    def at(self, m: int) -> Program:
+        """The body for a tile of m positions."""
+        body, tile = self.body, Program(share=False)
+        for slot, (op, args, axis) in enumerate(zip(body.ops, body.args, self.axes, strict=True)):
+            shape = resize(body.shapes[slot], axis, m)
+            if op is INPUT:
+                tile.input(shape)
+            elif type(op) is Constant:
+                tile.const(op.value if not shape else Formal(shape, (FormalProduct(weak(op.value), ()),)))
+            elif type(op) is float:
+                tile.scale(op, args[0])
+            else:
+                tile.step(resized(op, axis, m), args)
+            assert tile.shapes[-1] == shape, (op, tile.shapes[-1], shape)
+        tile.outputs = body.outputs
+        return tile
+
+    def run(self, *xs: Any) -> Any:
+        from ...ops.number_domains import NUMBERS
+
+        def work(m: int) -> Callable[..., Sequence[Any]]:
+            program = self.at(m)
+            return lambda *tile: outputs(program, NUMBERS, tile)
+
+        return self.loop([dense(x) for x in xs], {m: work(m) for m in self.lengths})
+
+    def loop(self, xs: Sequence[Any], work: dict[int, Callable[..., Sequence[Any]]]) -> tuple[Any, ...]:
+        """The results, by functions for tiles of each length. Tiles are spread over threads in groups that do not
+        depend on their number."""
+        axes = [self.axes[s] if np.ndim(x) else None for s, x in zip(self.body.inputs, xs, strict=True)]
+        ends = [self.axes[s] for s in self.body.outputs]
+        tiles = list(itertools.pairwise(self.cuts))
+        groups = self._groups(len(tiles))
+        sums: list[list[Any]] = [[None] * len(ends) for _ in groups]
+        whole: list[Any] = [None] * len(ends)
+        lock, errors = threading.Lock(), np.geterr()
+
+        def run(low: int, high: int) -> None:
+            with np.errstate(**cast(Any, errors)):
+                for group in range(low, high):
+                    for a, b in tiles[groups[group][0] : groups[group][1]]:
+                        found = work[b - a](
+                            *[
+                                x if i is None else x[(slice(None),) * i + (slice(a, b),)]
+                                for x, i in zip(xs, axes, strict=True)
+                            ]
+                        )
+                        keep(found, sums[group], a, b)
+                        del found
+
+        def keep(found: Sequence[Any], total: list[Any], a: int, b: int) -> None:
+            for j, (y, k) in enumerate(zip(map(dense, found), ends, strict=True)):
+                if k is not None:
+                    with lock:
+                        if whole[j] is None:
+                            whole[j] = buffers.empty(self.body.shapes[self.body.outputs[j]], y.dtype)
+                    whole[j][(slice(None),) * k + (slice(a, b),)] = y
+                elif total[j] is None:
+                    total[j] = y if type(y) is not np.ndarray or y.flags.owndata else np.array(y)
+                else:
+                    total[j] = _added(total[j], y)
+
+        parts = min(threads.count(), len(groups))
+        cuts = [len(groups) * k // parts for k in range(parts + 1)]
+        with one_blas_thread():
+            threads.spread(run, list(itertools.pairwise(cuts)))
+        for group in sums[1:]:
+            for j, y in enumerate(group):
+                if ends[j] is None:
+                    sums[0][j] = _added(sums[0][j], y)
+        return tuple([w if k is not None else s for w, s, k in zip(whole, sums[0], ends, strict=True)])
+
+    def _groups(self, tiles: int) -> list[tuple[int, int]]:
+        size = 8 * sum([math.prod(self.body.shapes[s]) for s in self.body.outputs if self.axes[s] is None])
+        count = min(tiles, tuning.TILE_SUM_GROUPS, max(tuning.TILE_SUM_BYTES // max(size, 1), 2))
+        return list(itertools.pairwise([tiles * k // count for k in range(count + 1)]))
+
+
+def _added(total: Any, y: Any) -> Any:
+    return np.add(total, y, out=total) if np.ndim(total) else total + y

@@ -1,0 +1,139 @@
+"""Program → term: T_j = op_j ∘ ⟨T_a, T_b⟩, one term per slot, π_i for the inputs. Shared slots are shared subterms, so
+the DAG is as large as the program, and lowering it gives the program again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ops.op import Combination, Contraction, Elementwise, Reduction, broadcast
+from ..ops.opaque import Declared, Get
+from ..relations import Beside
+from ..relations.index_sets import Plus, box_set
+from ..spaces.space import Copower, DirectSum, Space, direct_sum, real_space, zero_space
+from ..terms.applied_op import Applied
+from ..terms.bilinear import Labelled
+from ..terms.declared import DeclaredBilinear, DeclaredLinear
+from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
+from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
+from .program import INPUT, Constant, Program
+
+Shape = tuple[int, ...]
+
+
+def to_term(program: Program) -> Term:
+    """A program as a term on the direct sum of its inputs (one input: on its space), into the direct sum of its
+    outputs."""
+    spaces = [real_space(program.shapes[s]) for s in program.inputs]
+    domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
+    terms: list[Any] = [None] * len(program.ops)
+    for i, slot in enumerate(program.inputs):
+        terms[slot] = Id(domain) if len(spaces) == 1 else Project(domain, i)
+    for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
+        if type(op) is Constant:
+            terms[slot] = Const(domain, real_space(program.shapes[slot]), (op.value,))
+        elif op is not INPUT:
+            terms[slot] = _step(
+                op, [terms[a] for a in args], [program.shapes[a] for a in args], program.shapes[slot], domain
+            )
+    results = tuple([terms[s] for s in program.outputs])
+    if not results:
+        return ZeroMap(domain, zero_space)
+    return results[0] if len(results) == 1 else Fork(results)
+
+
+def _after(g: Term, f: Term) -> Term:
+    """g ∘ f, and g itself after an identity."""
+    return g if isinstance(f, Id) else Compose(g, f)
+
+
+def _both(terms: list[Term]) -> Term:
+    return terms[0] if len(terms) == 1 else Fork(tuple(terms))
+
+
+def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: Space) -> Term:
+    if type(op) is float:
+        return Combine((op,), (terms[0],))
+    match op:
+        case Combination():
+            return Combine(op.coefficients, tuple([_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]))
+        case Contraction():
+            if op.strong:
+                return _after(Applied(op, tuple(shapes)), _both(terms))
+            return _after(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
+        case Elementwise():
+            return _mapped(op, [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)], shape)
+        case Reduction():
+            return _reduced(op, terms, shapes[0], shape)
+        case Declared():
+            return _declared(op, terms, shapes, domain)
+        case Get():
+            return _leaf(terms[0], op.at, shape)
+        case _:
+            return (
+                _after(Applied(op, tuple(shapes)), _both(terms))
+                if terms
+                else Const(domain, real_space(shape), (op.run(),))
+            )
+
+
+def _widened(t: Term, own: Shape, shape: Shape) -> Term:
+    if own == shape:
+        return t
+    if isinstance(t, Const):
+        return Const(t.source, real_space(shape), (np.broadcast_to(t.leaves[0], shape),))
+    op = broadcast(own, shape)
+    return _after(Labelled(op.labels, op.out, (own,), op.extra), t)
+
+
+def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:
+    if not shape:
+        return _after(op.primitive, _both(terms))
+    function = Map(op.primitive, box_set(shape))
+    if len(terms) == 1:
+        return _after(function, terms[0])
+    both = Fork(tuple(terms))
+    return _after(_after(function, Zip(direct_sum(*[t.codomain for t in terms]))), both)
+
+
+def _regrouped(t: Term, space: Space) -> Term:
+    return t if t.codomain is space else _after(Regroup(t.codomain, space), t)
+
+
+def _reduced(op: Reduction, terms: list[Term], own: Shape, shape: Shape) -> Term:
+    """[red_R₁, …, red_Rₙ] = red_R for the relations side by side; under leading axes it is mapped."""
+    first, *others = op.relations
+    whole = Plus(tuple([r.source for r in op.relations]))
+    relation = Beside(whole, first.target, op.relations, False) if others else first
+    reduce: Term = Reduce(relation, real_space(own[op.axis + len(first.source.box or ()) :]))
+    if op.axis:
+        reduce = Map(reduce, box_set(own[: op.axis]))
+    return _regrouped(_after(reduce, _regrouped(_both(terms), reduce.domain)), real_space(shape))
+
+
+def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Space) -> Term:
+    legs = op.form.legs
+    lead = op.lead(tuple(shapes))
+    function: Term = DeclaredLinear(op.form, op.target) if len(legs) == 2 else DeclaredBilinear(op.form, op.target)
+    arguments: list[Term] = []
+    for leg, where in op.leg_slices():
+        space = Copower(legs[leg], box_set(lead)) if lead else legs[leg]
+        arguments.append(_regrouped(_both(terms[where]), space) if space.leaves else ZeroMap(domain, space))
+    if not lead:
+        return _after(function, _both(arguments))
+    mapped = Map(function, box_set(lead))
+    whole = _both(arguments)
+    return _after(
+        mapped, _after(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole
+    )
+
+
+def _leaf(t: Term, at: int, shape: Shape) -> Term:
+    if isinstance(t.codomain, DirectSum) and t.codomain.leaves == t.codomain.code[:-1]:
+        return _after(Project(t.codomain, at), t)
+    leaves = [real_space(leaf.shape) for leaf in t.codomain.leaves]
+    if len(leaves) == 1:
+        return _regrouped(t, real_space(shape))
+    flat = direct_sum(*leaves)
+    return _after(Project(flat, at), _regrouped(t, flat))

@@ -1,0 +1,294 @@
+"""Relations R ⊆ X × Y with multiplicities: matrices of natural numbers that know their shape   (§2.2.3).
+
+A relation is used in one way, relational reduction (red_R v)_y = Σ_{(x,y)∈R} v_x, and its converse gives the adjoint.
+Each kind says how it reduces (`reduce`), what its converse is and, at the least, which pairs it holds. Most are spans
+(spans.py): their algebra is symbolic, and nothing is enumerated until numbers flow.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from ..errors import RelationError
+from ..runtime import later
+from ..runtime.interning import Node
+from .cpu.groups import Groups, ascending
+from .index_sets import Set
+from .spans import Span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .plans import Plan
+
+    Indices = NDArray[np.intp]
+    Array = NDArray[Any]
+
+
+class Relation(Node):
+    """R ⊆ source × target. `R.converse`, `R.then(S)`, `R * S` on X × X', `R + S` on X + X', `R | S`; `R.pairs()`,
+    `R.matrix()`.
+
+    >>> import riesz as rz
+    >>> R = rz.relation(rz.seg(3), rz.seg(2), [(0, 0), (1, 1), (2, 0)])
+    >>> R.matrix().toarray().tolist()
+    [[1, 0], [0, 1], [1, 0]]
+    """
+
+    source: Set
+    target: Set
+    sliced: ClassVar[bool] = False  # whether red copies one slice
+
+    def adopt(self) -> None:
+        for s in (self.source, self.target):
+            if not isinstance(cast(Any, s), Set):
+                raise RelationError(f"a relation is between index sets; got {s!r}: write seg({s!r})")
+
+    # -- what each kind says -----------------------------------------------------------------------------
+
+    @property
+    def converse(self) -> Relation:
+        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
+        raise NotImplementedError
+
+    def _with_converse(self, make: Callable[[], Relation]) -> Relation:
+        """The converse, kept as long as the relation, with all that is prepared for it. It knows the relation in turn,
+        but does not keep it."""
+        known: Any = self.__dict__
+        found = (
+            known["_converse"] if "_converse" in known else known["_converse_of"]() if "_converse_of" in known else None
+        )
+        if found is None:
+            found = make()
+            if found is not self:
+                known["_converse"] = found
+                cast(Any, found.__dict__)["_converse_of"] = weakref.ref(self)
+        return found
+
+    def reduce(self, v: Array) -> Array:
+        """red_R along the middle axis of an array of shape (a, |source|, b)."""
+        raise NotImplementedError
+
+    def reduce_into(self, total: Array, v: Array) -> None:
+        """Add red_R v to an array of shape (a, |target|, b)."""
+        total += self.reduce(v)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        """Positions in source, positions in target, multiplicities."""
+        raise NotImplementedError
+
+    @property
+    def span(self) -> Span | None:
+        """The relation as two index maps from one box of labels, if it is one."""
+        return None
+
+    @property
+    def tile(self) -> slice | None:
+        """The slice of the target that the source is copied to, if that is what red does."""
+        return None
+
+    # -- algebra -----------------------------------------------------------------------------------------
+
+    def then(self, other: Relation) -> Relation:
+        """R followed by S: multiplicity of (x, z) is Σ_y R(x, y)·S(y, z)."""
+        from .algebra import then
+
+        return then(self, other)
+
+    def __mul__(self, other: Any) -> Relation:
+        """R × S = {((x, x'), (y, y'))} on X × X' and Y × Y'."""
+        from .algebra import product
+
+        return product(self, other)
+
+    def __add__(self, other: Any) -> Relation:
+        """R + S on X + X' and Y + Y': side by side, nothing in between."""
+        from .algebra import summed
+
+        return summed(self, other)
+
+    def __or__(self, other: Any) -> Relation:
+        """R ∪ S as multisets: multiplicities add up."""
+        from .algebra import union
+
+        return union(self, other)
+
+    def restrict(self, source: Any = None, target: Any = None) -> Relation:
+        """The pairs (x, y) with x and y in the given parts (positions, slices or masks; None: everything); the sets
+        stay.
+
+        >>> from riesz import relations, seg
+        >>> relations.full(seg(2), seg(3)).restrict(target=[0, 2]).matrix().toarray().tolist()
+        [[1, 0, 1], [1, 0, 1]]
+        """
+        from .algebra import restricted
+
+        return restricted(self, source, target)
+
+    def plan(self, backend: str = "auto") -> Plan:
+        """The relation prepared for execution on "numpy", "numba" or "jax"; "auto" chooses by the size and the kind of
+        the array.
+
+        >>> from riesz import relations, seg
+        >>> relations.triangular(seg(10**8)).plan()
+        red_{≤₁₀₀₀₀₀₀₀₀}: running sum, its adjoint: running sum from the end
+        """
+        from .plans import Plan
+
+        return Plan(self, backend)
+
+    # -- questions ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def out_degrees(self) -> Indices:
+        """How many pairs each x has, with multiplicity."""
+        return self.converse.in_degrees
+
+    @cached_property
+    def in_degrees(self) -> Indices:
+        """How many pairs each y has, with multiplicity."""
+        ones = np.broadcast_to(1.0, (1, self.source.size, 1))
+        found = np.rint(self.reduce(ones)[0, :, 0])
+        found = (
+            found if found.max(initial=0) > 2.0**62 else found.astype(np.intp)
+        )  # more than integers hold stay floats
+        found.flags.writeable = False
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are, with multiplicity."""
+        span = self.span
+        if span is not None:
+            return span.times * int(np.prod(span.sizes, dtype=object)) if span.sizes else span.times
+        return int(self.in_degrees.sum())
+
+    @property
+    def work(self) -> int:
+        """How many numbers are added or moved when the relation is reduced: its pairs, unless its kind knows better."""
+        return self.count
+
+    @property
+    def is_function(self) -> bool:
+        """Whether each x is related to exactly one y, once."""
+        return bool((self.out_degrees == 1).all())
+
+    @property
+    def is_injective(self) -> bool:
+        """Whether no y is related to two x, or twice to one."""
+        return bool((self.in_degrees <= 1).all())
+
+    def image(self, of: Any = None) -> Indices:
+        """The positions of all y related to some x (of the part given, as for `restrict`)."""
+        part = self if of is None else self.restrict(source=of)
+        return np.unique(part.pairs()[1]) if part.count <= self.target.size else np.flatnonzero(part.in_degrees)
+
+    # -- as a matrix -------------------------------------------------------------------------------------
+
+    def _product(self, other: Relation) -> Any:
+        """The product of multiplicities: integers, or floats where they would overflow."""
+        rough = self.matrix().astype(float) @ other.matrix().astype(float)
+        return rough if rough.nnz and rough.max() > 2.0**53 else self.matrix() @ other.matrix()
+
+    def matrix(self) -> Any:
+        """|source| × |target| multiplicities as a SciPy CSR array."""
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        rows, cols, times = self.pairs()
+        return cast(Any, sparse).csr_array((times, (rows, cols)), shape=(self.source.size, self.target.size))
+
+    @cached_property
+    def ascending(self) -> bool:
+        """Whether the targets of the pairs, in the order of the sources, ascend: then the pairs are grouped as they
+        are."""
+        return ascending(self.pairs()[1])
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The pairs grouped by target, made once."""
+        rows, cols, times = self.pairs()
+        return Groups.of_pairs(
+            self.source.size, self.target.size, rows, cols, None if bool((times == 1).all()) else times
+        )
+
+    @cached_property
+    def _weights(self) -> dict[Any, Any]:
+        return {}
+
+    def weights(self, kind: Any) -> Any:
+        """|target| × |source| as a sparse matrix whose product adds in the order of the groups."""
+        import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+
+        g = self.groups
+        index = np.arange(g.count, dtype=g.offsets.dtype) if g.index is None else g.index
+        data = np.ones(g.count, kind) if g.times is None else g.times.astype(kind)
+        return cast(Any, sparse).csr_array((data, index, g.offsets), shape=(g.targets, g.size))
+
+    def sparse_reduce(self, v: Array) -> Array:
+        """red_R by a sparse matrix, made once for each type of numbers."""
+        a, n, b = v.shape
+        kind = v.dtype if v.dtype.char in "fdgFDGilqIL" else np.dtype(float)
+        if kind not in self._weights:
+            self._weights[kind] = self.weights(kind)
+        wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
+        found = np.moveaxis((self._weights[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
+        return found if v.dtype.kind not in "fc" else found.astype(v.dtype, copy=False)
+
+    def block(self, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
+        """The relation between two parts, given by positions (None: all), renamed to source and target."""
+        from .algebra import block
+
+        return block(self, rows, cols, source, target)
+
+    def __repr__(self) -> str:
+        return later.text(self)
+
+
+def frozen(a: Array) -> bool:
+    """Whether nobody can write into an array, not through what it is a view of either."""
+    owner: Any = a
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = cast(Any, owner).base
+    return owner is None
+
+
+def freeze(a: Array) -> Array:
+    """The array itself where nobody can write into it; otherwise a read-only copy, whose repeated axes stay
+    repeated."""
+    if frozen(a):
+        return a
+    thin = (
+        a[tuple([slice(0, 1) if s == 0 and n else slice(None) for s, n in zip(a.strides, a.shape, strict=True)])]
+        if 0 in a.strides
+        else a
+    )
+    found = np.array(thin, order="K")
+    found.flags.writeable = False
+    return found if found.shape == a.shape else np.broadcast_to(found, a.shape)
+
+
+def seal(x: Any) -> Any:
+    """Arrays of the library's own, also in containers and in sparse matrices, made read-only where they lie; x
+    itself."""
+    if isinstance(x, np.ndarray):
+        x.flags.writeable = False
+    elif isinstance(x, (list, tuple, dict)):
+        for part in cast("list[Any]", list(cast(Any, x).values()) if isinstance(x, dict) else x):
+            seal(part)
+    elif hasattr(x, "indptr"):
+        seal([x.data, x.indices, x.indptr])
+    return cast(Any, x)
+
+
+def within(at: Array, where: Set, what: str) -> None:
+    if at.size and not (at.min() >= 0 and at.max() < where.size):
+        first = int(np.flatnonzero((at < 0) | (at >= where.size))[0])
+        raise RelationError(
+            f"{what} holds {at[first]}, which is outside {where}: its positions are 0 to {where.size - 1} (first at "
+            f"{first})"
+        )

@@ -1,0 +1,1 @@
+"""Relational reduction on the processor: pairs grouped by target, strips for threads, compiled loops."""

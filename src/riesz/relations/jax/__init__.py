@@ -1,0 +1,1 @@
+"""Relational reduction in JAX, on the processor and the GPU."""

@@ -1,0 +1,1 @@
+"""What everything runs on: threads, memory for results, interned objects, work without recursion, generated source."""

@@ -1,0 +1,562 @@
+"""Printing of programs: values as expressions, linear steps as combinators, what is used twice or is long as a let."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..calculus.derive import linear_slots
+from ..maps.linear_map import LinearMap
+from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.discrete_fourier import Transform
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single
+from ..ops.op_rules import OpRules
+from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ..programs.passes.deferring import Deferred, without_guards
+from ..programs.passes.fusing import SparseProduct
+from ..programs.program import INPUT, Constant, Program
+from ..programs.sub_programs import Block, Call, Loop
+from ..relations import Place, Point, Relation
+from ..spaces.space import DirectSum, Space, real_space
+from ..terms.primitives import Primitive
+from .contraction_names import one, two
+from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
+from .term_text import (
+    call,
+    combination,
+    contract,
+    op_title,
+    relation_text,
+    section,
+    single,
+    space_text,
+    term_text,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..maps.derivation import Derivation, Family, Value
+
+IDENTITY: Text = ("", ATOM)
+FIRST, FILLER = 0xF0000, "\uf8ff"
+"""Until all lets are known, each is called by a character of its own, filled up to the length of its name: no text
+contains it by chance."""
+INFIX = {
+    "greater": ">",
+    "greater_equal": "≥",
+    "less": "<",
+    "less_equal": "≤",
+    "equal": "=",
+    "not_equal": "≠",
+    "logical_and": "∧",
+    "logical_or": "∨",
+}
+
+VALUES = OpRules[Callable[["Writer", int, Any, list[Text]], Text]]("show.program_text.VALUES")
+"""The value of a step, from the texts of its arguments."""
+LINEAR = OpRules[Callable[["Writer", int, Any, list[Text], list[int]], Text]]("show.program_text.LINEAR")
+"""A linear step as a function: arguments that are flagged are functions before it."""
+
+
+class Writer:
+    """Gives each slot of a program a text; `lets` collects (name, text) in order."""
+
+    def __init__(
+        self, n: Notation, program: Program, flags: Any, inputs: list[Text], others: Iterable[str] = ()
+    ) -> None:
+        """`others`: names that are taken."""
+        self.n = n
+        self.program = program
+        self.flags = flags
+        self.lets: list[tuple[str, str]] = []
+        self.constants: list[tuple[str, tuple[int, ...]]] = []
+        self.text: list[Text] = [IDENTITY] * len(program.ops)
+        taken = {text for text, _ in inputs} | set(others)
+        prime = "'" if n.latex else "′"
+        self.letters = [
+            next((c for c in letters if c not in taken), letters[0] + prime) for letters in ("yzwst", "dehkl")
+        ]  # of values, of linear maps
+        self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
+        self.counts = dict.fromkeys(self.letters, 0)
+        self.called: list[tuple[str, int]] = []  # the letter and number of each let
+        self.positive: dict[int, Text] = {}  # −f is kept as f here, so that signs come out in front
+        self.width = 180 if n.latex else 60
+        uses = program.uses()
+        for slot, text in zip(program.inputs, inputs, strict=True):
+            self.text[slot] = text
+        last = set(program.outputs)
+        for slot, op in enumerate(program.ops):
+            if op is not INPUT:
+                width = 3 * self.width if slot in last else self.width
+                self.text[slot] = self._bound(slot, uses[slot], width, self._slot(slot, op))
+
+    def _bound(self, slot: int, uses: int, width: int, text: Text) -> Text:
+        simple = text is IDENTITY or type(self.program.ops[slot]) in (Constant, Get) or len(text[0]) < 3
+        if simple or (uses < 2 and len(text[0]) <= width):
+            return text
+        self.positive.pop(slot, None)
+        letter = self.letters[1 if self.flags[slot] else 0]
+        name = chr(FIRST + len(self.called)).ljust(len(self.n.sub(letter, self.counts[letter])), FILLER)
+        self.called.append((letter, self.counts[letter]))
+        self.counts[letter] += 1
+        self.lets.append((name, text[0]))
+        return name, ATOM
+
+    def _slot(self, slot: int, op: Any) -> Text:
+        args = [self.text[a] for a in self.program.args[slot]]
+        if type(op) is Constant:
+            return self._constant(op.value)
+        if self.flags[slot]:
+            return self._linear(slot, op, args)
+        return VALUES[type(op)](self, slot, op, args)
+
+    def _constant(self, value: Any) -> Text:
+        if len(value.shape if hasattr(value, "shape") else ()) == 0:
+            return self.n.leaf(value)
+        array = cast("NDArray[Any]", value)
+        if isinstance(value, np.ndarray) and not any(array.strides):
+            return self.n.leaf(array.flat[0]) if array.size else ("0", ATOM)
+        if isinstance(value, np.ndarray) and array.size <= 4 and array.ndim == 1:
+            return self.n.leaf(array)
+        at = len(self.constants)
+        name = self.spare[at] if at < len(self.spare) else self.n.sub("A", at)
+        self.constants.append((name, array.shape))
+        return name, ATOM
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    VALUES("2 · x", float)(lambda self, slot, op, args: combination(self.n, (op,), args))
+    VALUES("sin x", Elementwise)(lambda self, slot, op, args: self._application(op.primitive, args))
+    VALUES("x + 2 · y", Combination)(lambda self, slot, op, args: combination(self.n, op.coefficients, args))
+    VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)(
+        lambda self, slot, op, args: self._contracted(op, self.program.args[slot], args)
+    )
+
+    @VALUES("π₀ x, red_R x", Reduction)
+    def _reduced(self, slot: int, op: Reduction, args: list[Text]) -> Text:
+        texts = [self._applied(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)]
+        return texts[0] if len(texts) == 1 else self.n.infix(texts, "+", SUM)
+
+    @VALUES("x[0]", Get)
+    def _got(self, slot: int, op: Get, args: list[Text]) -> Text:
+        return args[0] if self._lonely(slot) else (f"{self.n.within(args[0], ATOM)}[{op.at}]", ATOM)
+
+    @VALUES("name(x, y)", Single, Transform, Reshape, Cast, Take, Put, Strongly, Ruled, Declared, Select)
+    @VALUES("name(x, y)", Convolution, ExchangedLeg, SparseProduct, Deferred)
+    def _called(self, slot: int, op: Any, args: list[Text]) -> Text:
+        return call(self.n, op, args), ATOM
+
+    @VALUES("x > y, ¬x, name(x, y)", Discrete)
+    def _discrete(self, slot: int, op: Discrete, args: list[Text]) -> Text:
+        n = self.n
+        if op.title in INFIX and len(args) == 2:
+            return n.infix([(n.within(a, PRODUCT), ATOM) for a in args], INFIX[op.title], SUM)
+        return (n["¬"] + n.within(args[0], ATOM), POWER) if op.title == "¬" else self._called(slot, op, args)
+
+    @VALUES("cond[f | g](x), loop[c ↦ f](x)", Block)
+    def _block(self, slot: int, op: Block, args: list[Text]) -> Text:
+        inside = self._inside(op, args, [False] * len(args))
+        shown = args[:1] if inside and isinstance(op, Call) else args
+        return (inside or op_title(self.n, op)) + self.n.listed("(", shown, ")")[0], ATOM
+
+    def _inside(self, op: Block, args: list[Text], moving: list[bool]) -> str | None:
+        """What a block does, where that is short: cond[a | b], loop[(c, u) ↦ body]."""
+        n = self.n
+        if isinstance(op, Call):
+            if sum(moving) > 1 or not op.fixed:
+                return None
+            shown = [
+                self._body(p, [IDENTITY if m else a for a, m in zip(args[1:], moving[1:], strict=True)], moving[1:])
+                for p in op.branches
+            ]
+            return None if None in shown else f"{n.name('cond')}[{' | '.join([s for s in shown if s is not None])}]"
+        if not isinstance(op, Loop) or any(moving):
+            return None
+        outside = set(self.letters) | set(re.findall(r"[^\W_]+", " ".join([a for a, _ in args[: op.consts]])))
+        c, u = [next((x for x in letters if x not in outside), letters[0] + "'") for letters in ("cezv", "uwqp")]
+        carry = [(n.sub(c, i) if op.carries > 1 else c, ATOM) for i in range(op.carries)]
+        count = len(args) - op.consts - op.carries
+        rows = [(n.sub(u, i) if count > 1 else u, ATOM) for i in range(count)]
+        body = self._body(op.body, [*args[: op.consts], *carry, *rows], moving)
+        return (
+            None
+            if body is None
+            else f"{op_title(n, op)}[{n.listed('(', [*carry, *rows], ')')[0]} {n['↦'].strip()} {body}]"
+        )
+
+    def _body(self, program: Program, inputs: list[Text], moving: list[bool]) -> str | None:
+        flags = (
+            program.dependent([s for s, m in zip(program.inputs, moving, strict=True) if m])
+            if any(moving)
+            else bytearray(len(program.ops))
+        )
+        writer = Writer(self.n, program, flags, inputs)
+        text = writer.outputs()[0]
+        return None if writer.lets or writer.constants or len(text) > self.width else text
+
+    def _lonely(self, slot: int) -> bool:
+        """Whether a step with a tuple of results has one only."""
+        return len(self.program.shapes[self.program.args[slot][0]]) == 1
+
+    def _application(self, p: Primitive, args: list[Text]) -> Text:
+        n = self.n
+        if p.name == "power":
+            return n.sup(n.within(args[0], ATOM), n.number(p.parameter).replace("−", "-")), POWER
+        if p.name == "divide":
+            return f"{n.within(args[0], POWER)} / {n.within(args[1], ATOM)}", PRODUCT
+        if p.name == "pow":
+            return n.sup(n.within(args[0], ATOM), args[1][0] if n.latex else n.within(args[1], ATOM)), POWER
+        if len(args) > 1:
+            return n.name(p.name) + n.listed("(", args, ")")[0], ATOM
+        return self._applied(n.name(p.name), args[0])
+
+    def _applied(self, name: str, arg: Text) -> Text:
+        return self.n.spaced(name, self.n.within(arg, POWER)), COMPOSE
+
+    def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
+        n = self.n
+        if len(args) == 1:
+            if one(op.labels[0], op.out, op.extra) == "ᵀ" and len(op.out) == 2:
+                return n.turned(args[0]), POWER
+            return self._applied(single(n, op), args[0])
+        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        if pattern is None:
+            return contract(n, op) + n.listed("(", args, ")")[0], ATOM
+        if pattern.symbol in "·∗" and given[0] == given[1]:
+            return n.sup(n.within(args[0], ATOM), "2"), POWER
+        shown = [(n.turned(a), POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
+        constants = [type(self.program.ops[a]) is Constant for a in given]
+        swap = pattern.first == 1 or (
+            pattern.symbol in "·∗⊙" and constants == [False, True] and op.labels[0] == op.labels[1]
+        )
+        pair = shown[::-1] if swap else shown
+        return n.infix(pair, pattern.symbol, POWER)[0], PRODUCT
+
+    def _reduction(self, r: Relation, axis: int = 0) -> str:
+        """π₀, ι₀, red_R; behind other axes π_{:,0}."""
+        n = self.n
+        match r:
+            case Point(at=at) | Place(at=at):
+                letter, index = ("π", r.source) if isinstance(r, Point) else ("ι", r.target)
+                inside = str(index.element(at)).replace(" ", "")
+                return n.below(n[letter], ":," * axis + inside) if axis else n.sub(n[letter], inside)
+            case _:
+                return n.below(n.name("red"), ":," * axis + relation_text(n, r)[0])
+
+    # -- linear steps ----------------------------------------------------------------------------------------
+
+    def after(self, outer: str, wire: Text) -> Text:
+        """outer • wire."""
+        return (outer, ATOM) if wire is IDENTITY else self.n.infix([(outer, ATOM), wire], "•", COMPOSE)
+
+    def _linear(self, slot: int, op: Any, args: list[Text]) -> Text:
+        n = self.n
+        given = self.program.args[slot]
+        flags = [self.flags[a] for a in given]
+        moving = [a for a, f in zip(given, flags, strict=True) if f]
+        if op == -1.0:
+            self.positive[slot] = args[0]
+            return combination(n, (op,), self._named(args))
+        if len(moving) == 1 and moving[0] in self.positive and not isinstance(op, Combination):
+            k = flags.index(1)  # f • (−g) = −(f • g)
+            self.positive[slot] = self._step(
+                slot, op, [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)], flags
+            )
+            return combination(n, (-1.0,), [self.positive[slot]])
+        if isinstance(op, Combination):
+            signs = [-1.0 if a in self.positive else 1.0 for a in given]
+            shown = self._named([self.positive.get(a, t) for a, t in zip(given, args, strict=True)])
+            return combination(n, tuple([k * s for k, s in zip(op.coefficients, signs, strict=True)]), shown)
+        return self._step(slot, op, args, flags)
+
+    def _step(self, slot: int, op: Any, args: list[Text], flags: list[int]) -> Text:
+        return LINEAR[type(op)](self, slot, op, args, flags)
+
+    LINEAR("(2 ·)", float)(
+        lambda self, slot, op, args, flags: self.after(section(self.n, self.n["·"], self.n.leaf(op), 0), args[0])
+    )
+    LINEAR("(a ⊛), Σ, contract[…](a, _)", Contraction)(
+        lambda self, slot, op, args, flags: self._product(op, args, flags.index(1))
+    )
+    LINEAR("π₀, ι₀, red_R", Reduction)(lambda self, slot, op, args, flags: self._joined(op, args))
+
+    @LINEAR("π₀", Get)
+    def _projected(self, slot: int, op: Get, args: list[Text], flags: list[int]) -> Text:
+        return args[0] if self._lonely(slot) else self.after(self.n.sub(self.n["π"], op.at), args[0])
+
+    @LINEAR(
+        "name(a, _)",
+        Single,
+        Transform,
+        Reshape,
+        Cast,
+        Take,
+        Put,
+        Strongly,
+        Ruled,
+        Declared,
+        Convolution,
+        ExchangedLeg,
+        SparseProduct,
+        Deferred,
+    )
+    @LINEAR("f + 2 · g, see `_linear`", Combination)
+    @LINEAR("none: not linear", Elementwise, Select, Discrete)
+    @LINEAR("cond[f | g](x), name(a, _)", Block)
+    def _with_hole(self, slot: int, op: Any, args: list[Text], flags: list[int]) -> Text:
+        n = self.n
+        shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
+        inside = [a for a, f in zip(args, flags, strict=True) if f]
+        if (
+            isinstance(op, Call)
+            and len(inside) == 1
+            and (text := self._inside(op, args, [bool(f) for f in flags])) is not None
+        ):
+            return self.after(text + n.listed("(", args[:1], ")")[0], inside[0])
+        wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
+        return self.after(
+            op_title(n, op) if len(args) == 1 and not isinstance(op, Declared) else call(n, op, shown), wire
+        )
+
+    def _named(self, args: list[Text]) -> list[Text]:
+        return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]
+
+    def _product(self, op: Contraction, args: list[Text], k: int) -> Text:
+        n = self.n
+        if len(args) == 1:
+            return self.after(single(n, op), args[0])
+        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        if pattern is None:
+            shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
+            return self.after(contract(n, op) + n.listed("(", shown, ")")[0], args[k])
+        other = args[1 - k]
+        if pattern.turned[1 - k]:
+            other = n.turned(other), POWER
+        wire = self.after(n.turned((f"({n.hole()})", ATOM)), args[k]) if pattern.turned[k] else args[k]
+        if pattern.symbol == "∗":
+            return self.after(n["Δ"] + section(n, n["·"], other, 0), wire)
+        scalars = pattern.symbol == "·" and not op.labels[1 - k]  # (k ·) rather than (· k)
+        side = 0 if pattern.first == 1 - k or pattern.symbol == "⊙" or scalars else 1
+        return self.after(section(n, n[pattern.symbol], other, side), wire)
+
+    def _joined(self, op: Reduction, args: list[Text]) -> Text:
+        if len(args) == 1:
+            return self.after(self._reduction(op.relations[0], op.axis), args[0])
+        places = [r.at if isinstance(r, Place) else -1 for r in op.relations]
+        if places == list(range(op.relations[0].target.size)) and not op.axis:
+            return self.n.listed("⟨", self._named(args), "⟩")
+        return self.n.infix(
+            [self.after(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)], "+", SUM
+        )
+
+    # -- the whole -------------------------------------------------------------------------------------------
+
+    def outputs(self, first: int = 0, last: int | None = None) -> Text:
+        """Some of the outputs as one text."""
+        slots = self.program.outputs[first:last]
+        texts = [self.text[s] for s in slots]
+        if any([self.flags[s] for s in slots]):
+            texts = self._named(texts)
+        if len(texts) == 1:
+            return texts[0]
+        shown = texts if len(texts) <= 12 else [*texts[:8], (self.n["…"], ATOM), *texts[-3:]]
+        left, right = ("⟨", "⟩") if any([self.flags[s] for s in slots]) else ("(", ")")
+        return self.n.listed(left, shown, right)
+
+    def definitions(self) -> list[tuple[str, str, str]]:
+        """(name, relation, text) of the lets and the constants; the middle of a very long list is left out."""
+        fixed = [(c, self.n["∈"], space_text(self.n, real_space(s))[0]) for c, s in self.constants]
+        lets = [(name, "=", text) for name, text in self.lets]
+        if len(lets) > 40:
+            lets = [*lets[:24], (f"{self.n['…']} {self.n.words(f'{len(lets) - 36} more')}", "", ""), *lets[-12:]]
+        return fixed + [(name.translate(self._names), mark, text.translate(self._names)) for name, mark, text in lets]
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """What the lets are called in the end: y₀ is y where there is only one."""
+        named = [letter if self.counts[letter] == 1 else self.n.sub(letter, k) for letter, k in self.called]
+        return {ord(FILLER): "", **{FIRST + i: name for i, name in enumerate(named)}}
+
+    def tidy(self, text: str) -> str:
+        """A text to be shown."""
+        return self.n.clip(text.translate(self._names), 4000)
+
+
+def input_names(n: Notation, space: Space, letter: str, known: tuple[str, ...] | None = None) -> list[Text]:
+    """x, or x₀ … for the components, or their names."""
+    count = len(space.leaves)
+    if known is not None and len(known) == count:
+        return [(n.variable(name), ATOM) for name in known]
+    if count == 1:
+        return [(letter, ATOM)]
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    if names and len(names) == count:
+        return [(n.variable(name), ATOM) for name in names]
+    return [(n.sub(letter, i), ATOM) for i in range(count)]
+
+
+def wires(n: Notation, space: Space) -> list[Text]:
+    """The linear inputs: id, or the projections."""
+    count = len(space.leaves)
+    if count == 1:
+        return [IDENTITY]
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    labels: Any = names if names and len(names) == count else range(count)
+    return [(n.sub(n["π"], n.variable(i)), ATOM) for i in labels]
+
+
+def folded(text: str, indent: int, width: int = 110) -> str:
+    """A long line broken before + and −, after • and commas, where no parenthesis is open (or one, if there is no other
+    place)."""
+    if len(text) + indent <= width:
+        return text
+    for depth in (0, 1):
+        lines: list[str] = []
+        start, level, last = 0, 0, -1
+        for i, c in enumerate(text):
+            level += (c in "(⟨[") - (c in ")⟩]")
+            if (level <= depth and text[i : i + 3] in (" + ", " − ")) or (
+                level <= depth and text[i : i + 2] in ("• ", ", ")
+            ):
+                last = i if c == " " else i + 1
+            if i - start + indent > width and last > start:
+                lines.append(text[start:last].strip())
+                start = last
+        if lines:
+            return ("\n" + " " * (indent + 2)).join([*lines, text[start:].strip()])
+    return text
+
+
+def _where(writer: Writer, body: str) -> str:
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    return "\n".join(
+        [folded(writer.tidy(body), 0), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]]
+    )
+
+
+def _let(writer: Writer, body: list[str]) -> str:
+    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    shown = [("  let " if i == 0 else "      ") + line for i, line in enumerate(lines)]
+    inner = [folded(writer.tidy(b), 7 if lines else 3) for b in body]
+    lead = "  in  (" if lines else "  ("
+    shown.append(lead + (",\n" + " " * len(lead)).join(inner) + ")")
+    return "\n".join(shown)
+
+
+def map_writer(n: Notation, L: LinearMap) -> Writer:
+    """A linear map with numbers for coefficients, or at a traced point."""
+    s = L.steps
+    program = without_guards(s.program)
+    if not s.point:
+        return Writer(n, program, _flags(program), wires(n, L.domain))
+    names = {id(x): name for name, x in L.names}
+    point = [(names.get(id(x)) or n.sub("x", i), ATOM) for i, x in enumerate(s.point)]
+    flags = program.dependent(program.inputs[len(point) :])
+    return Writer(n, program, flags, [*point, *wires(n, L.domain)], names.values())
+
+
+def _flags(program: Program) -> Any:
+    flags = linear_slots(program)
+    moving = program.dependent(program.inputs)
+    return bytearray([f and m for f, m in zip(flags, moving, strict=True)])
+
+
+def show_map(L: LinearMap) -> str:
+    """A linear map as a combination of linear combinators."""
+    writer = map_writer(UNICODE, L)
+    return _where(writer, writer.outputs()[0])
+
+
+def family_writer(n: Notation, f: Family) -> Writer:
+    """A linear map that depends on a point x."""
+    count = len(f.point.leaves)
+    program = without_guards(f.program)
+    flags = program.dependent(program.inputs[count:])
+    return Writer(n, program, flags, [*input_names(n, f.point, "x", f.names), *wires(n, f.domain)])
+
+
+def show_family(f: Family) -> str:
+    """x ↦ f'(x)."""
+    writer = family_writer(UNICODE, f)
+    return _where(writer, writer.outputs()[0])
+
+
+def show_value(f: Value) -> str:
+    """x ↦ f(x)."""
+    program = without_guards(f.program)
+    writer = Writer(UNICODE, program, bytearray(len(program.ops)), input_names(UNICODE, f.domain, "x", f.names))
+    return _where(writer, writer.outputs()[0])
+
+
+def show_program(p: Program) -> str:
+    """Any program: one line per step."""
+    flags = bytearray(len(p.ops))
+    writer = Writer(UNICODE, p, flags, [(UNICODE.sub("x", i), ATOM) for i in range(len(p.inputs))])
+    return _where(writer, writer.outputs()[0])
+
+
+def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
+    """f^[1] and f^[1r]: each a writer and the texts of value and linear map."""
+    V, W = D.function.domain, D.function.codomain
+    count, values = D.programs.inputs, D.programs.outputs
+    found: list[tuple[Writer, list[str]]] = []
+    for program, space in ((without_guards(D.programs.affine), V), (without_guards(D.programs.reverse), W)):
+        flags = program.dependent(program.inputs[count:])
+        writer = Writer(n, program, flags, [*input_names(n, V, "x", D.names), *wires(n, space)])
+        found.append((writer, [writer.outputs(0, values)[0], writer.outputs(values)[0]]))
+    return found
+
+
+def show_derivation(D: Derivation) -> str:
+    """Function, f^[1] and f^[1r], the let around value and derivative together."""
+    n, f = UNICODE, D.function
+    arguments = input_names(n, f.domain, "x", D.names)
+    x = ", ".join([a[0] for a in arguments[:8]]) + (", …" if len(arguments) > 8 else "")
+    lines = [f"f = {term_text(n, f)[0]}", f"  : {space_text(n, f.domain)[0]} → {space_text(n, f.codomain)[0]}"]
+    for name, (writer, body) in zip((f"f^[1]({x}) =", f"f^[1r]({x}) ="), halves(n, D), strict=True):
+        lines += [name, _let(writer, body)]
+    if not (f.domain.plain and f.codomain.plain):
+        lines.append("(in coordinates: the adjoint is M⁻¹ • f^[1r] • M with the Riesz maps M of the weighted spaces)")
+    return "\n".join(lines)
+
+
+def _latex_lets(writer: Writer, body: list[str]) -> str:
+    rows = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
+    inner = ",\\; ".join([writer.tidy(b) for b in body])
+    if not rows:
+        return inner
+    return (
+        "\\begin{aligned} \\textbf{let } & "
+        + " \\\\ & ".join(rows)
+        + " \\\\ \\textbf{in } & "
+        + inner
+        + " \\end{aligned}"
+    )
+
+
+def latex_map(L: LinearMap) -> str:
+    """A linear map in LaTeX."""
+    writer = map_writer(LATEX, L)
+    return _latex_lets(writer, [writer.outputs()[0]])
+
+
+def latex_family(f: Family) -> str:
+    """x ↦ f'(x) in LaTeX."""
+    writer = family_writer(LATEX, f)
+    return _latex_lets(writer, [writer.outputs()[0]])
+
+
+def latex_derivation(D: Derivation) -> str:
+    """f^[1] and f^[1r] in LaTeX."""
+    n = LATEX
+    arguments = input_names(n, D.function.domain, "x", D.names)
+    x = ", ".join([a[0] for a in arguments[:8]]) + (", \\ldots" if len(arguments) > 8 else "")
+    rows: list[str] = []
+    for name, (writer, body) in zip(("[1]", "[1r]"), halves(n, D), strict=True):
+        rows.append(f"f^{{{name}}}({x}) &= {_latex_lets(writer, [f'({body[0]}', body[1] + ')'])}")
+    return "\\begin{aligned} " + " \\\\ ".join(rows) + " \\end{aligned}"

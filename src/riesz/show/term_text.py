@@ -1,0 +1,559 @@
+"""Printing of sets, relations, spaces and terms in the notation of the paper."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ..ops.convolution import Convolution, ExchangedLeg
+from ..ops.discrete_fourier import Transform
+from ..ops.op import Reshape
+from ..ops.opaque import Declared, Ruled, Strongly
+from ..programs.sub_programs import Block, Loop
+from ..relations import (
+    Beside,
+    Both,
+    Diagonal,
+    Empty,
+    Full,
+    Function,
+    Gather,
+    Pairs,
+    Place,
+    Point,
+    Range,
+    Relation,
+    Segments,
+    Spanned,
+    Sum,
+    Through,
+    Triangular,
+    Union,
+)
+from ..relations.index_algebra import IndexTable
+from ..relations.index_sets import Plus, Product, Seg, Set
+from ..relations.spans import Span
+from ..runtime.interning import Node, children, postorder
+from ..spaces.space import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
+from ..terms.applied_op import Applied
+from ..terms.bilinear import (
+    Bilinear,
+    Contract,
+    Hadamard,
+    Inner,
+    Labelled,
+    MatMul,
+    MatVec,
+    Outer,
+    ScalarMul,
+    Section,
+)
+from ..terms.declared import DeclaredBilinear, DeclaredLinear
+from ..terms.open import Combinator, OpenCompose, OpenConst, OpenFamily, OpenMap, OpenPointwise
+from ..terms.primitives import Primitive
+from ..terms.sums import (
+    Add,
+    BlockDiag,
+    Dup,
+    Fork,
+    Inject,
+    Join,
+    Map,
+    Pack,
+    Par,
+    Project,
+    Reduce,
+    Regroup,
+    Rep,
+    Scan,
+    Total,
+    Unpack,
+)
+from ..terms.term import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
+from ..terms.unitary import Transpose
+from ..terms.weights import Equip, Forget, Represent, Weigh
+from .contraction_names import one, two
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+
+BILINEAR: dict[type[Bilinear], str] = {
+    Contract: "⊛",
+    Outer: "⊗",
+    Inner: "⊙",
+    ScalarMul: "·",
+    MatVec: "⋆",
+    MatMul: "⋆",
+    Hadamard: "∗",
+}
+
+
+def set_text(n: Notation, index: Set) -> Text:
+    """3×4, 2+3."""
+    done: dict[Node, Text] = {}
+    for x in postorder(index):
+        match x:
+            case Seg():
+                done[x] = (f"\\mathbf{{{x.n}}}" if n.latex else str(x.n)), ATOM
+            case Product(factors=()):
+                done[x] = "1", ATOM
+            case Product(factors=parts):
+                done[x] = n["×"].join([n.within(done[p], POWER) for p in parts]), PRODUCT
+            case Plus(summands=parts):
+                done[x] = "+".join([n.within(done[p], PRODUCT) for p in parts]), SUM
+            case _:
+                raise TypeError(x)
+        done[x] = n.clip(done[x][0], 200), done[x][1]
+    return done[index]
+
+
+def span_text(n: Notation, span: Span) -> str:
+    """2i+k↦i: what each label relates to what."""
+    letters = "ijklmpqrst"
+
+    def one(m: Any) -> str:
+        if isinstance(m, IndexTable):
+            return n.sub("f", letters[m.labels[0] % len(letters)])
+        parts = [f"{'' if abs(s) == 1 else abs(s)}{letters[k % len(letters)]}" for k, s in m.terms]
+        signs = ["-" if s < 0 else "+" for _, s in m.terms]
+        text = "".join([sign + p for sign, p in zip(signs, parts, strict=True)]).lstrip("+")
+        return text + (f"{m.offset:+d}" if m.offset and text else str(m.offset) if not text else "")
+
+    sides = [",".join([one(m) for m in maps]) or "()" for maps in (span.left, span.right)]
+    return ("" if span.times == 1 else f"{span.times}{n['·']}") + f"{sides[0]}{n['↦']}{sides[1]}"
+
+
+def relation_text(n: Notation, r: Relation) -> Text:
+    """A relation by its kind and its sets."""
+    X, Y = [n.within(set_text(n, s), POWER) for s in (r.source, r.target)]
+    match r:
+        case Empty():
+            return n["∅"], ATOM
+        case Diagonal():
+            return n.sub("=", X), ATOM
+        case Full(times=1):
+            return f"{X}{n['×']}{Y}", PRODUCT
+        case Full(times=k):
+            return f"{k}{n['·']}({X}{n['×']}{Y})", PRODUCT
+        case Function():
+            return f"f:{X}{n['→']}{Y}", SUM
+        case Gather():
+            return n.turned((f"(f:{Y}{n['→']}{X})", ATOM)), ATOM
+        case Point(at=at):
+            return f"({at},())", ATOM
+        case Place(at=at):
+            return f"((),{at})", ATOM
+        case Range(start=start, step=step, turned=turned):
+            stop = start + step * (r.source.size if turned else r.target.size)
+            inside = f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "")
+            return (n.turned((n.grouped(inside), ATOM)) if turned else inside), ATOM
+        case Triangular(lower=lower, strict=strict):
+            return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
+        case Segments(turned=turned):
+            inside = f"{Y if not turned else X}{n.words(' segments of ')}{X if not turned else Y}"
+            return (n.turned((inside, SUM)), ATOM) if turned else (inside, SUM)
+        case Through(members=members):
+            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (
+                n["∘"] + n["…"] if len(members) > 6 else ""
+            ), PRODUCT
+        case Spanned(left=(IndexTable(),), right=(IndexTable(),), times=1):
+            return _pairs(n, r, r.sizes[0], X, Y)
+        case Spanned():
+            return span_text(n, r.span), ATOM
+        case Both(first=first, second=second):
+            return (
+                f"{n.within(relation_text(n, first), POWER)}{n['×']}{n.within(relation_text(n, second), POWER)}",
+                PRODUCT,
+            )
+        case Sum(members=members):
+            return "+".join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + (
+                "+" + n["…"] if len(members) > 6 else ""
+            ), SUM
+        case Union(members=members):
+            return n["∪"].join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + (
+                n["∪"] + n["…"] if len(members) > 6 else ""
+            ), SUM
+        case Beside():
+            inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
+            return (n.turned((f"[{inside}]", ATOM)) if r.turned else f"[{inside}]"), ATOM
+        case Pairs():
+            return _pairs(n, r, len(r.rows), X, Y)
+        case _:
+            return n.name(type(r).__name__), ATOM
+
+
+def _pairs(n: Notation, r: Relation, count: int, X: str, Y: str) -> Text:
+    """A relation by its number of pairs; one that was made as the converse of another is written as such."""
+    turned = "_converse_of" in r.__dict__
+    sets = n["×"].join([Y, X] if turned else [X, Y])
+    text: Text = f"{count}{n.words(' pairs ')}{n['⊆']} {sets}", SUM
+    return (n.turned(text), ATOM) if turned else text
+
+
+def space_text(n: Notation, space: Space) -> Text:
+    """ℝ^3 ⊕ ℝ, (ℝ ⊕ ℝ)^2, ℝ^2 ⊗ ℝ^3."""
+    done: dict[Node, Text] = {}
+    for s in postorder(space):
+        if not isinstance(s, Space):
+            continue
+        match s:
+            case Zero():
+                text: Text = "0", ATOM
+            case Real():
+                text = n["ℝ"], ATOM
+            case DirectSum(summands=()):
+                text = "0", ATOM
+            case DirectSum(summands=parts):
+                text = _sum_text(n, s, [done[p] for p in parts])
+            case Copower(base=base, index=index):
+                exponent = set_text(n, index)
+                text = n.exponent(n.within(done[base], ATOM), exponent[0], exponent[1] == ATOM), POWER
+            case Tensor(left=left, right=right):
+                text = (f"{n.within(done[left], POWER)} {n['⊗']} {n.within(done[right], POWER)}", PRODUCT)
+            case Weighted(base=base):
+                text = n.sub(n.within(done[base], ATOM), "w"), POWER
+            case _:
+                raise TypeError(s)
+        done[s] = n.clip(text[0], 400), text[1]
+    return done[space]
+
+
+def _sum_text(n: Notation, s: DirectSum, parts: list[Text]) -> Text:
+    names = s.form.names if s.form else None
+    if names:
+        inside = ", ".join([f"{n.variable(name)}: {p[0]}" for name, p in list(zip(names, parts, strict=True))[:12]])
+        return (f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"), ATOM
+    if len(parts) == 1:
+        return f"{n['⊕']}({parts[0][0]})", POWER
+    shown = parts if len(parts) <= 8 else [*parts[:5], (n["…"], ATOM), *parts[-2:]]
+    return f" {n['⊕']} ".join([n.within(p, PRODUCT) for p in shown]), SUM
+
+
+def term_text(n: Notation, term: Arrow) -> Text:
+    """A term or open combinator, clipped where it is very long; any depth."""
+    return term_texts(n, term)[term]
+
+
+def term_texts(n: Notation, term: Arrow) -> dict[Any, Text]:
+    """The texts of a term and of everything in it."""
+    done: dict[Any, Text] = {}
+    for t in postorder(term):
+        if isinstance(t, Arrow):
+            inside = [done[c] for c in children(t) if isinstance(c, Arrow)]
+            text, level = _open_text(n, t, inside) if not isinstance(t, Term) else _term(n, t, inside, done)
+            done[t] = n.clip(text), level
+    return done
+
+
+def _index(n: Notation, index: Set) -> str:
+    return set_text(n, index)[0]
+
+
+def _places(n: Notation, only: tuple[Any, ...]) -> str:
+    inside = ",".join([str(p) for p in only[:6]]) + ("," + n["…"] if len(only) > 6 else "")
+    return f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"
+
+
+def _component(n: Notation, letter: str, space: Space, position: int) -> str:
+    names = space.form.names if isinstance(space, DirectSum) and space.form else None
+    if names:
+        return n.sub(n[letter], n.variable(names[position]))
+    index = cast("Copower | DirectSum", space).index
+    return n.sub(n[letter], position if isinstance(index, Seg) else str(index.element(position)).replace(" ", ""))
+
+
+def primitive_text(n: Notation, p: Primitive) -> str:
+    """sin, (_)², …."""
+    if p.name == "power":
+        return n.sup(f"({n.hole()})", _exponent(n, p))
+    return {"divide": f"({n['/']})"}.get(p.name, n.name(p.name))
+
+
+def _exponent(n: Notation, p: Primitive) -> str:
+    return n.number(p.parameter).replace("−", "-")
+
+
+def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Text:
+    match t:
+        case Id():
+            return n.name("id"), ATOM
+        case ZeroMap():
+            return "0", ATOM
+        case Const():
+            value = n.vector(t.leaves)[0]
+            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
+        case Compose():
+            return _composition(n, t, done)
+        case Combine():
+            return combination(n, t.coefficients, inside)
+        case Primitive():
+            return primitive_text(n, t), ATOM if t.parameter is None else POWER
+        case Project():
+            return _component(n, "π", t.space, t.position), ATOM
+        case Inject():
+            return _component(n, "ι", t.space, t.position), ATOM
+        case Par():
+            return n.infix(inside, "×", PRODUCT) if len(inside) > 1 else n.listed(n["Π"] + "(", inside, ")")
+        case BlockDiag():
+            return n.listed(n["Δ"] + "(", inside, ")")
+        case Fork():
+            return n.listed("⟨", inside, "⟩")
+        case Join():
+            return n.listed("[", inside, "]")
+        case Map(index=index):
+            exponent = set_text(n, index)
+            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
+        case Reduce(relation=r):
+            return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
+        case Rep(index=index, only=only):
+            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
+        case Total(index=index, only=only):
+            return n.sub(n["Σ"], _index(n, index) if only is None else _places(n, only)), ATOM
+        case Add():
+            return "(+)", ATOM
+        case Dup():
+            return n.name("dup"), ATOM
+        case Scan(index=index, suffix=suffix):
+            text = n.sub(n.name("scan"), _index(n, index))
+            return (n.star(text) if suffix else text), ATOM
+        case Section():
+            value = n.vector(t.leaves)
+            if isinstance(t.bilinear, Contract) and (
+                len(t.leaves) != 1 or np.ndim(t.leaves[0]) < 2
+            ):  # does not look like the tensor it is
+                c = t.bilinear
+                pair = (c.middle, c.last) if t.side else (c.first, c.middle)
+                value = f"{value[0]} {n['∈']} {space_text(n, Tensor(*pair))[0]}", SUM
+            return section(n, _symbol(n, t.bilinear), value, t.side), ATOM
+        case Bilinear():
+            return n.parens(_symbol(n, t)), ATOM
+        case Transpose():
+            return n.turned((f"({n.hole()})", ATOM)), ATOM
+        case Labelled(labels=(_,)):
+            return single(n, t), ATOM
+        case Labelled():
+            return contract(n, t), ATOM
+        case DeclaredLinear():
+            return declared(n, t), ATOM
+        case Represent():
+            return n["M⁻¹"], ATOM
+        case Weigh():
+            return "M", ATOM
+        case Applied():
+            return op_title(n, t.op), ATOM
+        case Forget() | Equip() | Pack() | Unpack() | Regroup():
+            return n.name(type(t).__name__.lower()), ATOM
+        case _:
+            return n.name(type(t).__name__.lower()), ATOM
+
+
+def op_title(n: Notation, op: Any) -> str:
+    """What an op is called: solve, take, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its
+    own."""
+    match op:
+        case Strongly():
+            return op_title(n, op.op)
+        case Transform():
+            return _transform(n, op)
+        case Reshape(shape=shape):
+            return n.below(n.name("reshape"), n["×"].join(map(str, shape)) or "()")
+        case Declared():
+            return declared(n, op)
+        case Convolution(leg=leg):
+            return n.name("convolution") if leg == 2 else n.sub(n.star(n.name("convolution")), leg)
+        case Block() | Ruled():
+            adjoint = (
+                dict(op.parameters).get("turned", False) if isinstance(op, Ruled) else getattr(op, "adjoint", False)
+            )
+            name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
+            return n.star(name) if adjoint else name
+        case _:
+            return n.name(op.title)
+
+
+def call(n: Notation, op: Any, args: list[Text]) -> str:
+    """An op on its arguments: solve(Aᵀ, b), expm'(A, M) for the derivative of expm at A along M."""
+    while isinstance(op, Strongly):
+        op = op.op
+    if isinstance(op, ExchangedLeg):
+        op, args = Convolution(op.leg), args[::-1]
+    name = op_title(n, op)
+    if isinstance(op, Ruled):
+        known = dict(op.parameters)
+        if "at" in known:  # directions of a derivative come after the matrix; those beside a cotangent are transposed
+            name += "'" * (len(args) - 1)
+        last = len(args) - 1 if known.get("transposed") else known.get("at", 0)
+        args = [(n.turned(a), POWER) if last and i != last else a for i, a in enumerate(args)]
+    return name + n.listed("(", args, ")")[0]
+
+
+def declared(n: Notation, f: DeclaredLinear | DeclaredBilinear | Declared) -> str:
+    """The name of somebody's function; its transposes have a star, and the number of the argument they compute where
+    there are two."""
+    name, last = n.operator(f.form.name), len(f.form.legs) - 1
+    return name if f.target == last else n.star(name) if last == 1 else n.sub(n.star(name), f.target)
+
+
+def _transform(n: Notation, op: Transform) -> str:
+    letter, below, inverse, adjoint, factor = op.symbol
+    name = (
+        n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"]))
+        if below
+        else letter
+    )
+    name = n.sup(name, "-1") if inverse else name
+    name = n.star(name) if adjoint else name
+    return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
+
+
+def _symbol(n: Notation, b: Bilinear) -> str:
+    return declared(n, b) if isinstance(b, DeclaredBilinear) else n[BILINEAR[type(b)]]
+
+
+def section(n: Notation, symbol: str, value: Text, side: int) -> str:
+    """(u ⋄) or (⋄ v)."""
+    shown = value[0] if value[0].lstrip("−-").replace(".", "").isdigit() else n.within(value, COMPOSE)
+    return n.parens(n.spaced(symbol, shown) if side else n.spaced(shown, symbol))
+
+
+def contract(n: Notation, c: Any) -> str:
+    """contract[ij,j→i]; labels of the result alone have their sizes beside them."""
+    letters = "ijklmnopqrstuvwxyzabcdefgh"
+    spell = ["".join([letters[x % 26] for x in ls]) for ls in (*c.labels, c.out)]
+    sizes = "".join([f", {letters[x % 26]}={size}" for x, size in c.extra])
+    arrow = n["→"] + " " * n.latex
+    return f"{n.name('contract')}[{','.join(spell[:-1])}{arrow}{spell[-1]}{sizes}]"
+
+
+def single(n: Notation, c: Any) -> str:
+    """A contraction of one argument as a function: Σ, rep, (_)ᵀ."""
+    known = one(c.labels[0], c.out, c.extra)
+    if known == "ᵀ":
+        return n.turned((f"({n.hole()})", ATOM)) if len(c.out) == 2 else contract(n, c)
+    return contract(n, c) if known is None else n[known] if known == "Σ" else n.name(known)
+
+
+def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text]) -> Text:
+    """f + g − 2·h."""
+    text = ""
+    for k, part in zip(coefficients, parts, strict=True):
+        sign = ("−" if not text else " − ") if k < 0 else "" if not text else " + "
+        sign = sign.replace("−", n["−"])
+        size = abs(k)
+        tight = len(parts) == 1 or k < 0 or size != 1.0
+        body = n.within(part, PRODUCT if tight or part[1] > SUM else SUM)
+        if sign == " + " and size == 1.0 and body.startswith(n["−"]):
+            sign, body = f" {n['−']} ", body.removeprefix(n["−"])
+        text += sign + (body if size == 1.0 else f"{n.number(size)} {n['·']} {n.within(part, PRODUCT)}")
+    negative = coefficients[0] < 0
+    return text, SUM if len(parts) > 1 or negative else PRODUCT if coefficients[0] != 1.0 else parts[0][1]
+
+
+def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
+    g, f = t.outer, t.inner
+    lifted = {ScalarMul: "·", Hadamard: "∗", Inner: "⊙", Outer: "⊗", MatVec: "⋆", MatMul: "⋆"}.get(cast(Any, type(g)))
+    if lifted and isinstance(f, Fork):
+        return n.infix([done[x] for x in f.terms], lifted, PRODUCT if lifted in "·∗" else POWER)[0], PRODUCT
+    if isinstance(g, Labelled) and isinstance(f, Fork) and len(f.terms) == 2 and not g.extra:
+        pattern = two(g.labels[0], g.labels[1], g.out)
+        if pattern is not None:
+            parts = [(n.turned(done[x]), POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
+            return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
+    if isinstance(g, Primitive) and g.name == "divide" and isinstance(f, Fork):
+        return " / ".join([n.within(done[x], POWER) for x in f.terms]), PRODUCT
+    if isinstance(g, Primitive) and g.name == "power" and not isinstance(f, Primitive):  # sin⁻¹ would be read as arcsin
+        return n.sup(n.within(done[f], ATOM), _exponent(n, g)), POWER
+    dot = "•" if t.linear else "∘"
+    return n.infix([done[g], done[f]], dot, COMPOSE)
+
+
+def _open_text(n: Notation, t: Arrow, inside: list[Text]) -> Text:
+    match t:
+        case Combinator():
+            return _combinator(n, t)
+        case OpenConst():
+            value = n.vector(t.leaves)[0]
+            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
+        case OpenCompose():
+            return n.infix(inside, "∘", COMPOSE)
+        case OpenFamily(kind="⟨⟩"):
+            return n.listed("⟨", inside, "⟩")
+        case OpenFamily(kind="[]"):
+            return n.listed("[", inside, "]")
+        case OpenFamily(kind="Δ"):
+            return n.listed(n["Δ"] + "(", inside, ")")
+        case OpenFamily():
+            return n.infix(inside, "×", PRODUCT)
+        case OpenMap(index=index):
+            exponent = set_text(n, index)
+            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
+        case OpenPointwise():
+            return _pointwise(n, t, inside)
+        case _:
+            return n.name(type(t).__name__), ATOM
+
+
+def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
+    if t.symbol == "**" and isinstance(t.terms[0], Primitive):
+        return n.infix([(primitive_text(n, t.parameters[0]), ATOM), inside[0]], "∘", COMPOSE)
+    if t.symbol == "**":
+        return n.sup(n.within(inside[0], ATOM), _exponent(n, t.parameters[0])), POWER
+    if len(inside) == 1 and t.symbol == "·" and isinstance(t.parameters[0], float):
+        return combination(n, (t.parameters[0],), inside)
+    if len(inside) == 1:  # with a number
+        _, k, first, *_ = t.parameters
+        inside = [n.leaf(k), *inside] if first else [*inside, n.leaf(k)]
+    if t.symbol in "+−":
+        return combination(n, (1.0, 1.0 if t.symbol == "+" else -1.0), inside)
+    if t.symbol == "/":
+        return f"{n.within(inside[0], PRODUCT)} / {n.within(inside[1], POWER)}", PRODUCT
+    return n.infix(inside, t.symbol, PRODUCT)
+
+
+def _which(n: Notation, which: Any) -> str:
+    """A component, by its place or name."""
+    return n.variable(which) if isinstance(which, str) else str(which).replace(" ", "")
+
+
+_OPEN = {
+    "add": "(+)",
+    "total": "Σ",
+    "contract": "(⊛)",
+    "outer": "(⊗)",
+    "inner": "(⊙)",
+    "scalar_mul": "(·)",
+    "matvec": "(⋆)",
+    "matmul": "(⋆)",
+    "hadamard": "(∗)",
+    "zero": "0",
+}
+
+
+def _combinator(n: Notation, t: Combinator) -> Text:
+    if getattr(t.maker, "name", "") in ("linear", "bilinear"):  # somebody's own, whatever it is called
+        return n.name(t.name), ATOM
+    head = t.name.split("(")[0]
+    match head, t.parameters:
+        case "proj", (which,):
+            return n.sub(n["π"], _which(n, which)), ATOM
+        case "inj", (which, *_):
+            return n.sub(n["ι"], _which(n, which)), ATOM
+        case "red", (r,):
+            return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
+        case "rep", (index, only):
+            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
+        case "total", (only,) if only is not None:
+            return n.sub(n["Σ"], _places(n, only)), ATOM
+        case "section", (b, side, _, leaves):
+            known = (
+                _symbol(n, b)
+                if isinstance(b, Bilinear)
+                else n.operator(_OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b))
+            )
+            return section(n, known, n.vector(leaves), side), ATOM
+        case (("contract_left" | "contract_right"), (side, _, leaves)):
+            return section(n, n["⊛"], n.vector(leaves), side), ATOM
+        case _ if head in _OPEN:
+            text = _OPEN[head]
+            return (f"({n[text[1:-1]]})" if text.startswith("(") else n[text]), ATOM
+        case _:
+            return n.name(t.name), ATOM

@@ -1,0 +1,450 @@
+"""Every space is a tree of arrays: the walk that finds it, and the way values go in and out (docs/design.md,
+"Values")."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ..errors import SpaceError, VectorError
+from ..relations.index_sets import Plus, Product, Seg
+from ..runtime.interning import Node
+from .contraction import number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .space import Space, Tensor, Weighted
+
+
+class Form(Node):
+    """How the value of a direct sum is written: as a list, a dict, a dataclass or a named tuple (None: a tuple).
+
+    `fixed` is what the container holds beside its components, as (name, type, value): words, counts and functions in a
+    dataclass.
+    """
+
+    kind: Any
+    names: tuple[Any, ...] | None
+    fixed: tuple[tuple[str, Any, Any], ...] = ()
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container. Dataclasses are filled field by field: what `__init__` would compute again is in the
+        fields already."""
+        if self.kind is list:
+            return parts
+        named = dict(zip(self.names or (), parts, strict=True))
+        kind: Any = self.kind
+        if kind is dict:
+            return named
+        if hasattr(kind, "_make"):
+            return kind._make(parts)
+        if self.is_mapping and dict not in kind.__mro__:
+            return kind(named)
+        made = kind.__new__(kind)
+        if self.is_mapping:
+            store: Any = OrderedDict if OrderedDict in kind.__mro__ else dict
+            for key, part in named.items():
+                store.__setitem__(made, key, part)
+            named = {}
+        for name, value in (*named.items(), *[(name, _released(value)) for name, _, value in self.fixed]):
+            object.__setattr__(made, name, value)  # frozen ones too
+        return made
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether this is a dict of some kind."""
+        return issubclass(self.kind, Mapping)
+
+    def take(self, value: Any) -> list[tuple[Any, Any]] | None:
+        """Container → (key, component) pairs, or None if it is another kind of thing."""
+        if self.is_mapping:
+            if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != set(self.names or ()):
+                return None
+            return [(n, value[n]) for n in self.names or ()]
+        if not isinstance(value, self.kind):
+            return None
+        if self.kind is list:
+            return list(enumerate(cast("list[Any]", value)))
+        return [(n, getattr(value, n)) for n in self.names or ()]
+
+
+def container(v: Any) -> tuple[Form | None, list[Any]] | None:
+    """The form and the parts of a tuple, list, dict, named tuple or dataclass; None for anything else."""
+    if isinstance(v, tuple):
+        names = getattr(cast(Any, v), "_fields", None)
+        parts = list(cast("tuple[Any, ...]", v))
+        return (Form(type(cast(Any, v)), tuple(names), ()) if names is not None else None), parts
+    if isinstance(v, list):
+        return Form(list, None, ()), list(cast("list[Any]", v))
+    if isinstance(v, dict):
+        table = cast("dict[Any, Any]", v)
+        kind = cast(Any, type(table))
+        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(table, ())), list(
+            table.values()
+        )
+    if hasattr(cast(Any, type(v)), "__dataclass_fields__"):
+        return _fields(v)
+    return None
+
+
+def _fields(v: Any) -> tuple[Form, list[Any]]:
+    """A dataclass: fields that hold words, functions or (where the field says so) whole numbers are part of its form,
+    the others are components."""
+    names: list[str] = []
+    parts: list[Any] = []
+    fixed: list[tuple[str, Any, Any]] = []
+    counts = _field_names(cast(Any, type(v)))
+    for name, counted in counts.items():
+        value: Any = getattr(v, name, _MISSING)
+        if _steers(value, counted):
+            fixed.append((name, cast(Any, type(value)), value))
+        elif value is not _MISSING:  # with init=False, one that was never set
+            names.append(name)
+            parts.append(value)
+    return Form(type(v), tuple(names), (*fixed, *_beside(v, counts))), parts
+
+
+def _steers(value: Any, counted: bool) -> bool:
+    return isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer)))
+
+
+_MISSING = object()
+_CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+
+
+@lru_cache(maxsize=1024)
+def _field_names(kind: type) -> dict[str, bool]:
+    """The fields of a dataclass, and which of them are declared as whole numbers."""
+    from dataclasses import fields
+
+    return {
+        f.name: "int" in (f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type)))
+        for f in fields(cast(Any, kind))
+    }
+
+
+def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to
+    differentiate in."""
+    kind = cast(Any, type(v))
+    held: dict[str, Any] = {**getattr(v, "__dict__", {})}
+    if isinstance(v, defaultdict):
+        held["default_factory"] = cast(Any, v).default_factory
+    found: list[tuple[str, Any, Any]] = []
+    for name, value in held.items():
+        if name in fields or isinstance(
+            getattr(kind, name, None), cached_property
+        ):  # computed again from the components
+            continue
+        if isinstance(value, (float, np.ndarray, np.floating)) or hasattr(cast(Any, type(value)), "__array__"):
+            raise VectorError(
+                f"{kind.__name__} has the attribute {name} with numbers beside its fields, which no derivative would "
+                "see; "
+                f"declare it as a field ({name}: float = dataclasses.field(init=False)), or compute it where it is "
+                "used (@property)"
+            )
+        found.append((name, cast(Any, type(value)), value if _hashable(value) else _Held(value)))
+    return tuple(found)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Held:
+    """A value that is compared by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _released(value: Any) -> Any:
+    return value.value if type(value) is _Held else value
+
+
+class Branch(NamedTuple):
+    """A branch of a layout: how many components, and in which container. A tensor is a branch of one, for show only."""
+
+    arity: int
+    form: Form | None = None
+    tensor: tuple[Tensor, tuple[int, ...]] | None = None
+    inside: bool = False  # inside a tensor: kept as a plain tuple
+
+    def make(self, parts: list[Any]) -> Any:
+        """Components → container."""
+        if self.tensor is not None:
+            from .formal_vectors import TensorValue
+
+            return TensorValue(*self.tensor, parts[0])
+        return tuple(parts) if self.inside else self.contain(parts)
+
+    def contain(self, parts: list[Any]) -> Any:
+        """Components → the container of the form."""
+        return tuple(parts) if self.form is None else self.form.make(parts)
+
+    def nest(self, parts: list[Any]) -> Any:
+        """Components → plain tuple; tensors leave no trace."""
+        return parts[0] if self.tensor is not None else tuple(parts)
+
+    def take(self, value: Any, space: Space, path: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """Container → its (key, component) pairs, checked."""
+        if self.tensor is not None:
+            return [("⊗", _tensor_content(value, self.tensor, space, path))]
+        if self.form is None or (self.inside and type(value) is tuple):
+            found = (
+                list(enumerate(cast("tuple[Any, ...]", value)))
+                if isinstance(value, tuple)
+                else []
+                if value is None
+                else None
+            )
+            wanted = f"a tuple of {self.arity}"
+        else:
+            found = self.form.take(value)
+            kind = self.form.kind.__name__
+            wanted = (
+                f"a {kind} with {', '.join(map(str, self.form.names))}"
+                if self.form.names
+                else f"a {kind} of {self.arity}"
+            )
+        if found is None or len(found) != self.arity:
+            raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}")
+        return found
+
+
+METRIC, INVERSE, ROOT = range(3)
+"""Which of a weight's arrays: M, M⁻¹, or a root R with RᵀR = M."""
+
+
+class Weight(NamedTuple):
+    """A weighted inner product on some axes of an array: the first, how many, the three arrays, and whether they are
+    matrices."""
+
+    first: int
+    arity: int
+    arrays: tuple[Any, Any, Any]
+    matrix: bool
+
+
+class Leaf(NamedTuple):
+    """An array of a layout: its shape, and the weights on ranges of its axes."""
+
+    shape: tuple[int, ...]
+    weights: tuple[Weight, ...] = ()
+    formal: bool = False  # inside a tensor: shown unevaluated
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return math.prod(self.shape)
+
+
+def layout(space: Space) -> list[Leaf | Branch]:
+    """The tree of arrays a space is made of, as postfix code (docs/design.md, "Values").
+
+    A state of the walk is the axes met so far and a linked list of the sets and spaces still to come.
+    """
+    return _layout((), space, False)
+
+
+def tensor_code(space: Tensor, lead: tuple[int, ...]) -> list[Leaf | Branch]:
+    """The layout of V ⊗ W under leading axes, without the mark of the tensor itself."""
+    return _layout(lead, space, True)
+
+
+def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Branch]:
+    from .space import Copower, DirectSum, Real, Tensor, Weighted, Zero
+
+    code: list[Leaf | Branch] = []
+    stack: list[Any] = [(lead, (), (space, None), formal)]
+    while stack:
+        state = stack.pop()
+        if isinstance(state, Branch):
+            code.append(state)
+            continue
+        shape, weights, rest, formal = state
+        branches: list[Any] | None = None
+        form: Form | None = None
+        while rest is not None:
+            first, rest = rest
+            match first:
+                case Seg(n=n):
+                    shape = (*shape, n)
+                case Real():
+                    pass
+                case Copower(base=base, index=index):
+                    rest = (index, (base, rest))
+                case Tensor(left=left, right=right):
+                    rest = (left, (right, rest))
+                    if not formal:
+                        stack.append(Branch(1, None, (first, shape)))
+                        formal = True
+                case Product(factors=factors):
+                    for factor in reversed(factors):
+                        rest = (factor, rest)
+                case Plus(summands=parts):
+                    branches = [(part, rest) for part in parts]
+                case DirectSum(summands=parts):
+                    branches, form = [(part, rest) for part in parts], first.form
+                case Zero():
+                    branches = []
+                case Weighted():
+                    rest = (_weigh(first), rest)
+                case _Weigh(branch=Branch(tensor=(tensor, axes)), parts=(inside,)):
+                    rest = (inside, rest)
+                    if not formal:
+                        stack.append(Branch(1, None, (tensor, (*shape, *axes))))
+                        formal = True
+                case _Weigh(branch=Branch() as branch, parts=parts):
+                    branches, form = [(part, rest) for part in parts], branch.form
+                case _Weigh(leaf=Leaf() as leaf):
+                    arrays, matrix = cast(Any, first).weight
+                    weights = (*weights, Weight(len(shape), len(leaf.shape), arrays, matrix))
+                    shape = (*shape, *leaf.shape)
+                case _:
+                    raise TypeError(f"not a space: {first!r}")
+            if branches is not None:
+                stack.append(Branch(len(branches), form, None, formal))
+                stack.extend([(shape, weights, b, formal) for b in reversed(branches)])
+                break
+        else:
+            if len(shape) > 64:
+                raise SpaceError(f"{space} needs an array with {len(shape)} axes; NumPy's arrays have at most 64")
+            code.append(Leaf(shape, weights, formal))
+    return code
+
+
+class _Weigh:
+    """A weighted space unrolled for the walk: V's own tree, each leaf with its weight."""
+
+    __slots__ = ("branch", "leaf", "parts", "weight")
+
+    def __init__(
+        self, parts: tuple[Any, ...] = (), branch: Branch | None = None, leaf: Leaf | None = None, weight: Any = None
+    ) -> None:
+        self.parts, self.branch, self.leaf, self.weight = parts, branch, leaf, weight
+
+
+def _weigh(space: Weighted) -> _Weigh:
+    each = [(arrays, space.matrix) for arrays in space.arrays]
+    tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
+    return build(space.base.code, tops, lambda branch, parts: _Weigh(parts=tuple(parts), branch=branch))
+
+
+def build(code: list[Leaf | Branch], leaves: list[Any], make: Callable[[Branch, list[Any]], Any]) -> Any:
+    """Run postfix code: leaves in, containers out."""
+    stack: list[Any] = []
+    source = iter(leaves)
+    for step in code:
+        if isinstance(step, Leaf):
+            stack.append(next(source))
+        else:
+            first = len(stack) - step.arity
+            parts = stack[first:]
+            del stack[first:]
+            stack.append(make(step, parts))
+    return stack[0]
+
+
+def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...] = ()) -> Any:
+    """One leaf of a user's value: a float for (), otherwise a float array (or formal vector) of the shape."""
+    if type(value) is float and not shape:
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = cast("NDArray[Any]", value)
+        if (problem := own_arithmetic(array)) is not None:
+            raise VectorError(f"not an element of {space}{_at(path)}: got {problem}")
+        if array.dtype.kind == "f" and array.shape == shape:
+            return array if shape else number(array)
+    elif is_formal(value) and cast(Any, value).shape == shape:
+        return cast(Any, value)
+    wanted = f"an array of floats of shape {shape}" if shape else "a float"
+    raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}{hint(value)}")
+
+
+def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:
+    """What is inside a tensor given as a TensorValue; anything else is taken as multiplied out."""
+    from .formal_vectors import TensorValue
+
+    if not isinstance(value, TensorValue):
+        return value
+    if (value.space, value.lead) != wanted:
+        raise VectorError(
+            f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}"
+        )
+    return value.content
+
+
+def own_arithmetic(x: Any) -> str | None:
+    """What to say of an array whose arithmetic is not that of plain arrays; None for all others."""
+    kind = cast(Any, type(x))
+    if kind is np.ndarray or not isinstance(x, np.ndarray):
+        return None
+    if isinstance(x, np.ma.MaskedArray):
+        return "a masked array, whose arithmetic is its own; use its plain array, x.data, and np.where(mask, …)"
+    if isinstance(x, np.matrix):
+        return "an np.matrix, whose arithmetic is its own; use the plain array, np.asarray(x), and the operator @"
+    if (
+        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+        or kind.__array_function__ is not np.ndarray.__array_function__
+    ):
+        return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
+    return None
+
+
+def is_formal(value: Any) -> bool:
+    from .formal_vectors import Formal
+
+    return isinstance(value, Formal)
+
+
+def describe(value: Any) -> str:
+    if hasattr(cast(Any, type(value)), "home"):
+        return f"a traced array of shape {value.shape}"
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        return f"an array of {array.dtype} of shape {array.shape}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(cast(Any, value)).__name__} of {len(cast('tuple[Any, ...]', value))}"
+    text = repr(value)
+    return f"the {type(value).__name__} {text if len(text) < 40 else text[:37] + '…'}"
+
+
+def hint(value: Any) -> str:
+    kind = np.asarray(value).dtype.kind if isinstance(value, (int, complex, np.ndarray, np.generic)) else ""
+    if kind in "iub" and kind:
+        return "; integers have no derivatives: convert with float(x) or x.astype(float)"
+    if kind == "c":
+        return "; complex numbers are not supported: use the real and imaginary parts as two components"
+    if isinstance(value, list):
+        return "; write np.array([...]) for a vector"
+    given = cast(Any, value)
+    if hasattr(cast(Any, type(given)), "home"):
+        return ""
+    if hasattr(given, "to_numpy"):
+        return "; write x.to_numpy()"
+    return "; write float(x)" if hasattr(given, "__float__") and not isinstance(given, float) else ""
+
+
+def _at(path: tuple[Any, ...]) -> str:
+    return f" (component {', '.join(map(repr, path))})" if path else ""

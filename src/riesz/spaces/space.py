@@ -1,0 +1,565 @@
+"""Spaces  U, V, W ::= 0 | ℝ | ⊕_{x∈X} V_x | V ⊗ W, copowers V^X = ⊕_{x∈X} V, and weighted inner products   (§2.2).
+
+Every space is laid out as a tree of arrays; see layout.py.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..errors import IndexSetError, SpaceError, VectorError
+from ..relations import freeze
+from ..relations.index_sets import Seg, Set, box_set
+from ..runtime import buffers, later
+from ..runtime.interning import Node, derived, documented, postorder
+from .contraction import number
+from .layout import (
+    INVERSE,
+    METRIC,
+    ROOT,
+    Branch,
+    Form,
+    Leaf,
+    build,
+    check_leaf,
+    container,
+    describe,
+    hint,
+    is_formal,
+    layout,
+    own_arithmetic,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Space(Node):
+    """A finite-dimensional real Hilbert space: `V * W` is ⊕, `V ** X` the copower, `V @ W` the tensor product.
+
+    >>> import numpy as np, riesz as rz
+    >>> V = rz.R * rz.R ** rz.seg(2)
+    >>> V, V.dim
+    (ℝ ⊕ ℝ^2, 3)
+    >>> V.inner((1.0, np.ones(2)), (2.0, np.ones(2)))
+    4.0
+    """
+
+    dim: int = derived()
+    plain: bool = derived()  # no weighted inner product anywhere inside
+
+    def __mul__(self, other: object) -> DirectSum:
+        """V ⊕ W; `U * V * W` is one sum of three. `direct_sum` nests."""
+        if not isinstance(other, Space):
+            raise SpaceError(f"cannot form {self} ⊕ {other!r}: the right side is not a space")
+        flat = isinstance(self, DirectSum) and self.form is None and self.index is Seg(len(self.summands))
+        left = cast(DirectSum, self).summands if flat else (self,)
+        return direct_sum(*left, other)
+
+    def __pow__(self, index: object) -> Copower:
+        """V^X, the copower over an index set."""
+        if not isinstance(index, Set):
+            raise SpaceError(
+                f"cannot form {self} ** {index!r}: exponents are index sets; write {self} ** seg({index!r})"
+            )
+        return Copower(self, index)
+
+    def __matmul__(self, other: object) -> Tensor:
+        """V ⊗ W, the tensor product."""
+        if not isinstance(other, Space):
+            raise SpaceError(f"cannot form {self} ⊗ {other!r}: the right side is not a space")
+        return Tensor(self, other)
+
+    def weighted(self, weight: Any) -> Weighted:
+        """The same vectors with another inner product: a positive number, a positive scale per component (an
+        element of V), or, on ℝ^X, a symmetric positive definite matrix.
+
+        >>> import riesz as rz, numpy as np
+        >>> V = (rz.R ** rz.seg(2)).weighted(np.array([1.0, 4.0]))
+        >>> V.norm(np.array([0.0, 1.0]))
+        2.0
+        """
+        return _weighted(self, weight)
+
+    # -- elements -------------------------------------------------------------------------------------
+
+    def zero(self) -> Any:
+        """The zero vector."""
+        return self.wrap([_zero(leaf) for leaf in self.leaves])
+
+    def random(self, rng: Any = None) -> Any:
+        """A vector with independent standard normal coordinates; rng is a NumPy Generator or a seed."""
+        generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        draws = [generator.standard_normal(leaf.shape) for leaf in self.leaves]
+        return self.wrap([d if leaf.shape else float(d) for d, leaf in zip(draws, self.leaves, strict=True)])
+
+    def basis(self) -> Basis:
+        """The coordinate vectors in the order of `flatten`, a sequence that makes each when it is asked for.
+
+        >>> import riesz as rz
+        >>> list((rz.R * rz.R).basis())
+        [(1.0, 0.0), (0.0, 1.0)]
+        """
+        return Basis(self)
+
+    def add(self, u: Any, v: Any) -> Any:
+        """u + v."""
+        pairs = zip(self.open(u), self.open(v), strict=True)
+        return self.wrap([a + b for a, b in pairs])
+
+    def scale(self, k: float, v: Any) -> Any:
+        """k · v."""
+        return self.wrap([k * a for a in self.open(v)])
+
+    def inner(self, u: Any, v: Any) -> float:
+        """u ⊙ v, the inner product of this space.
+
+        >>> import riesz as rz
+        >>> (rz.R * rz.R).inner((1.0, 2.0), (3.0, 4.0))
+        11.0
+        """
+        from .formal_vectors import leaf_inner
+
+        left, right = self.open(u), self.metric(self.open(v))
+        return float(sum([leaf_inner(a, b) for a, b in zip(left, right, strict=True)]))
+
+    def norm(self, v: Any) -> float:
+        """√(v ⊙ v)."""
+        from .formal_vectors import leaf_norm
+
+        return math.hypot(*[leaf_norm(a) for a in self._weighed(self.open(v), ROOT)])
+
+    def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
+        """Whether u and v are the same vector up to rounding; formal tensors are compared modulo bilinearity."""
+        from .formal_vectors import leaf_bound
+
+        scale = max([math.hypot(*[leaf_bound(a) for a in self.open(w)]) for w in (u, v)])
+        return self.norm(self.add(u, self.scale(-1.0, v))) <= tolerance * scale
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.open(value)
+        except VectorError:
+            return False
+        return True
+
+    def flatten(self, value: Any) -> NDArray[Any]:
+        """The coordinates in one array: components in order, arrays row-major."""
+        from .formal_vectors import dense
+
+        arrays = [np.ravel(dense(leaf)) for leaf in self.open(value)]
+        return np.concatenate(arrays) if arrays else np.zeros(0)
+
+    def unflatten(self, coordinates: NDArray[Any]) -> Any:
+        """The vector with the given coordinates."""
+        given = np.asarray(coordinates)
+        if given.shape != (self.dim,):
+            raise VectorError(f"{self} has dimension {self.dim}; got coordinates of shape {given.shape}")
+        return self.wrap(self.cut(given))
+
+    def cut(self, coordinates: NDArray[Any]) -> list[Any]:
+        """Coordinates → leaves."""
+        found: list[Any] = []
+        at = 0
+        for leaf in self.leaves:
+            part = coordinates[at : at + leaf.size].reshape(leaf.shape)
+            found.append(part if leaf.shape else number(part))
+            at += leaf.size
+        return found
+
+    @cached_property
+    def unweighted(self) -> Space:
+        """The same vectors with the Euclidean inner product: every weight inside is dropped."""
+        if self.plain:
+            return self
+        done: dict[Any, Space] = {}
+        for s in postorder(self):
+            match s:
+                case Space(plain=True):
+                    done[s] = s
+                case Weighted():
+                    done[s] = done[s.base]
+                case DirectSum():
+                    done[s] = DirectSum(s.index, tuple([done[p] for p in s.summands]), s.form)
+                case Copower():
+                    done[s] = Copower(done[s.base], s.index)
+                case Tensor():
+                    done[s] = Tensor(done[s.left], done[s.right])
+                case _:
+                    pass
+        return done[self]
+
+    # -- layout ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def code(self) -> list[Leaf | Branch]:
+        """The layout as postfix code."""
+        return layout(self)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """The leaves of the layout, in order."""
+        return [step for step in self.code if isinstance(step, Leaf)]
+
+    def open(self, value: Any, leaf: Callable[..., Any] = check_leaf) -> list[Any]:
+        """A user's value → its leaves, checked, each by `leaf`."""
+        stack: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
+        found: list[Any] = []
+        for step in reversed(self.code):
+            v, path = stack.pop()
+            if isinstance(step, Leaf):
+                found.append(leaf(v, step.shape, self, path))
+            else:
+                stack.extend([(part, (*path, key)) for key, part in step.take(v, self, path)])
+        found.reverse()
+        return found
+
+    def wrap(self, leaves: list[Any], held: Iterable[int] = ()) -> Any:
+        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to
+        changes.
+
+        `held`: the identities of arrays that somebody else holds.
+        """
+        from .formal_vectors import dense, freeze_leaf
+
+        taken = set(held)
+        shown = [
+            freeze_leaf(x) if leaf.formal else _owned(dense(x), taken)
+            for leaf, x in zip(self.leaves, leaves, strict=True)
+        ]
+        return build(self.code, shown, lambda branch, parts: branch.make(parts))
+
+    def tree(self, leaves: list[Any]) -> Any:
+        """Leaves → nested plain tuples, the values the interpreter works on."""
+        return build(self.code, leaves, lambda branch, parts: branch.nest(parts))
+
+    def metric(self, leaves: list[Any], inverse: bool = False) -> list[Any]:
+        """The Riesz map M : V → V* in coordinates, u ⊙ v = Σ u · metric(v); or its inverse."""
+        return self._weighed(leaves, INVERSE if inverse else METRIC)
+
+    def _weighed(self, leaves: list[Any], which: int) -> list[Any]:
+        return later.weighed(leaves, self, which)
+
+    def __repr__(self) -> str:
+        return later.text(self)
+
+    def latex(self) -> str:
+        """The space in LaTeX."""
+        return later.latex(self)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+
+class Basis(Sequence[Any]):
+    """The coordinate vectors of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def __len__(self) -> int:
+        return self.space.dim
+
+    def __getitem__(self, j: Any) -> Any:
+        if isinstance(j, slice):
+            return [self[i] for i in range(*j.indices(len(self)))]
+        at: int = range(len(self))[int(j)]
+        found: list[Any] = []
+        for leaf in self.space.leaves:
+            found.append(_unit(leaf, at) if 0 <= at < leaf.size else _zero(leaf))
+            at -= leaf.size
+        return self.space.wrap(found)
+
+
+def _owned(x: Any, taken: set[int]) -> Any:
+    """A float, or an array the caller may write to, which is taken then."""
+    if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
+        found = buffers.handed(array, id(array) in taken)
+        taken.add(id(found))
+        return found
+    return number(x)
+
+
+def _zero(leaf: Leaf) -> Any:
+    from .formal_vectors import Formal
+
+    return Formal(leaf.shape, ()) if leaf.formal and leaf.shape else np.zeros(leaf.shape) if leaf.shape else 0.0
+
+
+def _unit(leaf: Leaf, at: int) -> Any:
+    """One at one position; e_i ⊗ e_j in a tensor."""
+    from .formal_vectors import Formal, FormalProduct
+
+    if not leaf.shape:
+        return 1.0
+    places = np.unravel_index(at, leaf.shape)
+    if leaf.formal:
+        axes = [(np.arange(n) == int(i)).astype(float) for n, i in zip(leaf.shape, places, strict=True)]
+        return Formal(leaf.shape, (FormalProduct(1.0, tuple([(a, (k,)) for k, a in enumerate(axes)])),))
+    array = np.zeros(leaf.shape)
+    array[places] = 1.0
+    return array
+
+
+class Zero(Space):
+    """0, the space with one element."""
+
+    def check(self) -> None:
+        self._set(dim=0, plain=True)
+
+
+class Real(Space):
+    """ℝ."""
+
+    def check(self) -> None:
+        self._set(dim=1, plain=True)
+
+
+class DirectSum(Space):
+    """⊕_{x∈X} V_x, a family of spaces, one per element of X in its order; values are tuples unless `form` says
+    otherwise."""
+
+    index: Set
+    summands: tuple[Space, ...]
+    form: Form | None
+
+    def check(self) -> None:
+        if len(self.summands) != self.index.size:
+            raise SpaceError(f"a direct sum over {self.index} needs {self.index.size} spaces, got {len(self.summands)}")
+        self._set(dim=sum([s.dim for s in self.summands]), plain=all([s.plain for s in self.summands]))
+
+    def position(self, which: Any) -> int:
+        """The place of a component, by index (negative counts from the end), by name, or by element of X."""
+        names = self.form.names if self.form else None
+        if names and which in names and (isinstance(which, str) or not isinstance(which, int)):
+            return names.index(which)
+        if (
+            isinstance(which, int)
+            and not isinstance(which, bool)
+            and isinstance(self.index, Seg)
+            and -len(self.summands) <= which < 0
+        ):
+            return which + len(self.summands)
+        try:
+            return self.index.position(which)
+        except IndexSetError:
+            have = f"the names {', '.join(map(str, names))}" if names else f"components {_range(len(self.summands))}"
+            raise SpaceError(f"there is no component {which!r} in {self}: it has {have}") from None
+
+
+def _range(n: int) -> str:
+    return f"0 to {n - 1}" if n else "none"
+
+
+class Copower(Space):
+    """V^X = ⊕_{x∈X} V."""
+
+    base: Space
+    index: Set
+
+    def check(self) -> None:
+        self._set(dim=self.base.dim * self.index.size, plain=self.base.plain)
+
+
+class Tensor(Space):
+    """V ⊗ W."""
+
+    left: Space
+    right: Space
+
+    def check(self) -> None:
+        self._set(dim=self.left.dim * self.right.dim, plain=self.left.plain and self.right.plain)
+
+
+class Weighted(Space):
+    """V with another inner product. `weights` holds one positive array per leaf of V, or one matrix."""
+
+    base: Space
+    weights: tuple[Any, ...]
+    matrix: bool
+
+    def check(self) -> None:
+        self._set(dim=self.base.dim, plain=False)
+
+    @classmethod
+    def rebuilt(cls, base: Space, weights: tuple[Any, ...], matrix: bool) -> Weighted:
+        """From pickled parts: equal weights are one array again."""
+        return cls(base, tuple([_canonical(w) for w in weights]), matrix)
+
+    @cached_property
+    def arrays(self) -> list[tuple[Any, Any, Any]]:
+        """M, M⁻¹ and a root of M for each leaf."""
+        if self.matrix:
+            return [
+                (m, freeze(_array(np.linalg.inv(m))), freeze(_array(np.linalg.cholesky(m)).T)) for m in self.weights
+            ]
+        return [(w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))) for w in self.weights]
+
+
+def _array(a: Any) -> NDArray[Any]:
+    return np.asarray(a)
+
+
+R: Real = documented(
+    Real(),
+    """ℝ, the space of real numbers; its elements are floats. Other spaces are built from it.
+
+    `R ** X` are arrays with the index set X, `V * W` pairs, `V @ W` tensors.
+    `rz.space_of(value)` is the space of a value.
+
+    >>> import riesz as rz
+    >>> rz.R ** rz.seg(3), rz.R * rz.R, rz.R ** (rz.seg(2) * rz.seg(3))
+    (ℝ^3, ℝ ⊕ ℝ, ℝ^(2×3))
+    >>> 2.0 in rz.R
+    True
+    """,
+)
+zero_space: Zero = documented(
+    Zero(),
+    """The space with one element, written (); its dimension is 0.
+
+    >>> import riesz as rz
+    >>> rz.Zero.dim, rz.space_of(()) is rz.Zero
+    (0, True)
+    """,
+)
+
+
+def space_of(value: Any) -> Space:
+    """The space a value belongs to: floats, float arrays, formal vectors; tuples, lists, dicts, named tuples and
+    dataclasses of them.
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.space_of((1.0, np.zeros((2, 3))))
+    ℝ ⊕ ℝ^(2×3)
+    """
+    done: list[Space] = []
+    stack: list[Any] = [value]
+    while stack:
+        v = stack.pop()
+        if isinstance(v, _Close):
+            parts = tuple(done[len(done) - v.arity :])
+            del done[len(done) - v.arity :]
+            done.append(DirectSum(Seg(v.arity), parts, v.form) if parts or v.form else zero_space)
+        elif (form_parts := container(v)) is not None:
+            form, parts = form_parts
+            stack.append(_Close(len(parts), form))
+            stack.extend(reversed(parts))
+        else:
+            done.append(_leaf_space(v))
+    return done[0]
+
+
+class _Close:
+    __slots__ = ("arity", "form")
+
+    def __init__(self, arity: int, form: Form | None) -> None:
+        self.arity = arity
+        self.form = form
+
+
+def _leaf_space(v: Any) -> Space:
+    from .formal_vectors import TensorValue
+
+    if isinstance(v, TensorValue):
+        return Copower(v.space, box_set(v.lead)) if v.lead else v.space
+    if isinstance(v, (float, np.floating)):
+        return R
+    if (problem := own_arithmetic(v)) is not None:
+        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
+    if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
+        return real_space(cast(Any, v).shape)
+    raise VectorError(
+        f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {describe(v)}{hint(v)}"
+    )
+
+
+@lru_cache(maxsize=4096)
+def real_space(shape: tuple[int, ...]) -> Space:
+    """ℝ^(n₁×…×nₖ), the space of arrays of one shape; ℝ for ()."""
+    return Copower(R, box_set(shape)) if shape else R
+
+
+def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> DirectSum:
+    """⊕ of any spaces, nested as given; over `index`, one space per element; named components make dicts.
+
+    >>> import riesz as rz
+    >>> rz.direct_sum(rz.R * rz.R, rz.R)
+    (ℝ ⊕ ℝ) ⊕ ℝ
+    >>> rz.direct_sum(W=rz.R, b=rz.R).zero()
+    {'W': 0.0, 'b': 0.0}
+    """
+    if spaces and named:
+        raise SpaceError("direct_sum takes spaces by position or by name, not both")
+    for s in (*spaces, *named.values()):
+        if not isinstance(cast(Any, s), Space):
+            raise SpaceError(f"direct_sum takes spaces; got {s!r}")
+    if index is None and not named and all([s.plain for s in spaces]):
+        return _tuples(spaces)
+    parts = (*spaces, *named.values())
+    return DirectSum(
+        Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named), ()) if named else None
+    )
+
+
+@lru_cache(maxsize=1024)
+def _tuples(spaces: tuple[Space, ...]) -> DirectSum:
+    """The space of tuples, kept for the next call with such arguments; weights would keep their arrays."""
+    return DirectSum(Seg(len(spaces)), spaces, None)
+
+
+def _weighted(space: Space, weight: Any) -> Weighted:
+    if not space.plain:
+        raise SpaceError(f"{space} has a weighted inner product already; weight the plain space")
+    if isinstance(weight, (int, float)) and not isinstance(weight, bool):
+        weights = [np.full(leaf.shape, float(weight)) for leaf in space.leaves]
+        return _positive(space, weights)
+    n = space.dim
+    matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
+    if not matrix or space.leaves[0].shape == (n, n):
+        return _positive(space, _scales(space, weight))
+    if np.asarray(weight).dtype.kind != "f":
+        raise SpaceError(f"the weight of {space} must be a matrix of floats; got {describe(weight)}")
+    given = _canonical(np.asarray(weight, float))
+    if not np.allclose(given, given.T, rtol=1e-12, atol=0.0):
+        raise SpaceError(f"the weight of {space} must be symmetric: the matrix given is not")
+    try:
+        np.linalg.cholesky(given)
+    except np.linalg.LinAlgError:
+        raise SpaceError(f"the weight of {space} must be positive definite: the matrix given is not") from None
+    return Weighted(space, (given,), True)
+
+
+def _scales(space: Space, weight: Any) -> list[Any]:
+    """A weight per leaf; a number stands for a whole component."""
+    stack: list[Any] = [weight]
+    found: list[Any] = []
+    for step in reversed(space.code):
+        w = stack.pop()
+        number_given = isinstance(w, (int, float)) and not isinstance(w, bool)
+        if isinstance(step, Leaf):
+            found.append(np.full(step.shape, float(w)) if number_given else check_leaf(w, step.shape, space))
+        else:
+            stack.extend([w] * step.arity if number_given else [part for _, part in step.take(w, space, ())])
+    return found[::-1]
+
+
+def _positive(space: Space, weights: list[Any]) -> Weighted:
+    arrays = [_canonical(np.array(w, float)) for w in weights]
+    if not all([bool(((w > 0) & np.isfinite(w)).all()) for w in arrays]):
+        raise SpaceError(f"the weight of {space} must be positive and finite in every component")
+    return Weighted(space, tuple(arrays), False)
+
+
+_weights: weakref.WeakValueDictionary[Any, NDArray[Any]] = weakref.WeakValueDictionary()
+
+
+def _canonical(weight: NDArray[Any]) -> NDArray[Any]:
+    """Equal weights are one array, so that weighting a space twice gives one space."""
+    return _weights.setdefault((weight.shape, weight.tobytes()), freeze(weight))

@@ -1,0 +1,1 @@
+"""Combinators by their public names."""

@@ -1,0 +1,330 @@
+"""The combinators of direct sums and copowers by their public names: π, ι, Π, ⟨⟩, [], Δ, red, rep, Σ, +, dup, scan,
+zip."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, overload
+
+import numpy as np
+
+from ...errors import SpaceError
+from ...relations import Relation, diagonal
+from ...relations.index_sets import Product, Seg, Set, remaining
+from ...spaces.space import Copower, DirectSum, Space, direct_sum, space_of
+from ..open import Combinator, OpenConst, identity_at, make_family, zero_at
+from ..open_makers import Maker, frozen, needs, opened, past_weight
+from ..sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
+from ..term import Arrow, Term
+
+
+def _project(space: Space, which: Any) -> Term:
+    match space:
+        case DirectSum():
+            return Project(space, space.position(which))
+        case Copower():
+            from_end = (
+                isinstance(which, (int, np.integer)) and isinstance(space.index, Seg) and -space.index.size <= which < 0
+            )
+            at = cast(Any, which + space.index.size if from_end else which)
+            if at not in space.index:
+                raise SpaceError(
+                    f"there is no component {which!r} in {space}: {which!r} is not an element of {space.index}"
+                )
+            return Project(space, space.index.position(at))
+        case _:
+            raise SpaceError(f"there is no component {which!r} in {space}: it is not a direct sum")
+
+
+_projection = Maker("proj", past_weight(_project))
+
+
+def proj(which: Any) -> Combinator:
+    """π_y : ⊕V_x ⊸ V_y; `which` is a position, a name, or an element of the index set.
+
+    >>> import riesz as rz
+    >>> rz.proj(1)((2.0, 3.0))
+    3.0
+    """
+    if isinstance(which, (list, dict, set, np.ndarray)):
+        raise SpaceError(
+            f"proj takes a position, a name or an element of an index set (a tuple for X×Y); got {which!r}"
+        )
+    return Combinator(f"proj({which!r})", _projection, (which,))
+
+
+def _inject(space: Space, which: Any, into: Any) -> Term:
+    match into:
+        case int():
+            target = direct_sum(*[space] * into)
+            return Inject(target, target.position(which))
+        case Set():
+            return Inject(Copower(space, into), into.position(which))
+        case DirectSum():
+            found = Inject(into, into.position(which))
+        case Copower():
+            found = Inject(into, into.index.position(which))
+        case _:
+            raise SpaceError(
+                f"inj(i, n) takes a number of copies, an index set or a direct sum to inject into; got {into!r}"
+            )
+    if found.domain is not space:
+        raise SpaceError(f"cannot inject {space} as component {which!r} of {into}: that component is {found.domain}")
+    return found
+
+
+_injection = Maker("inj", _inject)
+
+
+def inj(which: Any, into: Any) -> Combinator:
+    """ι_y : V_y ⊸ ⊕V_x; `into` is a number of copies of V, an index set (for V^X), or the direct sum itself.
+
+    >>> import riesz as rz
+    >>> rz.inj(1, 3)(5.0)
+    (0.0, 5.0, 0.0)
+    """
+    target = int(cast(Any, into)) if isinstance(into, np.integer) else into
+    count = target if isinstance(target, int) else None
+    if count is not None and isinstance(which, int) and not -count <= which < count:
+        raise SpaceError(f"there is no component {which} among {count}: they are 0 to {count - 1}")
+    if isinstance(target, Set):
+        target.position(which)
+    return Combinator(f"inj({which!r})", _injection, (which, target))
+
+
+@overload
+def par(*terms: Term) -> Term: ...
+@overload
+def par(*terms: Any) -> Arrow: ...
+def par(*terms: Any) -> Arrow:
+    """Π f_x : ⊕V_x → ⊕W_x, each function on its component: f × g for two.
+
+    >>> import riesz as rz
+    >>> rz.par(rz.exp, rz.id)((0.0, 2.0))
+    (1.0, 2.0)
+    """
+    return make_family("Π", _members(terms))
+
+
+@overload
+def fork(*terms: Term) -> Term: ...
+@overload
+def fork(*terms: Any) -> Arrow: ...
+def fork(*terms: Any) -> Arrow:
+    """⟨f_y⟩ : U → ⊕V_y, all functions on one argument.
+
+    >>> import riesz as rz
+    >>> rz.fork(rz.id, rz.exp)(0.0)
+    (0.0, 1.0)
+    """
+    return make_family("⟨⟩", _members(terms))
+
+
+@overload
+def join(*terms: Term) -> Term: ...
+@overload
+def join(*terms: Any) -> Arrow: ...
+def join(*terms: Any) -> Arrow:
+    """[g_x] : ⊕V_x ⊸ W, the sum of linear maps of the components.
+
+    >>> import riesz as rz
+    >>> rz.join(rz.id, 2.0 * rz.id)((1.0, 3.0))
+    7.0
+    """
+    return make_family("[]", _members(terms))
+
+
+def block_diag(terms: Sequence[Any]) -> Arrow:
+    """Δ(f_x) : ⊕V_x ⊸ ⊕W_x, a family of linear maps as one, each on its component.
+
+    >>> import riesz as rz
+    >>> rz.block_diag([rz.id, 2.0 * rz.id])((1.0, 3.0))
+    (1.0, 6.0)
+    """
+    return make_family("Δ", _members(tuple(terms)))
+
+
+def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not terms:
+        raise SpaceError("a family needs at least one function")
+    return terms
+
+
+def _reduce(space: Space, relation: Relation) -> Term:
+    if isinstance(space, Copower) and space.index is not relation.source:
+        rest = remaining(space.index, relation.source)
+        for axis in () if rest is None else rest.factors if isinstance(rest, Product) else (rest,):
+            relation = relation * diagonal(axis)  # V^(X×Z) is (V^Z)^X: an array with more axes than X has
+    if not isinstance(space, Copower) or space.index is not relation.source:
+        raise SpaceError(
+            f"red_R with R ⊆ {relation.source} × {relation.target} starts at V^({relation.source}), but is used at "
+            f"{space}"
+        )
+    return Reduce(relation, space.base)
+
+
+_reduction = Maker("red", past_weight(_reduce))
+
+
+def red(relation: Relation) -> Combinator:
+    """red_R : V^X ⊸ V^Y,  (red_R v)_y = Σ_{(x,y)∈R} v_x.
+
+    >>> import riesz as rz, numpy as np
+    >>> R = rz.relations.function(rz.seg(3), rz.seg(2), [0, 1, 0])
+    >>> rz.red(R)(np.array([1.0, 2.0, 3.0]))
+    array([4., 2.])
+
+    An array with more axes is reduced along those of X, which come first.
+
+    >>> rz.red(R)(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([[6., 8.],
+           [3., 4.]])
+    """
+    if not isinstance(cast(Any, relation), Relation):
+        raise SpaceError(f"red(R) takes a relation; got {relation!r} (see riesz.relations)")
+    return Combinator("red", _reduction, (relation,))
+
+
+def _rep(space: Space, index: Set, only: Any) -> Term:
+    return Rep(index, space, only)
+
+
+_replication = Maker("rep", _rep)
+
+
+def _some(index: Set, only: Any) -> tuple[int, ...] | None:
+    return None if only is None else tuple(sorted({index.position(x) for x in only}))
+
+
+def rep(index: Set, only: Iterable[Any] | None = None) -> Combinator:
+    """rep_Y : V ⊸ V^X, v at every index in Y ⊆ X (`only`; all of X by default), zero elsewhere.
+
+    >>> import riesz as rz
+    >>> rz.rep(rz.seg(3))(2.0), rz.rep(rz.seg(3), only=[1])(2.0)
+    (array([2., 2., 2.]), array([0., 2., 0.]))
+    """
+    if not isinstance(cast(Any, index), Set):
+        raise SpaceError(f"rep(X) takes an index set; got {index!r}: write seg({index!r})")
+    return Combinator("rep", _replication, (index, _some(index, only)))
+
+
+def _total(space: Space, only: Any) -> Term:
+    """Σ : V^X ⊸ V, the sum of all components. Its adjoint is rep, which repeats a vector at every index.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.total(np.array([1.0, 2.0, 3.0]))
+    6.0
+    >>> rz.grad(rz.total @ rz.sin ** rz.seg(2))(np.zeros(2))
+    array([1., 1.])
+    """
+    if not isinstance(space, Copower):
+        raise needs("Σ (total)", "a copower V^X", space)
+    return Total(space.index, space.base, _some(space.index, only))
+
+
+_summation = Maker("total", past_weight(_total))
+
+
+def total_over(only: Iterable[Any]) -> Combinator:
+    """Σ_Y : V^X ⊸ V, the sum over the elements of Y ⊆ X alone.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.total_over([0, 2])(np.array([1.0, 2.0, 4.0]))
+    5.0
+    """
+    return Combinator("total", _summation, (tuple(only),))
+
+
+def _add(space: Space) -> Term:
+    """+ : V ⊕ … ⊕ V ⊸ V, the sum of components that are all in one space. Its adjoint is dup.
+
+    >>> import riesz as rz
+    >>> rz.add((1.0, 2.0))
+    3.0
+    """
+    match space:
+        case DirectSum():
+            return Add(space)
+        case Copower():
+            return Total(space.index, space.base, None)
+        case _:
+            raise needs("+ (add)", "a direct sum of equal spaces", space)
+
+
+def _dup(space: Space) -> Term:
+    """dup : V ⊸ V ⊕ V, a vector twice. Its adjoint is +.
+
+    >>> import riesz as rz
+    >>> rz.dup(3.0)
+    (3.0, 3.0)
+    """
+    return Dup(direct_sum(space, space))
+
+
+def _scan(space: Space) -> Term:
+    """scan : V^n ⊸ V^n, the running sums.
+
+    >>> import numpy as np, riesz as rz
+    >>> rz.scan(np.array([1.0, 2.0, 3.0]))
+    array([1., 3., 6.])
+    """
+    if not isinstance(space, Copower) or not isinstance(space.index, Seg):
+        raise needs("scan", "a copower V^n over a segment", space)
+    return Scan(space.index, space.base)
+
+
+def _zip(space: Space) -> Term:
+    """zip : (⊕V_x) ⊕ (⊕W_x) ⊸ ⊕(V_x ⊕ W_x), two families as one family of pairs.
+
+    >>> import riesz as rz
+    >>> rz.zip(((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
+    ((1.0, 4.0), (2.0, 5.0), (3.0, 6.0))
+    """
+    if not isinstance(space, DirectSum):
+        raise needs("zip", "a direct sum of sums over one index set", space)
+    return Zip(space)
+
+
+def _unzip(space: Space) -> Term:
+    """unzip : ⊕(V_x ⊕ W_x) ⊸ (⊕V_x) ⊕ (⊕W_x), the inverse of zip.
+
+    >>> import riesz as rz
+    >>> rz.unzip(((1.0, 4.0), (2.0, 5.0), (3.0, 6.0)))
+    ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    """
+    match space:
+        case Copower(base=DirectSum() as row):
+            return Unzip(DirectSum(row.index, tuple([Copower(s, space.index) for s in row.summands]), row.form))
+        case DirectSum(summands=(DirectSum() as row, *_)) if all([_alike(s, row) for s in space.summands]):
+            columns = builtins.zip(*[cast(DirectSum, s).summands for s in space.summands], strict=True)
+            parts = [DirectSum(space.index, column, space.form) for column in columns]
+            return Unzip(DirectSum(row.index, tuple(parts), row.form))
+        case _:
+            raise needs("unzip", "a sum ⊕(V_x ⊕ W_x)", space)
+
+
+def _alike(s: Space, row: DirectSum) -> bool:
+    return isinstance(s, DirectSum) and s.index is row.index and s.form is row.form
+
+
+id: Combinator = Combinator("id", Maker("id", identity_at), ())
+zero: Combinator = Combinator("zero", zero_at, ())
+total: Combinator = Combinator("total", _summation, (None,))
+add = opened("add", _add)
+dup: Combinator = Combinator("dup", Maker("dup", _dup), ())
+scan = opened("scan", _scan)
+zip = opened("zip", _zip)
+unzip = opened("unzip", _unzip)
+
+
+def const(value: Any, space: Space | None = None) -> OpenConst:
+    """K_w : V → W,  K_w(v) = w. The vector is copied unless it is read-only; `space` says which space it is from, where
+    the value does not.
+
+    >>> import riesz as rz
+    >>> rz.const((1.0, 2.0))(0.5)
+    (1.0, 2.0)
+    """
+    target = space_of(value) if space is None else space
+    return OpenConst(target, frozen(target.open(value)))

@@ -1,0 +1,124 @@
+"""The unitary operators by their public names: bra, ket, transpose, assoc, distrib and their inverses   (§3.2)."""
+
+from __future__ import annotations
+
+from ...spaces.space import Copower, DirectSum, R, Space, Tensor
+from ..open import Combinator
+from ..open_makers import Maker, needs, opened
+from ..term import Term
+from ..unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
+
+
+def _tensor(space: Space, what: str, wanted: str) -> Tensor:
+    if not isinstance(space, Tensor):
+        raise needs(what, wanted, space)
+    return space
+
+
+def _unbra(space: Space) -> Term:
+    """unbra : ℝ ⊗ V ⊸ V, the inverse of bra: unbra(k ⊗ v) = k·v.
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.unbra.at(rz.R @ V)
+    unbra
+    """
+    t = _tensor(space, "unbra", "ℝ ⊗ V")
+    if t.left is not R:
+        raise needs("unbra", "ℝ ⊗ V", space)
+    return Unbra(t.right)
+
+
+def _unket(space: Space) -> Term:
+    """unket : V ⊗ ℝ ⊸ V, the inverse of ket: unket(v ⊗ k) = k·v.
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.unket.at(V @ rz.R).codomain
+    ℝ^2
+    """
+    t = _tensor(space, "unket", "V ⊗ ℝ")
+    if t.right is not R:
+        raise needs("unket", "V ⊗ ℝ", space)
+    return Unket(t.left)
+
+
+def _transpose(space: Space) -> Term:
+    """transpose : V ⊗ W ⊸ W ⊗ V,  v ⊗ w ↦ w ⊗ v.
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.transpose.at(V @ W).codomain
+    ℝ^3 ⊗ ℝ^2
+    """
+    t = _tensor(space, "transpose", "V ⊗ W")
+    return Transpose(t.left, t.right)
+
+
+def _assoc(space: Space) -> Term:
+    """assoc : (U ⊗ V) ⊗ W ⊸ U ⊗ (V ⊗ W).
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.assoc.at((V @ W) @ rz.R).codomain
+    ℝ^2 ⊗ (ℝ^3 ⊗ ℝ)
+    """
+    t = _tensor(space, "assoc", "(U ⊗ V) ⊗ W")
+    inside = _tensor(t.left, "assoc", "(U ⊗ V) ⊗ W")
+    return Assoc(inside.left, inside.right, t.right)
+
+
+def _unassoc(space: Space) -> Term:
+    """unassoc : U ⊗ (V ⊗ W) ⊸ (U ⊗ V) ⊗ W, the inverse of assoc.
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.unassoc.at(V @ (W @ rz.R)).codomain
+    (ℝ^2 ⊗ ℝ^3) ⊗ ℝ
+    """
+    t = _tensor(space, "unassoc", "U ⊗ (V ⊗ W)")
+    inside = _tensor(t.right, "unassoc", "U ⊗ (V ⊗ W)")
+    return Unassoc(t.left, inside.left, inside.right)
+
+
+def _distrib(space: Space) -> Term:
+    """distrib : (⊕V_x) ⊗ W ⊸ ⊕(V_x ⊗ W).
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.distrib.at((rz.R * V) @ W).codomain
+    ℝ ⊗ ℝ^3 ⊕ ℝ^2 ⊗ ℝ^3
+    """
+    t = _tensor(space, "distrib", "(⊕V_x) ⊗ W")
+    return Distrib(t.left, t.right)
+
+
+def _undistrib(space: Space) -> Term:
+    """undistrib : ⊕(V_x ⊗ W) ⊸ (⊕V_x) ⊗ W, the inverse of distrib.
+
+    >>> import riesz as rz
+    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
+    >>> rz.undistrib.at((rz.R @ W) * (V @ W)).codomain
+    (ℝ ⊕ ℝ^2) ⊗ ℝ^3
+    """
+    match space:
+        case Copower(base=Tensor() as t):
+            return Undistrib(Copower(t.left, space.index), t.right)
+        case DirectSum(summands=(Tensor() as first, *_)):
+            parts = [s for s in space.summands if isinstance(s, Tensor) and s.right is first.right]
+            if len(parts) == len(space.summands):
+                return Undistrib(DirectSum(space.index, tuple([s.left for s in parts]), space.form), first.right)
+        case _:
+            pass
+    raise needs("undistrib", "a sum ⊕(V_x ⊗ W) with one W", space)
+
+
+bra: Combinator = Combinator("bra", Maker("bra", Bra), ())
+ket: Combinator = Combinator("ket", Maker("ket", Ket), ())
+unbra = opened("unbra", _unbra)
+unket = opened("unket", _unket)
+transpose = opened("transpose", _transpose)
+assoc = opened("assoc", _assoc)
+unassoc = opened("unassoc", _unassoc)
+distrib = opened("distrib", _distrib)
+undistrib = opened("undistrib", _undistrib)

@@ -1,0 +1,1 @@
+"""Functions from text: parsed, counted, never evaluated by Python."""

@@ -1,0 +1,103 @@
+"""Arguments and results of Python functions: nested containers with leaves inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..relations.index_sets import Seg
+from ..spaces.layout import Form, container
+from ..spaces.space import DirectSum, Space, zero_space
+
+
+class Container(NamedTuple):
+    """A container of a tree: how many parts, and which kind (None: a tuple)."""
+
+    arity: int
+    form: Form | None
+
+
+LEAF, NOTHING = "leaf", "none"
+Tree = tuple[Any, ...]
+"""A tree in postfix order: LEAF, NOTHING (None) or a Node after its parts."""
+
+ONE_LEAF: Tree = (LEAF,)
+
+
+def flatten(value: Any) -> tuple[list[Any], Tree]:
+    """The leaves of nested tuples, lists, dicts, named tuples and dataclasses, in order, and the tree around them."""
+    leaves: list[Any] = []
+    code: list[Any] = []
+    stack: list[Any] = [value]
+    while stack:
+        v = stack.pop()
+        if type(v) is Container:
+            code.append(v)
+            continue
+        parts = None if v is None else container(v)
+        if v is None:
+            code.append(NOTHING)
+        elif parts is None:
+            code.append(LEAF)
+            leaves.append(v)
+        else:
+            form, inside = parts
+            stack.append(Container(len(inside), form))
+            stack.extend(reversed(inside))
+    return leaves, tuple(code)
+
+
+def unflatten(tree: Tree, leaves: list[Any], make: Callable[[Container, list[Any]], Any] | None = None) -> Any:
+    """The value with the given leaves."""
+    if tree is ONE_LEAF or tree == ONE_LEAF:
+        return leaves[0]
+    done: list[Any] = []
+    rest = iter(leaves)
+    for entry in tree:
+        if entry is LEAF or entry == LEAF:
+            done.append(next(rest))
+        elif entry == NOTHING:
+            done.append(None)
+        else:
+            node = cast(Container, entry)
+            parts = done[len(done) - node.arity :]
+            del done[len(done) - node.arity :]
+            done.append(
+                make(node, parts) if make is not None else tuple(parts) if node.form is None else node.form.make(parts)
+            )
+    return done[0]
+
+
+def tree_space(tree: Tree, spaces: list[Space]) -> Space:
+    """The space of values with this tree, given those of the leaves; None is the space with one element."""
+    done: list[Space] = []
+    rest = iter(spaces)
+    for entry in tree:
+        if entry == LEAF:
+            done.append(next(rest))
+        elif entry == NOTHING:
+            done.append(zero_space)
+        else:
+            node = cast(Container, entry)
+            parts = tuple(done[len(done) - node.arity :])
+            del done[len(done) - node.arity :]
+            done.append(DirectSum(Seg(node.arity), parts, node.form) if parts or node.form else zero_space)
+    return done[0]
+
+
+def numbers_of(leaves: Sequence[Any]) -> list[Any]:
+    """Array leaves as the interpreter likes them: float64 numbers are floats, anything with __array__ an array."""
+    found: list[Any] = []
+    for x in leaves:
+        if type(x) is np.ndarray or type(x) is float:
+            found.append(x if type(x) is float or cast(Any, x).ndim else _number(x))
+        else:
+            found.append(_number(np.asarray(x)) if np.ndim(x) == 0 else np.asarray(x))
+    return found
+
+
+def _number(x: Any) -> Any:
+    scalar: Any = np.asarray(x)[()]
+    return float(scalar) if type(scalar) is np.float64 else scalar

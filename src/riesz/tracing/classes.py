@@ -1,0 +1,190 @@
+"""What a traced array is said to be: the class its value would have, and what comes with it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from .mistakes import OTHERS, outside
+from .operators import Operators
+from .trace import refuse
+
+# Note [Class]: a function may ask what it was given (isinstance, match, singledispatch, np.isscalar) and must hear what
+# it would hear with numbers; Python takes the answer from `__class__`, while type(x) stays Traced. We ourselves, and
+# libraries with arrays of their own when they choose who computes, ask whether an array is traced at all: to us
+# `__class__` is the truth, and no isinstance in this library has to know of the others.
+_AUTHORS = ("riesz.", "scipy.sparse", "numpy.ma", "jax.", *[f"{name}." for name in sorted(OTHERS)])
+
+
+def asks_as_author(frame: Any) -> bool:
+    """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
+    return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
+
+
+def class_of(x: Any) -> Any:
+    """The class of the value a traced array stands for: an array, a Python float or complex number, a NumPy number."""
+    return np.ndarray if x.shape or x.weak is None else type(x.dtype.type(0).item()) if x.weak else x.dtype.type
+
+
+def closed_for(x: Any, frame: Any) -> Any:
+    """What library code gets that makes a plain array of a traced one and only multiplies it: an array without axes
+    that holds the traced one.
+
+    A sparse matrix finds that it cannot multiply it, and our own @ gets its turn. None for other code; libraries with
+    arrays of their own are refused."""
+    home = frame.f_globals.get("__name__", "")
+    if home.startswith("scipy.sparse._") or (
+        home == "numpy.polynomial.polyutils" and frame.f_code.co_name == "mapdomain"
+    ):
+        closed = np.empty((), object)
+        closed[()] = x
+        return closed
+    library = "numpy.ma" if home.startswith("numpy.ma.") else home.split(".")[0]
+    if library == "numpy.ma" or library in OTHERS:
+        raise refuse(outside(library, "it needs numbers, which are not known yet"))
+    return None
+
+
+class Kind(type):
+    """The class of the classes of traced arrays: what values can do is said by `__class__` alone, so isinstance(x,
+    Iterable) finds nothing here."""
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (Operators, object)
+
+
+class NoAxes(AttributeError, TypeError):
+    """A number has no length: len(x) is a TypeError, x.__len__ is missing."""
+
+
+class Length:
+    """The method `__len__` of arrays, which numbers do not have."""
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            return self
+        if not x.shape and x.weak is not None:
+            raise NoAxes(f"object of type '{class_of(x).__name__}' has no len()")
+        return partial(_length, x)
+
+
+def _length(x: Any) -> int:
+    if not x.shape:
+        raise TypeError("len() of unsized object")
+    return x.shape[0]
+
+
+class Refused:
+    """An attribute that values have and traced arrays have not."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        if x is None:
+            raise AttributeError(self.name)
+        kind = class_of(x)
+        if not hasattr(kind, self.name):
+            raise AttributeError(f"'{kind.__name__}' object has no attribute '{self.name}'")
+        raise refuse(
+            f"x.{self.name} of a traced {'array' if kind is np.ndarray else 'number'} is not known to riesz: it "
+            "needs the numbers, or their memory"
+        )
+
+
+class Described:
+    """What follows from the shape and the type of an array."""
+
+    __slots__ = ()
+    shape: Any
+    dtype: Any
+    __len__: Any = Length()
+
+    def __hash__(self) -> int:
+        kind = class_of(self)
+        if kind is np.ndarray or asks_as_author(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            raise TypeError(f"unhashable type: '{kind.__name__}'")
+        raise refuse(
+            "a traced number cannot be a key of a dictionary, a member of a set or an argument of a cached function: "
+            "its value is not known yet"
+        )
+
+    def __trunc__(self) -> int:
+        raise refuse("math.trunc() needs a number, but this is a traced one; write np.trunc(x)")
+
+    def __copy__(self) -> Any:
+        return cast(Any, self).copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return cast(Any, self).copy()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one number."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, in NumPy's usual order."""
+        return tuple([self.dtype.itemsize * math.prod(self.shape[i + 1 :]) for i in range(self.ndim)])
+
+    @property
+    def flags(self) -> Any:
+        """Those of a new array."""
+        return np.empty((2,) * self.ndim).flags
+
+    @property
+    def base(self) -> None:
+        """None: no array that it is a view of is known."""
+        return None
+
+    @property
+    def device(self) -> str:
+        """Where the numbers will be."""
+        return "cpu"
+
+
+def held_in(x: Any) -> Any:
+    """The traced array that somebody's own array is made of (its class took one for a NumPy array); None where there is
+    none."""
+    kind = type(x)
+    own = hasattr(kind, "__array__") and not isinstance(kind, Kind) and not isinstance(x, (np.ndarray, np.generic))
+    own = own and not kind.__module__.startswith("riesz")
+    held = x.__array__() if own else None
+    return held if isinstance(type(held), Kind) else None
+
+
+def of_python(x: Any) -> bool:
+    """Whether a number is Python's own, not NumPy's."""
+    return bool(x.weak) if isinstance(type(x), Kind) else type(x) in (float, int, bool)
+
+
+for _name in {
+    k for kind in (np.ndarray, np.generic, np.float64, np.int64, float, int, complex) for k in vars(kind) if k[0] != "_"
+}:
+    if not hasattr(Described, _name) and not hasattr(Operators, _name):
+        setattr(
+            Described, _name, Refused(_name)
+        )  # one by one: a class with `__getattr__` is slow in all its attributes

@@ -1,0 +1,165 @@
+"""What NumPy says to a call that is wrong: a rule that fails asks NumPy itself, on numbers of the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from ..errors import RieszError, TraceError
+from ..runtime import tuning
+from .trace import refuse
+
+
+def raise_explained(
+    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
+) -> NoReturn:
+    """Raise what explains the error of a rule; to be called where it was caught."""
+    found = explained(problem, function, args, named, name)
+    if found is problem:
+        raise
+    raise found from None
+
+
+def explained(
+    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
+) -> Exception:
+    """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz
+    does not know."""
+    if isinstance(problem, (RieszError, np.exceptions.AxisError)) or _any((args, named), _not_numpys):
+        return problem
+    called = name or f"np.{getattr(function, '__name__', function)}"
+    if _any((args, named), _large):
+        return (
+            problem
+            if isinstance(problem, (ValueError, IndexError))
+            else refuse(f"{called}: {type(problem).__name__}: {problem}")
+        )
+    try:
+        with np.errstate(all="ignore"):
+            function(*_standing_in(args), **_standing_in(named or {}))
+    except Exception as own:
+        return own if not isinstance(own, AssertionError) else problem
+    if isinstance(problem, TypeError) and "argument" in str(problem):
+        return refuse(
+            f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see "
+            "docs/coverage.md"
+        )
+    return refuse(
+        f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})"
+    )
+
+
+def foreign(problem: Exception, name: str) -> Exception | None:
+    """What to say where another library stumbled over a traced array, which knows numbers only; and where plain Python
+    has another word."""
+    theirs = type(problem).__module__.split(".")[0] in OTHERS
+    if isinstance(problem, RieszError):
+        return None
+    frames: list[Any] = []
+    step = problem.__traceback__
+    while step is not None:
+        frames.append(step.tb_frame)
+        step = step.tb_next
+    rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
+    said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
+    room = next((r[0] for r in reversed(rooms) if r[0] in OTHERS), None)
+    if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
+        return TraceError(f"{outside(room, said)} (in {name})")
+    compiled = rooms[-1][0] in ("scipy", "numpy") and any(
+        [_any(dict(frame.f_locals), _traced) for frame in frames[-2:]]
+    )  # and it holds one
+    if (compiled and isinstance(problem, (TypeError, AttributeError))) or (
+        isinstance(problem, TypeError) and "'Traced'" in said
+    ):
+        room = ".".join([part for part in rooms[-1] if not part.startswith("_")]) if compiled else "Python"
+        return TraceError(
+            f"a function of {room} needs numbers, which are not known while {name} is traced ({said}); "
+            "docs/coverage.md lists what riesz knows, "
+            "and rz.custom_derivative adds your own"
+        )
+    if isinstance(problem, AttributeError) and _traced(problem.obj) and type(problem.obj).__name__ in said:
+        from .classes import class_of
+
+        return AttributeError(said.replace(type(problem.obj).__name__, class_of(problem.obj).__name__))
+    return None
+
+
+def outside(room: str, said: str) -> str:
+    """The sentence for a library that knows numbers only."""
+    return (
+        f"{room} cannot compute with a traced array ({said}); take the numbers out of its object first, as "
+        "s.to_numpy() does, "
+        "and use NumPy's functions and operators on them"
+    )
+
+
+OTHERS = {
+    "pandas",
+    "polars",
+    "pyarrow",
+    "xarray",
+    "sympy",
+    "mpmath",
+    "torch",
+    "tensorflow",
+    "dask",
+    "networkx",
+    "statsmodels",
+    "sklearn",
+}
+
+
+def _not_numpys(x: Any) -> bool:
+    """A user's function has its own errors, and of sparse matrices NumPy knows nothing."""
+    return callable(x) or hasattr(x, "tocoo")
+
+
+def _traced(x: Any) -> bool:
+    from .traced import TRACED
+
+    return type(x) in TRACED
+
+
+def _large(x: Any) -> bool:
+    return abs(x) > tuning.NUMPY_ASKED_NUMBERS if type(x) is int else getattr(x, "size", 0) > tuning.NUMPY_ASKED_NUMBERS
+
+
+def _any(values: Any, test: Callable[[Any], bool]) -> bool:
+    stack: list[Any] = [values]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(cast("list[Any]", x))
+        elif isinstance(x, dict):
+            stack.extend(cast("dict[Any, Any]", x).values())
+        elif test(x) and not isinstance(x, (type, np.dtype)):
+            return True
+    return False
+
+
+def _standing_in(x: Any) -> Any:
+    """A value with numbers in the place of traced arrays."""
+    from .traced import TRACED
+
+    if type(x) in TRACED:
+        return sample(x.shape, np.dtype(x.dtype))
+    if type(x) in (list, tuple):
+        return type(x)([_standing_in(part) for part in x])
+    if type(x) is dict:
+        return {k: _standing_in(v) for k, v in cast("dict[Any, Any]", x).items()}
+    return x
+
+
+def sample(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Well-behaved numbers: matrices far from singular, positive, no two alike."""
+    size = 1
+    for n in shape:
+        size *= n
+    if size > tuning.STAND_IN_NUMBERS:
+        return np.broadcast_to(np.ones((), dtype), shape)
+    found = np.linspace(0.25, 0.75, size).reshape(shape)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
+    return found.astype(dtype)

@@ -1,0 +1,1 @@
+"""One rule for each function of NumPy and SciPy."""

@@ -1,0 +1,28 @@
+"""All rules: each file enters its own when it is imported. The first trace loads them; `import riesz` alone need not.
+
+Those of scipy.special (special.py) are found when one of its ufuncs is called.
+"""
+
+from . import (
+    array_products,
+    elementwise,
+    fft,
+    gathering,
+    quantiles,
+    rearranging,
+    reductions,
+    sorting,
+    statistics,
+)
+from .complex import complex_arrays, complex_functions, complex_pairs
+from .linalg import norms, numpy_linalg
+
+RULES = (
+    *(array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics),
+    *(complex_arrays, complex_functions, complex_pairs, norms, numpy_linalg),
+)
+"""Every file of rules for NumPy."""
+
+
+def load_rules() -> None:
+    """Nothing more to do: importing this file entered all rules."""

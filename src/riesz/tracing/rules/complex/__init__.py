@@ -1,0 +1,1 @@
+"""Complex arrays: a real and an imaginary part, both traced."""

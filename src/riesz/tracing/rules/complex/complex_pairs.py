@@ -1,0 +1,482 @@
+"""Complex arrays inside traced code: a real and an imaginary part, both arrays of the trace; ℂ ≅ ℝ².
+
+Arguments and results of functions are real; in between, np.fft and NumPy's complex constants bring complex numbers in.
+Everything here is written with the rules for real arrays, so derivatives of any order come from those. A part that is
+zero by construction is None and costs nothing: x, 1j·x and exp(1j·x) have no more steps than they need.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ....ops.op import Reduction
+from ....relations import Place
+from ....relations.index_sets import Seg, unit
+from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...surroundings.watching import Standing
+from ...traced import (
+    FLOAT,
+    TRACED,
+    VIEWS,
+    Shape,
+    Traced,
+    as_array,
+    convert,
+    holds_traced,
+    is_complex,
+    lifted,
+    note,
+    refuse,
+    result_dtype,
+    slot_of,
+    tidy,
+    trace_of,
+)
+
+COMPLEX: dict[Any, Callable[..., Any]] = {}
+"""NumPy function or ufunc → its rule where an argument is complex."""
+COMPLEX_NOTES: dict[Any, str] = {}
+"""What it becomes, in one phrase."""
+
+
+def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]], Any]:
+    """Enter a rule for NumPy functions of complex arguments."""
+
+    def enter(code: Callable[..., Any]) -> Any:
+        for f in functions:
+            COMPLEX[f] = code
+            COMPLEX_NOTES[f] = what
+        return code
+
+    return enter
+
+
+class ComplexTraced(Described, metaclass=Kind):
+    """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
+
+    __slots__ = ("_pairs", "dtype", "im", "re", "shape", "shared")
+    __array_priority__ = 1000.0
+
+    def __init__(self, re: Any, im: Any, shape: Shape, dtype: Any, pairs: Traced | None = None) -> None:
+        self.re = re.copy() if type(re) is Traced else re  # a traced or a fixed array; None: zero
+        self.im = im.copy() if type(im) is Traced else im
+        self.shared = False  # in NumPy, a view of another array, or looked into by one
+        self.shape = shape
+        self.dtype = dtype
+        self._pairs = pairs
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        """What the value would be (Note [Class] in traced.py)."""
+        return ComplexTraced if asks_as_author(sys._getframe(1)) else class_of(self)  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def weak(self) -> bool:
+        """Whether it is a Python number."""
+        return all([x.weak if type(x) is Traced else type(x) is float for x in (self.re, self.im) if x is not None])
+
+    @property
+    def real(self) -> Any:
+        """The real part, a view."""
+        return self._part(self.re)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, a view."""
+        return self._part(self.im)
+
+    def _part(self, x: Any) -> Any:
+        if type(x) is not Traced:
+            return np.zeros(self.shape, real_type(self.dtype)) if x is None else x
+        found = x.copy()
+        found.shared = self.shared = True
+        return found
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        return call(np.transpose, (self,))
+
+    @property
+    def mT(self) -> Any:
+        """The transpose of the last two axes."""
+        return call(np.swapaxes, (self, -1, -2))
+
+    @property
+    def flat(self) -> Any:
+        """The elements one by one."""
+        return iter(call(np.ravel, (self,)))
+
+    def pairs(self) -> Traced:
+        """Both parts in one array, along a last axis of length 2."""
+        if self._pairs is None:
+            trace = trace_of(self.re, self.im)
+            slots = [
+                slot_of(trace, np.zeros(self.shape) if x is None else x, real_type(self.dtype))
+                for x in (self.re, self.im)
+            ]
+            place = Reduction((Place(unit, Seg(2), 0), Place(unit, Seg(2), 1)), self.ndim)
+            self._pairs = Traced(trace, trace.step(place, slots), real_type(self.dtype))
+        return self._pairs
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if method == "__call__":
+            return call_complex_ufunc(ufunc, args, named)
+        if (ufunc, method) == (np.add, "reduce"):
+            given = {k: v for k, v in named.items() if k == "keepdims" or (k == "axis" and len(args) < 2)}
+            return call(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
+        if method == "outer":
+            a, b = map(as_array, args)
+            return call_complex_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), named)
+        raise refuse(
+            f"np.{ufunc.__name__}.{method} is not known to riesz for complex traced arrays; write it with np.sum and "
+            "products"
+        )
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        return call(function, args, named)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return Standing.numpy
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
+            return closed
+        raise refuse(
+            f"a complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
+            "known yet. "
+            "Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by one"
+        )
+
+    # -- operators ----------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return _operator(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _operator(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _operator(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _operator(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _operator(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _operator(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _operator(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _operator(np.divide, other, self)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return _operator(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _operator(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _operator(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _operator(np.matmul, other, self)
+
+    def __neg__(self) -> Any:
+        return COMPLEX[np.negative](self)
+
+    def __pos__(self) -> Any:
+        return self.copy()
+
+    def __abs__(self) -> Any:
+        return COMPLEX[np.absolute](self)
+
+    def __eq__(self, other: Any) -> Any:
+        return _operator(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _operator(np.not_equal, self, other)
+
+    def _unordered(self, other: Any) -> Any:
+        raise refuse("complex numbers have no order; compare np.abs(z), z.real or z.imag")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _unordered
+    __hash__ = Described.__hash__
+
+    # -- as a sequence ------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if holds_traced(key):
+            trace = trace_of(self.re, self.im, key)
+            return each(lambda x: lifted(x, trace)[key], self)
+        return self._viewed(each(lambda x: x[key], self))
+
+    def _viewed(self, part: Any) -> Any:
+        """A view of this array: from now on neither changes in place."""
+        if type(part) is ComplexTraced and part is not self and part.shape:
+            self.shared = part.shared = True
+        return part
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    # -- what cannot be -----------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse(
+            "a traced array cannot be written to; build the new array instead: np.where(mask, new, z), "
+            "np.concatenate or np.stack"
+        )
+
+    def __bool__(self) -> bool:
+        raise refuse(
+            "the truth of a traced value is not known while the function is traced; write np.where(c, a, b) or "
+            "rz.cond(c, f, g, x)"
+        )
+
+    def _no_number(self, *args: Any) -> Any:
+        raise refuse(
+            "this is a complex traced value: it cannot become a Python number while the function is traced; leave "
+            "the conversion out, or take z.real"
+        )
+
+    __float__ = __int__ = __complex__ = __index__ = item = tolist = _no_number
+
+    def __repr__(self) -> str:
+        return f"traced{list(self.shape) if self.shape else ''}, {self.dtype}"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # -- methods of arrays --------------------------------------------------------------------------------
+
+    def conj(self) -> Any:
+        """re − i·im."""
+        return COMPLEX[np.conjugate](self)
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
+        """The same numbers under another shape."""
+        return call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes permuted."""
+        return call(
+            np.transpose, (self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None))
+        )
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """In another complex type."""
+        return complex_convert(self, np.dtype(dtype))
+
+    def copy(self, order: str = "C") -> ComplexTraced:
+        """The same numbers, on their own."""
+        return ComplexTraced(self.re, self.im, self.shape, self.dtype, self._pairs)
+
+    def flatten(self, order: str = "C") -> Any:
+        """In one axis, on their own."""
+        return call(np.ravel, (self.copy(), order)).copy()
+
+    def _change(self, ufunc: Any, other: Any) -> Any:
+        """z += other and its kin: of a number, a new number; an array changes for all who hold it, unless views of it
+        are about."""
+        found = call_complex_ufunc(ufunc, (self, other), {})
+        if not self.shape or type(found) is not ComplexTraced:
+            return found
+        if self.shared or found.shape != self.shape:
+            raise refuse(
+                f"an in-place operator ({ufunc.__name__}) on a complex array that shares its numbers with a view of "
+                "it; write z = z + …"
+            )
+        self.re, self.im, self._pairs = found.re, found.im, None
+        return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._change(np.add, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._change(np.subtract, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._change(np.multiply, other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._change(np.divide, other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._change(np.power, other)
+
+
+TRACED.add(ComplexTraced)
+
+
+def _method(function: Any) -> Any:
+    def method(self: ComplexTraced, *args: Any, **named: Any) -> Any:
+        return call(function, (self, *args), named)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"As np.{function.__name__}."
+    return method
+
+
+for _f in (
+    np.sum,
+    np.mean,
+    np.var,
+    np.std,
+    np.ravel,
+    np.swapaxes,
+    np.squeeze,
+    np.repeat,
+    np.take,
+    np.trace,
+    np.diagonal,
+    np.cumsum,
+    np.dot,
+):
+    setattr(ComplexTraced, cast(Any, _f).__name__, _method(_f))
+
+
+# -- parts ------------------------------------------------------------------------------------------------
+
+
+def real_type(dtype: Any) -> Any:
+    """The type of the parts."""
+    return np.dtype(np.float32) if dtype == np.complex64 else FLOAT
+
+
+def joined(re: Any, im: Any) -> Any:
+    """re + i·im of arrays that broadcast; None is zero, not both. A plain array where nothing is traced."""
+    parts = [tidy(x) for x in (re, im) if x is not None]
+    if not any([type(x) is Traced for x in parts]):
+        return (0.0 if re is None else np.asarray(re)) + 1j * (0.0 if im is None else np.asarray(im))
+    dtype, weak = result_dtype(parts)
+    dtype = np.result_type(dtype, np.float32) if dtype.kind == "f" else FLOAT  # there are no halves of complex64
+    shape = np.broadcast_shapes(*[np.shape(x) for x in parts])
+    a, b = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]
+    return ComplexTraced(a, b, shape, np.dtype(np.complex64 if dtype == np.float32 else np.complex128))
+
+
+def _placed(x: Any, shape: Shape, dtype: Any, weak: bool) -> Any:
+    """A part in the common shape and type."""
+    if type(x) is not Traced:
+        return x if weak and not shape else np.broadcast_to(np.asarray(x, dtype), shape)
+    same = x if weak or (x.dtype == dtype and not x.weak) else convert(x, dtype)
+    return same if same.shape == shape else np.broadcast_to(same, shape)
+
+
+def paired(pairs: Traced) -> ComplexTraced:
+    """The complex array whose parts are the two entries along the last axis."""
+    dtype = np.dtype(np.complex64 if pairs.dtype == np.float32 else np.complex128)
+    return ComplexTraced(pairs[..., 0], pairs[..., 1], pairs.shape[:-1], dtype, pairs)
+
+
+def parts_of(x: Any) -> tuple[Any, Any]:
+    """Real and imaginary part of anything; None for a part that is zero, never both."""
+    if type(x) is ComplexTraced:
+        return x.re, x.im
+    if isinstance(x, (list, tuple)):
+        x = tidy(x)
+        return parts_of(x) if type(x) in TRACED else _constant_parts(x)
+    return _constant_parts(x) if is_complex(x) else (x, None)
+
+
+def _constant_parts(c: Any) -> tuple[Any, Any]:
+    if not is_complex(c):
+        return c, None
+    re, im = (c.real, c.imag) if not np.ndim(c) else (np.ascontiguousarray(c.real), np.ascontiguousarray(c.imag))
+    return (None if not np.any(re) and np.any(im) else re), (None if not np.any(im) else im)
+
+
+def each(f: Callable[[Any], Any], z: Any) -> Any:
+    """A real-linear function of each part; several results stay several."""
+    re, im = [None if x is None else f(x) for x in parts_of(z)]
+    first: Any = im if re is None else re
+    if not isinstance(first, (list, tuple)):
+        return joined(re, im)
+    count = len(cast("list[Any]", first))
+    pairs: Any = zip(re or [None] * count, im or [None] * count, strict=True)
+    return cast(Any, type(first))([joined(*pair) for pair in pairs])
+
+
+def complex_convert(x: Any, dtype: Any) -> Any:
+    """x.astype of a complex type."""
+    if dtype.kind != "c":
+        raise refuse(f"a complex traced array cannot become {dtype}; take z.real, z.imag or np.abs(z)")
+    if dtype.itemsize not in (8, 16):
+        raise refuse(f"complex arrays are complex128 or complex64 here; got {dtype}")
+    return joined(*[None if part is None else convert(part, real_type(dtype)) for part in parts_of(x)])
+
+
+# -- calls ------------------------------------------------------------------------------------------------
+
+
+def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
+    """A NumPy function where something is complex."""
+    rule = COMPLEX.get(function)
+    if rule is None:
+        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+        raise refuse(
+            f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real "
+            "and z.imag"
+        )
+    if named and named.get("out") is not None:
+        raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
+    note((*args, *(named or {}).values()), True)
+    return _alone(lambda: rule(*args, **(named or {})), args, function in VIEWS)
+
+
+def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
+    """What a rule gives: a view of its arguments, or an array on its own; whatever views the rule used inside."""
+    given = [(x, x.shared) for x in args if type(x) is ComplexTraced]
+    found = run()
+    for x, shared in given:
+        x.shared = shared
+    if type(found) is ComplexTraced:
+        if not view:
+            found.shared = False
+            return found.copy() if any([found is x for x, _ in given]) else found
+        for x, _ in given:
+            x._viewed(found)  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """A ufunc where an argument is complex."""
+    rule = COMPLEX.get(ufunc)
+    if rule is None:
+        raise refuse(
+            f"np.{ufunc.__name__} is not known to riesz for complex traced arrays; write it with real and imaginary "
+            "part, z.real and z.imag"
+        )
+    if named.get("out") not in (None, (None,)):
+        raise refuse(
+            f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible "
+            "while tracing; use the result"
+        )
+    if named.get("where", True) is not True:
+        raise refuse(
+            f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, np.{ufunc.__name__}(…), "
+            "other)"
+        )
+    dtype = named.get("dtype")
+    note(args, False)
+    return _alone(lambda: rule(*args) if dtype is None else complex_convert(rule(*args), np.dtype(dtype)), args, False)
+
+
+def _operator(ufunc: Any, left: Any, right: Any) -> Any:
+    for other in (left, right):
+        if getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+            return NotImplemented
+    return call_complex_ufunc(ufunc, (left, right), {})

@@ -1,0 +1,73 @@
+"""What NumPy and SciPy functions riesz knows, as a table: `python -m riesz.tracing.rules.coverage >
+docs/coverage.md`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from ..registry import PARTS
+from ..traced import FUNCTIONS, NOTES, UFUNCS
+from .all_rules import load_rules
+from .scipy_names import counterparts
+from .special import enter
+
+HEAD = """# What is supported
+
+Generated from the code by `python -m riesz.tracing.rules.coverage`. In a function given to riesz, these functions of
+NumPy and SciPy, under their own names, become what the second column says; the third is the derivative. Operators
+(`+ - * / // % ** @`, comparisons), indexing (integers, slices, `None`, `...`, integer arrays, fixed masks, computed
+integers) and the methods of arrays of the same names are included. Functions of your own: `rz.primitive`,
+`rz.custom_derivative`, `rz.linear`, `rz.bilinear`.
+"""
+
+
+def name_of(function: Any) -> str:
+    """np.sum, np.linalg.solve, scipy.special.erf."""
+    module = getattr(function, "__module__", None) or ""
+    name = getattr(function, "__name__", str(function))
+    if isinstance(function, np.ufunc):
+        return (
+            f"np.{name}"
+            if getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
+            else f"scipy.special.{name}"
+        )
+    if module.startswith("scipy"):
+        return ".".join([*module.split(".")[:2], name])
+    part = module.split(".")
+    return "np." + ".".join([*[p for p in part[1:2] if not p.startswith("_")], name])
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(function, what it becomes, derivative rule), sorted by name."""
+    load_rules()
+    for module in PARTS:
+        importlib.import_module(module)
+    counterparts()
+    enter()
+    found = {name_of(f): note for f, note in NOTES.items()}
+    return [
+        (name, found[name][0], found[name][1])
+        for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))
+    ]
+
+
+def table() -> str:
+    """The page."""
+    lines = [HEAD, "| function | becomes | derivative |", "|---|---|---|"]
+    lines += [
+        f"| `{name}` | {what.replace('|', chr(92) + '|')} | {rule.replace('|', chr(92) + '|')} |"
+        for name, what, rule in rows()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def unnoted() -> list[Any]:
+    """Public functions that are answered without a line in the table: none."""
+    return [f for f in (*UFUNCS, *FUNCTIONS) if f not in NOTES and not f.__name__.startswith("_")]
+
+
+if __name__ == "__main__":
+    print(table(), end="")

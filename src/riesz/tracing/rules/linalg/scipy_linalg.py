@@ -1,0 +1,508 @@
+"""Counterparts of scipy.linalg for traced arrays, written with the ops of np.linalg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....ops.opaque import Ruled, Smooth
+from ...differentials import plus
+from ...traced import FLOAT, Traced, convert, operands, refuse, tidy
+from ..gathering import along
+from ..rearranging import concatenate
+from . import matrix_ops as m
+from . import norms
+from . import numpy_linalg as linalg
+from .determinants import matrix_function
+from .scipy_batches import over_batch
+
+
+def _lapack(x: Any) -> Any:
+    """An array in a type that LAPACK knows: float16 becomes float32."""
+    x = tidy(x)
+    return convert(x, np.dtype(np.float32)) if getattr(x, "dtype", None) == np.float16 else x
+
+
+def stacked_matrices(a: Any, square: bool = True) -> Traced:
+    """Floating-point matrices in the last two axes, in a type that LAPACK knows."""
+    return linalg.stacked_matrices(_lapack(a), square)
+
+
+def _common(*xs: Any) -> list[Traced]:
+    """Arrays in their common type, one that LAPACK knows."""
+    trace, slots, dtype, _ = operands(*[_lapack(x) for x in xs])
+    return [Traced(trace, slot, dtype) for slot in slots]
+
+
+def _columns(b: Any) -> Any:
+    return b[:, None] if np.ndim(b) == 1 else b
+
+
+def _like(x: Any, b: Any) -> Any:
+    return np.squeeze(x, -1) if np.ndim(b) == 1 else x
+
+
+def _number_or_letter(trans: Any) -> bool:
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise ValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C'; got {trans!r}")
+    return trans in (1, 2, "T", "C")
+
+
+# -- solves -----------------------------------------------------------------------------------------------
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    assume_a: Any = None,
+    transposed: Any = False,
+) -> Any:
+    """A⁻¹b; what is assumed of A says which part of it is read."""
+    x, y = _common(a, b)
+    match assume_a:
+        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
+            x = m.mirrored(stacked_matrices(x), lower)
+        case "lower triangular" | "upper triangular":
+            return solve_triangular(x, y, transposed, assume_a == "lower triangular")
+        case "diagonal":
+            x = np.where(np.eye(x.shape[-1], dtype=bool), x, 0.0)
+        case _:
+            stacked_matrices(x)
+    return _like(m.solve(x, _columns(y), bool(transposed)), y)
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: Any = False,
+    unit_diagonal: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """T⁻¹b for one triangle of A."""
+    x, y = _common(a, b)
+    return _like(
+        m.solve_triangular(
+            stacked_matrices(x), _columns(y), bool(lower), _number_or_letter(trans), bool(unit_diagonal)
+        ),
+        y,
+    )
+
+
+def inv(
+    a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: bool = False
+) -> Any:
+    """A⁻¹."""
+    x = stacked_matrices(a)
+    match assume_a:
+        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
+            x = m.mirrored(x, lower)
+        case "lower triangular" | "upper triangular":
+            x = np.tril(x) if assume_a == "lower triangular" else np.triu(x)
+        case _:
+            pass
+    return m.inverse(x)
+
+
+def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The determinant, of float64 as in SciPy."""
+    return linalg.det(convert(norms.real(a), FLOAT))
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The upper factor U with Uᵀ·U = A, or the lower one."""
+    factor = m.cholesky(stacked_matrices(np.atleast_2d(a)), lower)
+    return factor if lower else factor.mT
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The factor for cho_solve; its other triangle is that of A."""
+    x = stacked_matrices(np.atleast_2d(a))
+    read = np.tri(x.shape[-1], dtype=bool)
+    factor = np.where(read if lower else read.T, cholesky(x, lower), x)
+    return [factor, np.full(x.shape[:-2], lower)] if x.ndim > 2 else (factor, lower)
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    """A⁻¹b from the factor of A."""
+    factor, lower = c_and_lower
+    lower = bool(np.all(lower))  # one for all matrices of a stack
+    x, y = _common(factor, b)
+    half = m.solve_triangular(x, _columns(y), lower, not lower)
+    return _like(m.solve_triangular(x, half, lower, lower), y)
+
+
+def _pivoted(a: Any) -> tuple[Traced, Traced]:
+    packed, pivots = m.taken_apart(Ruled(m.LU), stacked_matrices(a))
+    return packed, Traced(pivots.home, pivots.slot, np.dtype(np.int32))
+
+
+@over_batch(2)
+def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """L and U in one array, and the exchanges of rows."""
+    return _pivoted(a)
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    """A⁻¹b from the factors of A."""
+    packed, pivots = lu_and_piv
+    x, y = _common(packed, b)
+    rows = m.exchange(pivots, x)
+    if _number_or_letter(trans):
+        half = m.solve_triangular(x, _columns(y), False, True)
+        return _like(rows.mT @ m.solve_triangular(x, half, True, True, True), y)
+    half = m.solve_triangular(x, rows @ _columns(y), True, unit=True)
+    return _like(m.solve_triangular(x, half, False), y)
+
+
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: Any = False, check_finite: Any = True, p_indices: bool = False
+) -> Any:
+    """P, L and U with P·L·U = A."""
+    if p_indices:
+        raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise refuse(f"scipy.linalg.lu is known to riesz for square matrices; got an array of shape {a.shape}")
+    packed, pivots = _pivoted(a)
+    p, (lower, upper) = m.exchange(pivots, packed).mT, m.unpacked(packed)
+    return (p @ lower, upper) if permute_l else (p, lower, upper)
+
+
+# -- bands ------------------------------------------------------------------------------------------------
+
+
+def _band_places(n: int, below: int, above: int, turned: bool) -> tuple[Any, Any, Any]:
+    """For each diagonal r and row i of the matrix (or its transpose): the column of the band, the row of x it meets,
+    and whether they exist."""
+    r, i = np.arange(below + above + 1)[:, None], np.arange(n)[None, :]
+    column = i + 0 * r if turned else i + above - r
+    meets = i - above + r if turned else column
+    there = (meets >= 0) & (meets < n)
+    return np.where(there, column, 0), np.where(there, meets, 0), there
+
+
+def _banded_product(ab: Any, x: Any, below: int, above: int, turned: bool) -> Any:
+    """A·x or Aᵀ·x for A given by its diagonals."""
+    n = x.shape[-2]
+    column, meets, there = _band_places(n, below, above, turned)
+    flat: Any = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
+    band = m.within(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column))
+    return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, meets))
+
+
+def _turned_band(ab: Any, below: int, above: int) -> Any:
+    """The diagonals of the transpose."""
+    n = ab.shape[-1]
+    result = np.zeros_like(ab)
+    for r in range(below + above + 1):
+        shift = r - above  # row minus column
+        part = ab[..., r, max(0, -shift) : n - max(0, shift)]
+        result[..., below + above - r, max(0, shift) : n - max(0, -shift)] = part
+    return result
+
+
+@m.columnwise
+def _banded_array(ab: Any, b: Any, *, below: int, above: int, turned: bool) -> Any:
+    import scipy.linalg
+
+    if turned:
+        ab, below, above = _turned_band(ab, below, above), above, below
+    return m.each(
+        lambda ab, b: scipy.linalg.solve_banded((below, above), ab, b, check_finite=False) if b.size else b, ab, b
+    )
+
+
+def _banded_differential(d: Any, x: Any, ab: Any, b: Any, *, below: int, above: int, turned: bool) -> Any:
+    """dx = A⁻¹(db − dA·x)."""
+    moved = None if d[0] is None else -_banded_product(d[0], x, below, above, turned)
+    return m.applied(Ruled(BANDED, (("below", below), ("above", above), ("turned", turned))), ab, plus(d[1], moved))
+
+
+def _banded_transpose(k: int, *, below: int, above: int, turned: bool) -> Ruled:
+    return Ruled(BANDED, (("below", below), ("above", above), ("turned", not turned)))
+
+
+BANDED = Smooth(
+    "solve_banded",
+    _banded_array,
+    lambda ab, b, **parameters: b,
+    _banded_differential,
+    _banded_transpose,
+    linear_time=True,
+    mixes=(-2,),
+)
+
+
+def solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
+) -> Any:
+    """A⁻¹b for A given by its diagonals."""
+    below, above = [int(k) for k in l_and_u]
+    return _solve_banded(ab, b, below, above)
+
+
+@over_batch(2, "1|2")
+def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
+    x, y = _common(ab, b)
+    if x.ndim != 2 or x.shape[0] != below + above + 1 or x.shape[1] != y.shape[0]:
+        raise ValueError(
+            f"solve_banded: {below} + {above} + 1 diagonals of length {y.shape[0]} are wanted; got an array of shape "
+            f"{x.shape}"
+        )
+    parameters = (("below", below), ("above", above), ("turned", False))
+    return _like(m.applied(Ruled(BANDED, parameters), x, _columns(y)), y)
+
+
+# -- factorisations ---------------------------------------------------------------------------------------
+
+
+@over_batch(2, 2)
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    type: int = 1,
+    driver: str | None = None,
+    **named: Any,
+) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric matrix, or of a pair A·v = w·B·v."""
+    if subset_by_value is not None or type != 1:
+        raise refuse(
+            "scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is"
+        )
+    subset = None if subset_by_index is None else tuple([int(k) for k in subset_by_index])
+    if b is None:
+        w, v = m.eigh(stacked_matrices(a), lower, driver or "", subset)
+    else:
+        x, y = _common(a, b)
+        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower, driver or "", subset)
+    if subset is not None:
+        w, v = w[..., subset[0] : subset[1] + 1], v[..., :, subset[0] : subset[1] + 1]
+    return w if eigvals_only else (w, v)
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **named: Any) -> Any:
+    """Eigenvalues of a symmetric matrix, or of a pair."""
+    return eigh(a, b, lower=lower, eigvals_only=True, **named)
+
+
+@over_batch(2)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **named: Any) -> Any:
+    """U, s, Vᵀ."""
+    found = linalg.svd(_lapack(a), full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+def svdvals(a: Any, **named: Any) -> Any:
+    """Singular values."""
+    return linalg.svdvals(_lapack(a))
+
+
+@over_batch(2)
+def qr(
+    a: Any,
+    overwrite_a: Any = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: Any = True,
+) -> Any:
+    """Q and R."""
+    if pivoting or mode not in ("full", "r", "economic"):
+        raise refuse("scipy.linalg.qr is known to riesz without pivoting, in the modes 'full', 'economic' and 'r'")
+    x = stacked_matrices(a, square=False)
+    if mode == "r":
+        return (m.qr(x, True)[1],)
+    return m.qr(x, mode == "full")
+
+
+@over_batch(2)
+def polar(a: Any, side: str = "right") -> Any:
+    """An orthogonal and a positive factor: A = W·P, or P·W."""
+    x = stacked_matrices(a, square=False)
+    w = m.polar(x, strict=True)
+    return w, w.mT @ x if side == "right" else x @ w.mT
+
+
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: Any = True) -> Any:
+    """The pseudoinverse."""
+    if atol is not None or return_rank:
+        raise refuse("scipy.linalg.pinv of a traced array takes rtol=… only")
+    x = stacked_matrices(a, square=False)
+    return linalg.pinv(x, max(x.shape[-2:]) * float(np.finfo(x.dtype).eps) if rtol is None else rtol)
+
+
+@over_batch(2, "1|2")
+def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
+    """The least-squares solution, residuals, rank and singular values."""
+    x, y = _common(a, b)
+    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"lstsq(A, b): a matrix and a right-hand side with as many rows are wanted; got shapes {x.shape} and "
+            f"{y.shape}"
+        )
+    solution, left, rank, s = linalg.lstsq(x, y, float(np.finfo(x.dtype).eps) if cond is None else cond)
+    return solution, left[0] if y.ndim == 1 and np.shape(left)[0] else left, rank, s
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: Any = True) -> Any:
+    """As np.linalg.norm, but for the type: what BLAS and LAPACK compute comes back as a float64."""
+    x = norms.real(a)
+    plain = axis is None and not keepdims and x.size and x.dtype != np.float16
+    lapack = (x.ndim == 1 and ord in (None, 2)) or (x.ndim == 2 and ord in (1, np.inf) and 1 not in x.shape)
+    return norms.norm(convert(x, FLOAT) if plain and lapack else x, ord, axis, keepdims)
+
+
+# -- functions and equations ------------------------------------------------------------------------------
+
+
+def _analytic(name: str) -> Any:
+    def code(A: Any, *args: Any, **named: Any) -> Any:
+        x = stacked_matrices(A)
+        return matrix_function(name, convert(x, FLOAT) if name == "logm" else x)  # SciPy's logm leaves single precision
+
+    return code
+
+
+def sqrtm(A: Any, *args: Any, **named: Any) -> Any:
+    """X with X·X = A."""
+    return m.applied(Ruled(m.SQRTM), stacked_matrices(A))
+
+
+@over_batch(2, 2, 2)
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """X with AX + XB = Q."""
+    return m.sylvester(*_common(a, b, q))
+
+
+@over_batch(2, 2)
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """X with AX + XAᵀ = Q."""
+    x, y = _common(a, q)
+    return m.sylvester(x, x.mT, y)
+
+
+@over_batch(2, 2)
+def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
+    """X with AXAᵀ − X + Q = 0, as one system of linear equations, of float64 as in SciPy."""
+    x, y = _common(a, q)
+    n = x.shape[0]
+    system = np.eye(n * n) - np.kron(x, x)
+    return np.reshape(m.solve(system, np.reshape(y, (n * n, 1))), (n, n))
+
+
+# -- matrices of a given form -----------------------------------------------------------------------------
+
+
+def block_diag(*arrs: Any) -> Any:
+    """Matrices along the diagonal; the axes in front of them are broadcast."""
+    blocks = [np.atleast_2d(tidy(x)) for x in arrs]
+    lead = np.broadcast_shapes(*[np.shape(x)[:-2] for x in blocks])
+    width = sum([np.shape(x)[-1] for x in blocks])
+    rows: list[Any] = []
+    at = 0
+    for x in blocks:
+        wide = np.broadcast_to(x, (*lead, *np.shape(x)[-2:]))
+        rows.append(np.pad(wide, (*[(0, 0)] * (len(lead) + 1), (at, width - at - np.shape(x)[-1]))))
+        at += np.shape(x)[-1]
+    return concatenate(rows, len(lead))
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """Constant along diagonals: first column c, first row r (its first element is not read); the axes in front of them
+    are broadcast."""
+    column = np.atleast_1d(tidy(c))
+    row = column if r is None else np.atleast_1d(tidy(r))
+    lead = np.broadcast_shapes(np.shape(column)[:-1], np.shape(row)[:-1])
+    n, k = np.shape(column)[-1], np.shape(row)[-1]
+    column, row = np.broadcast_to(column, (*lead, n)), np.broadcast_to(row, (*lead, k))
+    return along(
+        concatenate([np.flip(row[..., 1:], -1), column], len(lead)),
+        len(lead),
+        np.arange(n)[:, None] - np.arange(k) + k - 1,
+    )
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """Constant along anti-diagonals: first column c, last row r (its first element is not read)."""
+    column = np.ravel(tidy(c))
+    row = np.zeros(np.shape(column), column.dtype) if r is None else np.ravel(tidy(r))
+    n, k = np.shape(column)[0], np.shape(row)[0]
+    return along(concatenate([column, row[1:]], 0), 0, np.arange(n)[:, None] + np.arange(k))
+
+
+def circulant(c: Any) -> Any:
+    """Columns that are c moved round."""
+    c = np.atleast_1d(c)
+    n = c.shape[-1]
+    return along(c, c.ndim - 1, (np.arange(n)[:, None] - np.arange(n)) % n)
+
+
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
+    """T⁻¹b for a Toeplitz matrix, built in full, of float64 as in SciPy."""
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return _solve_toeplitz(c, r, b)
+
+
+@over_batch(1, 1, "1|2")
+def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
+    matrix = toeplitz(c, r) if type(c) is Traced or type(r) is Traced else _plain_toeplitz(c, r)
+    return solve(convert(matrix, FLOAT), b)
+
+
+def _plain_toeplitz(c: Any, r: Any) -> Any:
+    import scipy.linalg
+
+    return scipy.linalg.toeplitz(c, r)
+
+
+SOLVES = "A⁻¹(db − dA·x)"
+COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
+    "solve": (solve, "op solve, linear in b", SOLVES),
+    "solve_triangular": (
+        solve_triangular,
+        "op solve_triangular, linear in b",
+        "T⁻¹(db − dT·x), dT within the triangle",
+    ),
+    "solve_banded": (solve_banded, "op solve_banded, linear in b", SOLVES),
+    "solve_toeplitz": (solve_toeplitz, "relational reduction and op solve", SOLVES),
+    "inv": (inv, "op inv", "−A⁻¹·dA·A⁻¹"),
+    "det": (det, "op det", "⟨cofactors, dA⟩, at every rank and order"),
+    "cholesky": (cholesky, "op cholesky", "L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal"),
+    "cho_factor": (cho_factor, "op cholesky", "that of cholesky"),
+    "cho_solve": (cho_solve, "two triangular solves", "that of both"),
+    "lu": (lu, "op lu", "dL = L·(strictly lower W), dU = (upper W)·U, with W = L⁻¹·P·dA·U⁻¹"),
+    "lu_factor": (lu_factor, "op lu", "that of lu"),
+    "lu_solve": (lu_solve, "two triangular solves", "that of both"),
+    "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
+    "eigvalsh": (eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
+    "svd": (svd, "op svd", "as np.linalg.svd"),
+    "svdvals": (svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
+    "qr": (qr, "op qr", "as np.linalg.qr"),
+    "polar": (polar, "op polar and a contraction", "W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W"),
+    "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
+    "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
+    "norm": (norm, norms.NORM, norms.NORM_RULE),
+    "sqrtm": (sqrtm, "op sqrtm", "dX with X·dX + dX·X = dA"),
+    "solve_sylvester": (solve_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
+    "solve_continuous_lyapunov": (solve_continuous_lyapunov, "op solve_sylvester", "that of solve_sylvester"),
+    "solve_discrete_lyapunov": (solve_discrete_lyapunov, "contraction and op solve", "that of solve"),
+    "block_diag": (block_diag, "relational reductions: each block placed in its range", "the same of dx"),
+    "toeplitz": (toeplitz, "relational reduction: a gather", "the same of dx"),
+    "hankel": (hankel, "relational reduction: a gather", "the same of dx"),
+    "circulant": (circulant, "relational reduction: a gather", "the same of dx"),
+    **{
+        name: (_analytic(name), f"op {name}", "a corner of the function of a block triangular matrix, of any order")
+        for name in ("expm", "logm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")
+    },
+}

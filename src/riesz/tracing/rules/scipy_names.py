@@ -1,0 +1,100 @@
+"""Counterparts of SciPy functions that are written in Python and do not ask their arguments: used in their place while
+tracing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ...terms import primitives as p
+from ..registry import PARTS
+from ..traced import NOTES, Traced, primitive_step, several
+from .elementwise import discrete, where
+from .fft import SCIPY_TRANSFORMS
+from .linalg.norms import real
+from .reductions import total
+
+
+def _peak(x: Traced, axis: Any) -> Traced:
+    """The maximum as a constant: shifting by it changes nothing but the size of the numbers."""
+    from ...ops.opaque import Discrete
+    from .rearranging import axes_of
+    from .reductions import _reduced_shape  # pyright: ignore[reportPrivateUsage]
+
+    gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
+    top = several(Discrete(_top, (("axis", gone), ("keepdims", True)), _reduced_shape), x.dtype, x)
+    return where(discrete(np.isfinite, top), top, 0.0)
+
+
+def _top(x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.max(x, axis=axis, keepdims=keepdims, initial=-np.inf)
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """ln Σ b·exp(a), without overflow. Its derivative is softmax."""
+    if return_sign:
+        raise NotImplementedError("logsumexp with return_sign=True is not known to riesz")
+    x = real(a)
+    if not x.ndim:
+        return x if b is None else x + np.log(b)
+    top = _peak(x, axis)
+    powers = np.exp(x - top) if b is None else np.exp(x - top) * b
+    summed = primitive_step(p.ln, total(powers, axis, True)) + top
+    return summed if keepdims else np.squeeze(summed, axis=tuple(range(x.ndim)) if axis is None else axis)
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp x / Σ exp x."""
+    x = real(x)
+    powers = np.exp(x - _peak(x, axis))
+    return powers / total(powers, axis, True)
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """x − logsumexp(x)."""
+    x = real(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+_special = {
+    "logsumexp": (logsumexp, "ln Σ exp, shifted by the maximum", "softmax on dx"),
+    "softmax": (softmax, "exp x / Σ exp x", "y · (dx − Σ y·dx)"),
+    "log_softmax": (log_softmax, "x − logsumexp x", "dx − Σ softmax(x)·dx"),
+}
+
+
+_found: dict[Any, Any] = {}
+_seen: set[str] = set()
+
+
+def counterparts() -> dict[Any, Any]:
+    """original → ours, for the modules of SciPy that are loaded. A module is looked at once."""
+    for home in PARTS:
+        module = sys.modules.get(home)
+        if module is None or home in _seen or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        _seen.add(home)
+        for name, (own, what, rule) in _own(home).items():
+            original = getattr(module, name, None)
+            if original is not None:
+                _found[original] = own
+                NOTES.setdefault(original, (what, rule))
+    return _found
+
+
+def _own(home: str) -> dict[str, tuple[Any, str, str]]:
+    if home == "scipy.special":
+        from .special import PYTHON_FUNCTIONS
+
+        return _special | PYTHON_FUNCTIONS
+    if home == "scipy.fft":
+        return SCIPY_TRANSFORMS
+    if home == "scipy.signal":
+        from .scipy_signal import COUNTERPARTS as SIGNALS
+
+        return SIGNALS
+    from .linalg.scipy_linalg import COUNTERPARTS
+
+    return COUNTERPARTS

@@ -1,0 +1,101 @@
+"""Counterparts of scipy.signal's convolutions, in any number of axes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ...ops.convolution import Convolution
+from ..traced import Traced, convert, is_complex, operands, refuse, result_dtype, tidy
+from .array_products import RULE
+from .complex.complex_arrays import multilinear
+
+
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """As scipy.signal.convolve."""
+    a, v = tidy(in1), tidy(in2)
+    n, m = np.shape(a), np.shape(v)
+    if len(n) != len(m):
+        raise ValueError(f"convolve takes two arrays with as many axes; got {len(n)} and {len(m)}")
+    if mode not in ("full", "valid", "same"):
+        raise ValueError(f"convolve mode is 'full', 'same' or 'valid'; got {mode!r}")
+    if not n:
+        return a * v
+    if mode == "valid" and not all([i >= j for i, j in zip(n, m, strict=True)]):
+        if not all([i <= j for i, j in zip(n, m, strict=True)]):
+            raise ValueError(
+                f"for mode 'valid' one array must be at least as large as the other along every axis; got {n} and {m}"
+            )
+        a, v, n, m = v, a, m, n
+    if 0 in n or 0 in m:
+        return np.zeros([0 if mode != "same" else i for i in n])
+    if is_complex((a, v)):
+        return multilinear(lambda x, y: _convolved(x, y, mode), a, v)
+    kind = result_dtype([a, v])[0]
+    found = _convolved(a, v, mode)
+    return found if kind.kind == "f" or method == "fft" else convert(found, kind)  # whole numbers stay whole
+
+
+def _convolved(a: Any, v: Any, mode: str) -> Any:
+    """Along the last axis a ∗ v; along the others sums over windows of a, with v turned round."""
+    trace, slots, dtype, _ = operands(a, v)
+    x, y = [Traced(trace, slot, dtype) for slot in slots]
+    n, m = x.shape, y.shape
+    lead = tuple(range(x.ndim - 1))
+    if lead:
+        around = [(0, 0) if mode == "valid" else (k - 1, k - 1) for k in m[:-1]]
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*around, (0, 0)]), m[:-1], axis=lead)
+        x = np.moveaxis(windows, len(lead), -1)
+        y = np.broadcast_to(np.flip(y, lead), (*x.shape[:-1], m[-1]))
+    full = Traced(trace, trace.step(Convolution(2), (cast(Any, x).slot, cast(Any, y).slot)), dtype)
+    full = np.sum(full, tuple([len(lead) + i for i in lead])) if lead else full
+    if mode == "full":
+        return full
+    if mode == "valid":
+        return full[..., m[-1] - 1 : n[-1]]
+    return full[tuple([slice((j - 1) // 2, (j - 1) // 2 + i) for i, j in zip(n, m, strict=True)])]
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """As scipy.signal.correlate."""
+    a, v = tidy(in1), tidy(in2)
+    if is_complex((a, v)):
+        raise refuse(
+            "scipy.signal.correlate is not known to riesz for complex arrays; write scipy.signal.convolve(a, "
+            "np.conj(np.flip(v)))"
+        )
+    return convolve(a, np.flip(v), mode, method)
+
+
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """As scipy.signal.fftconvolve and oaconvolve, along all axes."""
+    if axes is not None:
+        raise refuse(
+            "scipy.signal.fftconvolve and oaconvolve with axes=… are not known to riesz for traced arrays; write "
+            "np.fft.rfft, * and np.fft.irfft"
+        )
+    a, v = [convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x for x in (tidy(in1), tidy(in2))]
+    return convolve(a, v, mode, "fft")
+
+
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """As scipy.signal.convolve2d, zero outside."""
+    if boundary != "fill" or np.any(fillvalue):
+        raise refuse(
+            "scipy.signal.convolve2d with boundary=… or fillvalue=… is not known to riesz for traced arrays; np.pad "
+            "first, and mode='valid'"
+        )
+    if np.ndim(in1) != 2 or np.ndim(in2) != 2:
+        raise ValueError(f"convolve2d takes arrays of two axes; got {np.ndim(in1)} and {np.ndim(in2)}")
+    return convolve(in1, in2, mode)
+
+
+_WHAT = "relational reductions and bilinear op convolution"
+COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
+    "convolve": (convolve, _WHAT, RULE),
+    "correlate": (correlate, _WHAT, RULE),
+    "fftconvolve": (fftconvolve, _WHAT, RULE),
+    "oaconvolve": (fftconvolve, _WHAT, RULE),
+    "convolve2d": (convolve2d, _WHAT, RULE),
+}

@@ -1,0 +1,396 @@
+"""Sorting, order statistics, interpolation: which element stands where has no derivative; fetching it is a gather at
+computed positions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from ...ops.op import Reduction
+from ...ops.opaque import Discrete, Take
+from ...relations import Gather, freeze
+from ...relations.index_sets import Seg
+from ..traced import (
+    FLOAT,
+    INT,
+    Traced,
+    answers,
+    convert,
+    holds_traced,
+    lifted,
+    operands,
+    refuse,
+    several,
+    slot_of,
+    tidy,
+    trace_of,
+)
+from .elementwise import discrete, where
+from .gathering import everywhere
+from .indexing import wrapped
+from .rearranging import axes_of, broadcast_to, concatenate, moveaxis, of_number, ravel, reshape, stack
+
+DISCRETE = "no derivative: constant between ties"
+
+
+def _rows(a: Any, axis: Any) -> tuple[Traced, int]:
+    """The array with the axis to sort along last, and where that axis was; None: flat."""
+    x = lifted(a)
+    if axis is None:
+        return ravel(x), 0
+    (at,) = axes_of(axis, x.ndim)
+    return moveaxis(x, at, x.ndim - 1), at
+
+
+def _same_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return shapes[0]
+
+
+def taken(x: Traced, positions: Any) -> Traced:
+    """x[…, positions[…]], row by row: all axes but the last run together."""
+    trace = trace_of(x, positions)
+    batch = x.ndim - 1
+    shape = (*x.shape[:batch], *np.shape(positions)[batch:])
+    if not math.prod(shape):
+        return lifted(np.zeros(shape, x.dtype), trace)
+    slots = (slot_of(trace, x, x.dtype), slot_of(trace, positions, INT))
+    return Traced(trace, trace.step(Take(batch, batch), slots), x.dtype)
+
+
+def _kind(kind: Any, order: Any, stable: Any) -> str:
+    if order is not None:
+        raise refuse("sorting by fields (order=…) is for structured arrays; traced arrays hold real numbers")
+    return "stable" if stable else str(kind or "quicksort")
+
+
+# -- orders -----------------------------------------------------------------------------------------------
+
+
+def _argsort(x: Any, kind: str) -> Any:
+    return np.argsort(x, axis=-1, kind=kind)  # pyright: ignore
+
+
+@answers(np.argsort, what="discrete", rule=DISCRETE)
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The positions in ascending order."""
+    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
+    found = several(Discrete(_argsort, (("kind", _kind(kind, order, stable)),), _same_shape), INT, x)
+    return moveaxis(found, found.ndim - 1, at)
+
+
+@answers(
+    np.sort, what="gather by the order", rule="dx gathered by the same order; equal elements in the order they stand"
+)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The elements in ascending order."""
+    _kind(kind, order, stable)
+    x, at = _rows(a, axis)
+    found = taken(x, several(Discrete(_argsort, (("kind", "stable"),), _same_shape), INT, x))
+    return moveaxis(found, found.ndim - 1, at)
+
+
+def _argpartition(x: Any, kth: Any) -> Any:
+    return np.argpartition(x, kth, axis=-1)
+
+
+def _kth(kth: Any) -> Any:
+    if holds_traced(kth):
+        raise refuse("kth is a fixed position; this one is traced. Make it static, or take x[k] from np.sort(x)")
+    return int(kth) if np.ndim(kth) == 0 else tuple([int(k) for k in kth])
+
+
+@answers(np.argpartition, what="discrete", rule=DISCRETE)
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    """The positions, with the k-th in place."""
+    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
+    found = several(Discrete(_argpartition, (("kth", _kth(kth)),), _same_shape), INT, x)
+    return moveaxis(found, found.ndim - 1, at)
+
+
+def _partition_order(x: Any, kth: Any) -> Any:
+    """The positions of the elements as np.partition leaves them, which is not the order of np.argpartition."""
+    left = np.argsort(np.partition(x, kth, axis=-1), axis=-1, kind="stable")
+    found = np.empty_like(left)
+    np.put_along_axis(found, left, np.argsort(x, axis=-1, kind="stable"), -1)
+    return found
+
+
+@answers(np.partition, what="gather by the order", rule="dx gathered by the same order")
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    """The elements, with the k-th in place."""
+    x, at = _rows(a, axis)
+    found = taken(x, several(Discrete(_partition_order, (("kth", _kth(kth)),), _same_shape), INT, x))
+    return moveaxis(found, found.ndim - 1, at)
+
+
+def _lexsort(*keys: Any) -> Any:
+    return np.lexsort(keys, axis=-1)
+
+
+@answers(np.lexsort, what="discrete", rule=DISCRETE)
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The order by the last key, ties by the one before."""
+    trace = trace_of(keys)
+    given = [lifted(k, trace) for k in keys]
+    if of_number(axis, given[0].ndim):
+        return several(Discrete(_lexsort, (), _same_shape), INT, *given)
+    (at,) = axes_of(axis, given[0].ndim)
+    last = given[0].ndim - 1
+    found = several(Discrete(_lexsort, (), _same_shape), INT, *[moveaxis(k, at, last) for k in given])
+    return moveaxis(found, last, at)
+
+
+# -- places in a sorted array -----------------------------------------------------------------------------
+
+
+def _each_row(function: Any, a: Any, v: Any, **named: Any) -> Any:
+    """A function of a fixed sorted vector and any array, under leading axes of both."""
+    if np.ndim(a) == 1:
+        return function(a, v, **named)
+    lead = np.shape(a)[:-1]
+    found = np.zeros(np.shape(v), np.intp)
+    for at in np.ndindex(*lead):
+        found[at] = function(a[at], v[at], **named)
+    return found
+
+
+def _find(a: Any, v: Any, side: str) -> Any:
+    return _each_row(np.searchsorted, a, v, side=side)
+
+
+def _bin(bins: Any, v: Any, right: bool) -> Any:
+    return _each_row(_digitized, bins, v, right=right)
+
+
+def _digitized(bins: Any, x: Any, right: bool) -> Any:
+    return cast(Any, np).digitize(x, bins, right=right)
+
+
+def _place_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return shapes[1]
+
+
+def _both(a: Any, v: Any) -> tuple[Traced, Traced]:
+    trace = trace_of(tidy(a), tidy(v))
+    return lifted(a, trace), lifted(v, trace)
+
+
+@answers(np.searchsorted, what="discrete", rule="no derivative: constant between jumps")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where v would be put in."""
+    edges, x = _both(a if sorter is None else np.take(a, sorter), v)
+    if edges.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    return several(Discrete(_find, (("side", side),), _place_shape), INT, edges, x)
+
+
+@answers(np.digitize, what="discrete", rule="no derivative: constant between jumps")
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """The bin of each number."""
+    edges, v = _both(bins, x)
+    return several(Discrete(_bin, (("right", bool(right)),), _place_shape), INT, edges, v)
+
+
+@answers(
+    np.interp,
+    what="gathers at the place found, and a product",
+    rule="slope · dx; of fp and xp at both neighbours; from the right at a knot",
+)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation."""
+    trace = trace_of(tidy(x), tidy(xp), tidy(fp), *[tidy(v) for v in (left, right, period) if v is not None])
+    t, knots, values = [
+        lifted(v, trace) if not isinstance(v, (bool, int)) else lifted(float(v), trace) for v in (x, xp, fp)
+    ]
+    t, knots, values = [
+        v if v.dtype == FLOAT else convert(v, FLOAT) for v in (t, knots, values)
+    ]  # NumPy interpolates in double precision
+    if knots.ndim != 1 or knots.shape != values.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    if not knots.size:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        t, knots = np.remainder(t, period), np.remainder(knots, period)
+        order = np.argsort(knots)
+        knots, values = knots[order], values[order]
+        knots = concatenate([knots[-1:] - period, knots, knots[:1] + period])
+        values = concatenate([values[-1:], values, values[:1]])
+        left = right = None
+    n = knots.shape[0]
+    if n > 1:
+        at = several(Discrete(_interval, (("last", n - 2),), _place_shape), INT, knots, t)
+        inside = _on_the_line(t, knots[at], knots[at + 1], values[at], values[at + 1], _fine(xp, fp))
+    else:
+        inside = broadcast_to(values[0], t.shape)
+    inside = where(discrete(np.less, t, knots[0]), values[0] if left is None else left, inside)
+    return where(discrete(np.greater, t, knots[n - 1]), values[n - 1] if right is None else right, inside)
+
+
+def _fine(xp: Any, fp: Any) -> bool:
+    """Whether knots and values are fixed and finite, and no two knots are equal."""
+    return not holds_traced((xp, fp)) and bool(
+        np.isfinite(xp).all() and np.isfinite(fp).all() and (np.diff(xp) > 0).all()
+    )
+
+
+def _on_the_line(t: Any, low: Any, high: Any, below: Any, above: Any, fine: bool) -> Any:
+    """The value at t of the line through (low, below) and (high, above). Where it is nan, NumPy begins at the other
+    end, and then looks for an end that t is at, or for ends of equal height."""
+    slope = (above - below) / (high - low)
+    found = below + slope * (t - low)
+    if fine:
+        return found
+    other = above + slope * (t - high)
+    level = discrete(np.equal, below, above) & discrete(np.equal, t, t) | discrete(np.equal, t, low)
+    end = where(discrete(np.equal, t, high), above, where(level, below, other))
+    return where(discrete(np.isnan, found), where(discrete(np.isnan, other), end, other), found)
+
+
+def _interval(knots: Any, x: Any, last: int) -> Any:
+    return np.clip(_find(knots, x, "right") - 1, 0, last)
+
+
+# -- gathers along an axis --------------------------------------------------------------------------------
+
+
+@answers(np.take_along_axis, what="gather: a relational reduction, or at computed positions", rule="the same of dx")
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Elements at positions of their own in each row."""
+    if type(indices) is not Traced:
+        numbered = cast(Any, np).arange(arr.size).reshape(arr.shape)
+        return everywhere(arr, np.take_along_axis(numbered, np.asarray(indices), axis))
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    x = lifted(arr, trace_of(arr, indices))
+    if axis is None:
+        x, axis = ravel(x), 0
+    (at,) = axes_of(axis, x.ndim)
+    if indices.ndim != x.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    rows, places = moveaxis(x, at, x.ndim - 1), moveaxis(indices, at, x.ndim - 1)
+    lead = np.broadcast_shapes(rows.shape[:-1], places.shape[:-1])
+    rows = broadcast_to(rows, (*lead, rows.shape[-1]))
+    places = (
+        several(Discrete(_spread, (("shape", (*lead, places.shape[-1])),), _spread_shape), INT, places)
+        if places.shape[:-1] != lead
+        else places
+    )
+    return moveaxis(taken(rows, wrapped(places, x.shape[at])), x.ndim - 1, at)
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    lead = np.shape(x)[: np.ndim(x) - len(shape)]
+    return np.broadcast_to(x, (*lead, *shape))
+
+
+def _spread_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    shape = parameters["shape"]
+    return (*shapes[0][: len(shapes[0]) - len(shape)], *shape)
+
+
+@answers(np.choose, what="gather from the stacked choices", rule="dx of the choice taken")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """The element of the choice each index names."""
+    options = [tidy(c) for c in choices]
+    which = tidy(a)
+    if type(which) is Traced and which.dtype.kind == "f":
+        raise refuse("np.choose takes integers; this index is a traced float. Use np.where(c, a, b) for a condition")
+    shape = np.broadcast_shapes(np.shape(which), *[np.shape(c) for c in options])
+    if holds_traced(options):
+        dtype = operands(*options, floating=False)[2]
+        table: Any = stack([convert(np.broadcast_to(c, shape), dtype) for c in options])
+    else:
+        table = np.stack([np.broadcast_to(c, shape) for c in np.broadcast_arrays(*options)])
+    n = len(options)
+    if type(which) is not Traced:
+        at = np.asarray(which)
+        if mode == "raise" and at.size and not (at.min() >= 0 and at.max() < n):
+            raise ValueError("invalid entry in choice array")
+        at = np.clip(at, 0, n - 1) if mode == "clip" else at % n
+        return take_along_axis(table, np.broadcast_to(at, shape)[None], 0)[0]
+    which = reshape(which, (*(1,) * (len(shape) - which.ndim), *which.shape))  # what is mapped over comes before that
+    places = several(Discrete(_chosen, (("n", n), ("mode", mode), ("shape", shape)), _spread_shape), INT, which)
+    result = table[n - 1]
+    for k in range(n - 2, -1, -1):  # selections: what is not chosen leaves no trace
+        result = np.where(places == k, table[k], result)
+    return result
+
+
+def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:
+    """Indices in their range, for `choose`."""
+    if mode == "raise" and np.size(which) and not (np.min(which) >= 0 and np.max(which) < n):
+        raise ValueError("invalid entry in choice array")
+    within = np.clip(which, 0, n - 1) if mode == "clip" else np.remainder(which, n)
+    return _spread(within, shape)
+
+
+@answers(
+    np.bincount, what="relational reduction: weights added up per bin", rule="the same of the weights' differential"
+)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """Σ of the weights of each bin."""
+    if type(x) is Traced:
+        raise refuse(
+            "np.bincount of traced numbers has a length that depends on them; give fixed bins, or np.sum(x[:, None] "
+            "== np.arange(n), 0)"
+        )
+    at = np.asarray(x, np.intp)
+    n = max(int(at.max(initial=-1)) + 1, minlength)
+    w = lifted(weights)
+    w = w if w.dtype == FLOAT else convert(w, FLOAT)
+    if w.shape != at.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    if not at.size:
+        return lifted(np.zeros(n), trace_of(w))
+    trace = trace_of(w)
+    return Traced(
+        trace,
+        trace.step(Reduction((Gather(Seg(n), Seg(at.size), freeze(at)).converse,), 0), (slot_of(trace, w, FLOAT),)),
+    )
+
+
+# -- what cannot be ---------------------------------------------------------------------------------------
+
+
+def _refused(reason: str, *names: str) -> None:
+    for name in names:
+        function = getattr(np, name, None)
+        if function is not None:
+            answers(function, what="refused", rule=reason)(_refusal(name, reason))
+
+
+def _refusal(name: str, reason: str) -> Any:
+    def code(*args: Any, **named: Any) -> Any:
+        raise refuse(f"np.{name}: {reason}")
+
+    return code
+
+
+_refused(
+    "the result's length depends on the numbers, which are not known while tracing; write np.where(mask, x, 0), or a "
+    "fixed number of np.sort(x)",
+    *(
+        "nonzero",
+        "flatnonzero",
+        "argwhere",
+        "extract",
+        "unique",
+        "unique_all",
+        "unique_counts",
+        "unique_inverse",
+        "unique_values",
+    ),
+    *("union1d", "intersect1d", "setdiff1d", "setxor1d", "trim_zeros"),
+)
+_refused(
+    "it writes into an array, which a traced array does not allow; build the new one with np.where(mask, new, x) or "
+    "np.concatenate",
+    *("put_along_axis", "put", "place", "putmask", "copyto", "fill_diagonal"),
+)
+_refused("it gives complex numbers; np.sort sorts real ones", "sort_complex")
+_refused(
+    "counts have no derivative; compute it outside, or count with np.sum((x[:, None] >= low) & (x[:, None] < high), 0)",
+    *("histogram", "histogram2d", "histogramdd", "histogram_bin_edges"),
+)

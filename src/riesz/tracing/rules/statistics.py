@@ -1,0 +1,111 @@
+"""Covariances, correlations and polynomials, from sums and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..traced import FLOAT, answers, convert, holds_traced, lifted, refuse, tidy, trace_of
+
+
+@answers(np.cov, what="products of centred rows", rule="that of the products")
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The covariance matrix of the rows (or columns)."""
+    x = _rows(m, y, rowvar, FLOAT if dtype is None else np.dtype(dtype))
+    n = x.shape[1]
+    free = ddof if ddof is not None else int(not bias)
+    if fweights is None and aweights is None:
+        centred = x - np.mean(x, axis=1, keepdims=True)
+        scale: Any = n - free
+        weighted = centred
+    else:
+        frequency = np.ones(n) if fweights is None else np.asarray(fweights, float)
+        weight = frequency if aweights is None else frequency * np.asarray(aweights, float)
+        whole = np.sum(weight)
+        centred = x - (x @ weight / whole)[:, None]
+        spent = (
+            0.0
+            if free == 0
+            else free
+            if aweights is None
+            else free * np.sum(weight * np.asarray(aweights, float)) / whole
+        )
+        scale, weighted = whole - spent, centred * weight
+    found = weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf)
+    return np.squeeze(found)
+
+
+def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
+    """One variable per row."""
+    trace = trace_of(m, y)
+    x = lifted(tidy(m), trace)
+    x = x if x.dtype == kind else convert(x, kind)
+    if x.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    x = x if x.ndim == 2 else np.reshape(x, (1, -1))
+    x = x if rowvar or np.ndim(m) < 2 else x.T
+    return (
+        x
+        if y is None
+        else np.concatenate(
+            [
+                x,
+                _rows(y, None, rowvar, kind)
+                if type(y) is not np.ndarray
+                else _rows(lifted(y, trace), None, rowvar, kind),
+            ],
+            axis=0,
+        )
+    )
+
+
+@answers(np.corrcoef, what="covariances over standard deviations", rule="that of both")
+def corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
+) -> Any:
+    """The correlation matrix; bias and ddof cancel, as in NumPy."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return c / c
+    spread = np.sqrt(np.diagonal(c))
+    return c / (spread[:, None] * spread[None, :])
+
+
+@answers(np.polyval, what="Horner's scheme", rule="that of the products")
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with coefficients p, highest power first, at x."""
+    if isinstance(x, np.poly1d):
+        raise refuse("np.polyval of a polynomial is not known for traced coefficients; evaluate at numbers")
+    p = p if holds_traced(p) else np.asarray(p)
+    given = tidy(x)
+    total: Any = np.zeros(np.shape(given), getattr(given, "dtype", None) or np.asarray(given).dtype)
+    for k in range(np.shape(tidy(p))[0]):
+        total = total * given + p[k]
+    return total
+
+
+@answers(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Powers of a base, evenly spaced in the exponent."""
+    found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint, axis=axis))
+    return found if dtype is None else found.astype(dtype)
+
+
+@answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers of equal ratio, between positive ends."""
+    found = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))
+    return found if dtype is None else found.astype(dtype)

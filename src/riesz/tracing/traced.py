@@ -1,0 +1,649 @@
+"""Traced arrays: NumPy code run once on them writes a program.
+
+A `Traced` array is a slot of a `Trace` with a shape and a dtype. NumPy hands every function on it to us
+(`__array_ufunc__`, `__array_function__`); the rules in the other files of this room say which steps that is. Promotion
+of types is decided here, at trace time.
+"""
+
+from __future__ import annotations
+
+import operator as operator_module
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import TraceError
+from ..ops.op import Cast
+from ..ops.opaque import Discrete
+from ..spaces.layout import own_arithmetic as own_arithmetic
+from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
+from .mistakes import raise_explained
+from .operators import Operators
+from .registry import FUNCTIONS as FUNCTIONS
+from .registry import NOTES as NOTES
+from .registry import UFUNCS as UFUNCS
+from .registry import answers as answers
+from .sharing import OPERANDS, fresh, in_place, rearranges, traced_in
+from .sharing import VIEWS as VIEWS
+from .sharing import viewed as viewed
+from .surroundings.outside import PLAIN
+from .surroundings.outside import note as note
+from .surroundings.watching import Standing
+from .trace import Trace as Trace
+from .trace import current_level as current_level
+from .trace import inmost, leaked, refuse
+
+Shape = tuple[int, ...]
+FLOAT = np.dtype(float)
+INT = np.dtype(np.intp)
+BOOL = np.dtype(bool)
+
+
+class Traced(Described, Operators, metaclass=Kind):
+    """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
+
+    __slots__ = ("_shape", "dtype", "home", "shared", "slot", "weak")
+    __array_priority__ = 1000.0
+
+    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool | None = False) -> None:
+        self.home = trace
+        self.slot = slot
+        self._shape: Shape = trace.shapes[slot]
+        self.dtype = dtype
+        self.weak = (
+            weak  # a Python float: it takes the type of what it meets; None: an array without axes, not a number
+        )
+        self.shared: bool | str = (
+            False  # in NumPy, a view of another array, or looked into by one, or the caller's: must not change in place
+        )
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        """What the value would be, for isinstance in the users' code (Note [Class])."""
+        return Traced if asks_as_author(sys._getframe(1)) else class_of(self)  # pyright: ignore[reportPrivateUsage]
+
+    def _no_shape(self, shape: Any) -> None:
+        raise refuse(f"x.shape = … changes an array in place; write x = x.reshape({shape})")
+
+    shape: Any = property(operator_module.attrgetter("_shape"), _no_shape, doc="The lengths of the axes.")
+
+    @property
+    def T(self) -> Traced:
+        """The transpose."""
+        return self._call(np.transpose)
+
+    @property
+    def mT(self) -> Traced:
+        """The transpose of the last two axes."""
+        return self._call(np.swapaxes, -1, -2)
+
+    @property
+    def real(self) -> Traced:
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> Traced:
+        """Zeros."""
+        return lifted(np.zeros(self.shape, self.dtype), self.home)
+
+    @property
+    def flat(self) -> Any:
+        """The elements in one axis."""
+        return self._call(np.ravel)
+
+    def _call(self, function: Any, *args: Any, **named: Any) -> Any:
+        return call_function(function, (self, *args), named)
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if method != "__call__":
+            from .rules.elementwise import ufunc_method
+
+            return ufunc_method(ufunc, method, args, named)
+        return typed(call_ufunc(ufunc, args, named), False)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if is_complex(args) or (named and is_complex(tuple(named.values()))):
+            from .rules.complex.complex_pairs import call
+
+            return call(function, args, named)
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+            raise refuse(
+                f"{name} is not known to riesz for traced arrays; docs/coverage.md lists what is, and "
+                "rz.custom_derivative adds your own"
+            )
+        if named.get("out") is not None:
+            raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
+        return call_function(function, args, named)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return Standing.numpy
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
+            return closed
+        if self.dtype.kind == "b":
+            raise refuse(
+                "a mask that depends on the numbers cannot select from a NumPy array: the result's length is not "
+                "known; write np.where(mask, a, 0)"
+            )
+        if self.dtype.kind != "f":
+            raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
+        raise refuse(
+            f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
+            f"{'' if dtype is None else f'For another type write x.astype(np.{np.dtype(dtype).name}). '}"
+            "To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that converts its "
+            "arguments "
+            "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists "
+            "those that are known)"
+        )
+
+    def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
+        """p(args), for riesz's own primitives."""
+        return primitive_step(primitive, *args)
+
+    def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
+        """An operator's ufunc."""
+        result = UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
+        return typed(result, True) if self.weak and of_python(left) and of_python(right) else result
+
+    def operate_alone(self, ufunc: Any) -> Any:
+        """The ufunc of an operator with one operand."""
+        return typed(call_ufunc(ufunc, (self,), {}), bool(self.weak))
+
+    def change(self, ufunc: Any, other: Any) -> Any:
+        """An in-place operator's ufunc."""
+        return in_place(ufunc, self, other)
+
+    # -- as a sequence ------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Traced:
+        from .rules.indexing import index
+
+        try:
+            return index(self, key)
+        except Exception as problem:
+            raise_explained(problem, operator_module.getitem, (self, key), name="x[…]")
+
+    def __iter__(self) -> Iterator[Traced]:
+        return iter([self[i] for i in range(len(self))])
+
+    # -- what cannot be -----------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse(
+            "a traced array cannot be written to; build the new array instead: np.where(mask, new, x), "
+            "np.concatenate or np.stack; "
+            "numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
+        )
+
+    def __bool__(self) -> bool:
+        raise refuse(
+            "the truth of a traced value is not known while the function is traced. "
+            "For a condition on numbers write np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced "
+            "condition is rz.fori_loop or rz.loop; "
+            "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
+            "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
+        )
+
+    def _no_number(self, kind: str) -> TraceError:
+        return refuse(
+            f"{kind}() needs a number, but this is a traced "
+            f"{'number' if not self.shape else f'array of shape {self.shape}'}; "
+            f"leave {kind}() out, write np.sin(x) for math.sin(x); to build an array of traced numbers use np.stack, "
+            "not out[i] = x"
+        )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return typed(self._call(np.round, digits or 0), bool(self.weak))
+
+    def __float__(self) -> float:
+        raise self._no_number("float")
+
+    def __int__(self) -> int:
+        raise self._no_number("int")
+
+    def __complex__(self) -> complex:
+        raise self._no_number("complex")
+
+    def __index__(self) -> int:
+        raise refuse(
+            "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
+            "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
+        )
+
+    def item(self, *args: Any) -> Any:
+        """Not while tracing."""
+        raise refuse("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
+
+    def tolist(self) -> Any:
+        """Not while tracing."""
+        raise refuse("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
+
+    def __repr__(self) -> str:
+        kind = "" if self.dtype == FLOAT else f", {self.dtype}"
+        return f"traced{list(self.shape) if self.shape else ''}{kind}"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # -- methods of arrays --------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **named: Any) -> Any:
+        """Σ over axes."""
+        return self._call(np.sum, axis, dtype, out, **named)
+
+    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Any:
+        """The same numbers under another shape."""
+        return self._call(np.reshape, shape[0] if len(shape) == 1 else shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Axes permuted."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
+        return self._call(np.transpose, given)
+
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """In another type; a copy, unless copy=False and the type stays."""
+        found = convert(self, np.dtype(dtype))
+        return found if found is not self or named.get("copy", True) is False else self.copy()
+
+    def copy(self, order: str = "C") -> Traced:
+        """The same numbers, on their own."""
+        return Traced(self.home, self.slot, self.dtype, self.weak)
+
+    def flatten(self, order: str = "C") -> Any:
+        """In one axis, on their own."""
+        return self.copy()._call(np.ravel, order).copy()
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """As np.dot."""
+        return np.dot(cast(Any, self), other, out=out)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """As np.compress."""
+        return FUNCTIONS[np.compress](condition, self, axis)
+
+    def conj(self) -> Traced:
+        """The array itself."""
+        return self
+
+    conjugate = conj
+
+    def sort(self, *args: Any, **named: Any) -> Any:
+        """Not in place."""
+        raise refuse("x.sort() sorts in place; write x = np.sort(x)")
+
+    def view(self, *args: Any, **named: Any) -> Any:
+        """Not while tracing."""
+        raise refuse(
+            "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays "
+            "are such: use np.where)"
+        )
+
+    def fill(self, value: Any) -> Any:
+        """Not in place."""
+        raise refuse("x.fill() writes in place; write np.full_like(x, value)")
+
+
+TRACED: set[Any] = {Traced}
+"""The classes of traced arrays; complexes.py adds the complex one."""
+
+
+def _method(function: Any) -> Any:
+    def method(self: Traced, *args: Any, **named: Any) -> Any:
+        return call_function(function, (self, *args), named)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"As np.{function.__name__}."
+    return method
+
+
+for _f in (
+    *(
+        np.mean,
+        np.prod,
+        np.max,
+        np.min,
+        np.var,
+        np.std,
+        np.any,
+        np.all,
+        np.argmax,
+        np.argmin,
+        np.argsort,
+        np.cumsum,
+        np.cumprod,
+    ),
+    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.clip, np.round, np.trace, np.diagonal, np.searchsorted),
+):
+    if not hasattr(Traced, cast(Any, _f).__name__):
+        setattr(Traced, cast(Any, _f).__name__, _method(_f))
+
+
+PLAIN.add(Traced)
+
+# -- from values to slots ---------------------------------------------------------------------------------
+
+
+def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The rule of a NumPy function."""
+    given = traced_in(args)
+    note((*args, *named.values()), function not in OPERANDS)
+    before = [x.shared for x in given]
+    try:
+        result = FUNCTIONS[function](*args, **named)
+    except Exception as problem:
+        raise_explained(problem, function, args, named)
+    for x, shared in zip(given, before, strict=True):  # whatever views the rule used inside
+        x.shared = shared
+    if function in VIEWS or (function == np.einsum and rearranges(args)):
+        for part in traced_in((result,)):
+            if not any([part is x for x in given]):
+                part.shared = False
+                for x in given:
+                    viewed(x, part)
+        if type(result) is Traced and given and (given[0].shape or (given[0].weak and function is not np.real)):
+            return typed(result, None)
+        return result
+    result = fresh(result, given)  # of a Python number too it is one of NumPy, but for its parts
+    return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
+
+
+def operator(ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator's ufunc; what refuses ufuncs gets its own turn."""
+    for other in (left, right):
+        if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+            return NotImplemented
+    return call_ufunc(ufunc, (left, right), {})
+
+
+def typed(x: Any, weak: bool | None) -> Any:
+    """A traced number as one of Python (operators on Python's numbers give such), of NumPy (ufuncs do), or (None) as an
+    array without axes."""
+    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
+        return x
+    return Traced(x.home, x.slot, x.dtype, weak)
+
+
+def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A ufunc on arguments some of which are traced."""
+    usual = True  # traced floats, no others
+    for x in args:
+        if type(x) is Traced:
+            usual = usual and x.dtype is FLOAT
+        else:
+            usual = False
+            if type(x) is not float and is_complex(x):
+                from .rules.complex.complex_pairs import call_complex_ufunc
+
+                return call_complex_ufunc(ufunc, args, named)
+    if not usual:
+        note(args, False)
+    rule = UFUNCS.get(ufunc)
+    if rule is None:
+        from .rules.special import special_rule
+
+        rule = special_rule(ufunc)
+        if rule is None:
+            raise refuse(
+                f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; rz.primitive or "
+                "rz.custom_derivative adds it"
+            )
+    if named:
+        if any([out is not None for out in named.get("out") or ()]):
+            name = ufunc.__name__
+            raise refuse(
+                f"np.{name} into an existing array (out=…, or a += b for a NumPy array a) is not possible while "
+                "tracing; use the result: a = a + b"
+            )
+        if named.get("where", True) is not True:
+            raise refuse(
+                f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, "
+                f"np.{ufunc.__name__}(…), other)"
+            )
+        for k in named:
+            if k in ("axis", "axes", "keepdims", "signature"):
+                raise refuse(
+                    f"np.{ufunc.__name__}(…, {k}=…) is not known to riesz for traced arrays; np.moveaxis and "
+                    "np.einsum say which axes"
+                )
+    try:
+        found = rule(*args) if usual else rule(*_in_small_types(ufunc, args))
+    except Exception as problem:
+        raise_explained(problem, ufunc, args)
+    return fresh(convert(found, np.dtype(named["dtype"])) if named and named.get("dtype") is not None else found, args)
+
+
+def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments of a ufunc: where booleans and integers of 8 and 16 bits give float16 or float32, in that type. Larger
+    integers give float64."""
+    if not any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args]) or not all(
+        [hasattr(x, "dtype") for x in args]
+    ):
+        return args
+    dtype = ufunc.resolve_dtypes((*[x.dtype for x in args], *[None] * ufunc.nout))[-1]
+    return tuple([convert(x, dtype) for x in args]) if dtype.kind == "f" and dtype != FLOAT else args
+
+
+def trace_of(*xs: Any) -> Trace:
+    """The innermost trace among the arguments; in a branch, the branch: what is computed there from arrays outside may
+    fail where it is not taken."""
+    found: Trace | None = None
+    stack = list(xs)
+    while stack:
+        x = stack.pop()
+        if type(x) is Traced:
+            if found is None or x.home.level > found.level:
+                found = x.home
+        elif isinstance(x, (list, tuple)):
+            stack.extend(cast("list[Any]", x))
+        elif isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
+            stack.extend(cast(Any, x).ravel().tolist())
+    if found is None:
+        raise AssertionError("no traced argument")
+    if not found.open:
+        raise leaked(found)
+    now = inmost()
+    branch = None if now is None else now.branch
+    return found if branch is None or branch.level <= found.level else branch
+
+
+def tidy(x: Any) -> Any:
+    """Lists, object arrays and the like as something with a shape; numbers and arrays as they are."""
+    if type(x) in TRACED:
+        return x
+    if isinstance(x, (float, int, np.ndarray, np.generic)):
+        if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
+            return stacked(cast(Any, x).tolist())
+        if (problem := own_arithmetic(x)) is not None:
+            raise refuse(f"cannot compute with {problem}")
+        return x
+    if isinstance(x, (list, tuple)):
+        return stacked(cast(Any, x))
+    if hasattr(x, "__array__"):
+        return np.asarray(x) if (held := held_in(x)) is None else held
+    hint = (
+        "; a sparse matrix is multiplied with @"
+        if hasattr(x, "tocoo")
+        else "; write float(c)"
+        if hasattr(cast(Any, type(x)), "__float__")
+        else ""
+    )
+    raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
+
+
+def as_array(x: Any) -> Any:
+    """An array, traced or not, from anything like one."""
+    x = tidy(x)
+    return x if type(x) in TRACED else np.asarray(x)
+
+
+def stacked(xs: Any) -> Any:
+    """A nested list as one array, traced where something inside is."""
+    if not holds_traced(xs):
+        return np.asarray(xs)
+    if isinstance(xs, (list, tuple)):
+        return np.stack([stacked(x) for x in cast("list[Any]", xs)])
+    return xs
+
+
+def holds_traced(x: Any) -> bool:
+    """Whether something inside is traced."""
+    if type(x) in TRACED:
+        return True
+    if isinstance(x, (list, tuple)):
+        return any([holds_traced(part) for part in cast("list[Any]", x)])
+    return (
+        isinstance(x, np.ndarray)
+        and cast(Any, x).dtype == object
+        and any([type(part) in TRACED for part in cast(Any, x).ravel()])
+    )
+
+
+def is_complex(x: Any) -> bool:
+    """Whether something inside is complex: those calls are complexes.py's."""
+    if type(x) not in TRACED and isinstance(x, (list, tuple)):
+        return any([type(part) is not Traced and is_complex(part) for part in cast("list[Any]", x)])
+    return type(x) is complex or getattr(getattr(x, "dtype", None), "kind", "") == "c"
+
+
+def witness(x: Any) -> Any:
+    """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
+    if type(x) is Traced:
+        return 0.0 if x.weak else x.dtype
+    if isinstance(x, (bool, int, float)):
+        return x
+    return x.dtype
+
+
+def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
+    """The dtype NumPy would give, and whether it is still weak."""
+    first = xs[0]
+    if type(first) is Traced and len(xs) <= 2 and first.dtype is FLOAT and not first.weak:  # the usual cases, fast
+        other = xs[-1]
+        if type(other) is float or (type(other) is Traced and other.dtype is FLOAT) or type(other) is int:
+            return FLOAT, False
+    weak = all(
+        [x.weak if type(x) is Traced else isinstance(x, (bool, int, float)) and type(x) is not np.float64 for x in xs]
+    )
+    if weak:
+        return FLOAT, True
+    dtype = np.result_type(*[witness(x) for x in xs])
+    if dtype.kind not in "fiub":
+        raise refuse(
+            f"arrays of {dtype} are not supported in traced code; use real floating-point arrays (float64, float32 "
+            "or float16)"
+        )
+    if dtype.itemsize not in (2, 4, 8) and dtype.kind == "f":
+        raise refuse(f"floating-point arrays are float64, float32 or float16 here; got {dtype}")
+    return (FLOAT if dtype == FLOAT else dtype), False
+
+
+def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
+    """A value as a slot of a trace, in a type."""
+    if type(x) is Traced:
+        slot = x.slot if x.home is trace else _outer(trace, x)
+        if x.dtype is dtype or x.dtype == dtype or (x.weak and dtype.kind == "f"):
+            return slot
+        if x.dtype.kind == "f" and dtype.kind == "f":
+            return trace.step(Cast(x.dtype, dtype), (slot,))
+        return trace.step(Discrete(as_type, (("dtype", dtype),)), (slot,))
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise refuse(
+            f"arrays of {array.dtype} are not supported in traced code; use real floating-point arrays (float64, "
+            "float32 or float16)"
+        )
+    if not array.ndim:
+        value = dtype.type(array[()])
+        return trace.const(float(value) if dtype == FLOAT else value)
+    return trace.const(array if array.dtype == dtype else trace.converted(array, dtype))
+
+
+def _outer(trace: Trace, x: Traced) -> int:
+    if not x.home.open:
+        raise leaked(x.home)
+    if not trace.inside(x.home):
+        where = "an inner function" if x.home.level > trace.level else "another function that is being traced"
+        raise refuse(f"a traced array of {where}, {x.home.name}, is used outside it; return it instead")
+    return trace.capture(x)
+
+
+def as_type(x: Any, dtype: Any) -> Any:
+    """An array in another type."""
+    return np.asarray(x).astype(dtype)[()]
+
+
+def operands(*xs: Any, floating: bool = True) -> tuple[Trace, list[int], Any, bool]:
+    """Trace, slots in the common type, that type and whether it is weak. `floating`: integers become floats."""
+    first = xs[0]
+    if (
+        type(first) is Traced and first.dtype is FLOAT and not first.weak and first.home is inmost()
+    ):  # the usual case, fast
+        slots = [x.slot for x in xs if type(x) is Traced and x.dtype is FLOAT and x.home is first.home]
+        if len(slots) == len(xs):
+            return first.home, slots, FLOAT, False
+    given = [tidy(x) for x in xs]
+    trace = trace_of(*given)
+    dtype, weak = result_dtype(given)
+    if floating and dtype.kind != "f":
+        dtype = FLOAT
+    return trace, [slot_of(trace, x, dtype) for x in given], dtype, weak
+
+
+def lifted(x: Any, trace: Trace | None = None) -> Traced:
+    """A value as a traced array in its own type."""
+    if type(x) is Traced and (trace is None or x.home is trace):
+        return x
+    x = tidy(x)
+    home = trace_of(x) if trace is None else trace
+    dtype, weak = result_dtype([x])
+    if type(x) in (bool, int):
+        dtype, weak = FLOAT, True
+    return Traced(home, slot_of(home, x, dtype), dtype, weak)
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """x.astype(dtype): to another float type, to integers (no derivative)."""
+    if dtype.kind == "c" or (type(x) is not Traced and type(x) in TRACED):
+        from .rules.complex.complex_pairs import complex_convert
+
+        return complex_convert(x, dtype)
+    if type(x) is not Traced:
+        return np.asarray(x).astype(dtype)
+    if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):
+        raise refuse(
+            f"a traced array cannot become {dtype}; float64, float32, float16, integers and booleans are known"
+        )
+    if x.dtype == dtype and not x.weak:
+        return x
+    weak = Traced(x.home, x.slot, x.dtype, False)
+    return Traced(x.home, slot_of(x.home, weak, dtype), FLOAT if dtype == FLOAT else dtype)
+
+
+def primitive_step(primitive: Any, *xs: Any) -> Traced:
+    """p^X of arguments, broadcast."""
+    trace, slots, dtype, _ = operands(*xs)
+    return Traced(trace, trace.step(primitive.op, slots), dtype)
+
+
+def step(op: Any, x: Traced, dtype: Any = None) -> Traced:
+    """An op on one traced array; the type stays unless said otherwise."""
+    trace = trace_of(x)
+    return Traced(trace, trace.step(op, (slot_of(trace, x, x.dtype),)), x.dtype if dtype is None else dtype)
+
+
+def several(op: Any, dtype: Any, *xs: Any) -> Traced:
+    """An op on several arrays, each in its own type."""
+    given = [tidy(x) for x in xs]
+    trace = trace_of(*given)
+    slots = [slot_of(trace, x, result_dtype([x])[0] if type(x) is not bool else BOOL) for x in given]
+    return Traced(trace, trace.step(op, slots), dtype)

@@ -1,0 +1,457 @@
+"""What a traced array cannot do: each error names the user's line and says what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import riesz as rz
+
+X = np.array([1.0, 2.0, 3.0])
+CODE: list[tuple[Callable[..., Any], str]] = []
+
+
+def says(advice: str) -> Callable[[Any], Any]:
+    """Enter a function that cannot be traced; its line with `# here` must be named, and the advice given."""
+
+    def enter(f: Any) -> Any:
+        CODE.append((f, advice))
+        return f
+
+    return enter
+
+
+def marked_line(f: Any) -> int:
+    """The number of the line marked `# here`."""
+    lines, first = inspect.getsourcelines(f)
+    return first + next(i for i, line in enumerate(lines) if "# here" in line)
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+@says("np.where(mask, new, x), np.concatenate or np.stack")
+def assignment(x: Any) -> Any:
+    y = x * 2.0
+    y[0] = 1.0  # here
+    return y
+
+
+@says("np.where(mask, new, x), np.concatenate or np.stack")
+def assignment_in_place_of_an_element(x: Any) -> Any:
+    y = x * 2.0
+    y[0] += 1.0  # here
+    return y
+
+
+@says("np.where(mask, new, x), np.concatenate or np.stack")
+def assignment_to_a_slice(x: Any) -> Any:
+    y = x * 2.0
+    y[1:] = 0.0  # here
+    return y
+
+
+@says("np.stack")
+def number_into_a_numpy_array(x: Any) -> Any:
+    out = np.zeros(3)
+    out[0] = x[0]  # here
+    return out
+
+
+@says("np.stack")
+def array_into_a_numpy_array(x: Any) -> Any:
+    out = np.zeros((2, 3))
+    out[0] = x  # here
+    return out
+
+
+@says("a = a + b")
+def addition_in_place_to_a_numpy_array(x: Any) -> Any:
+    out = np.zeros(3)
+    out += x  # here
+    return out
+
+
+@says("use the result")
+def ufunc_with_out(x: Any) -> Any:
+    out = np.zeros(3)
+    np.multiply(x, x, out=out)  # here
+    return out
+
+
+@says("use the result")
+def function_with_out(x: Any) -> Any:
+    out = np.zeros(())
+    np.sum(x, out=out)  # here
+    return out
+
+
+@says("np.where(mask, np.add(…), other)")
+def ufunc_with_where(x: Any) -> Any:
+    return np.add(x, 1.0, where=x > 1)  # here
+
+
+@says("np.sort(x)")
+def sort_in_place(x: Any) -> Any:
+    x.sort()  # here
+    return x
+
+
+@says("np.full_like(x, value)")
+def fill_in_place(x: Any) -> Any:
+    x.fill(0.0)  # here
+    return x
+
+
+@says("x = x.reshape((3, 1))")
+def shape_in_place(x: Any) -> Any:
+    x.shape = (3, 1)  # here
+    return x
+
+
+@says("np.where(mask, new, x) or np.concatenate")
+def ufunc_at(x: Any) -> Any:
+    np.add.at(x, [0], 1.0)  # here
+    return x
+
+
+# -- numbers that are not known ---------------------------------------------------------------------------
+
+
+@says("leave float() out")
+def as_float(x: Any) -> Any:
+    return float(x[0]) * 2.0  # here
+
+
+@says("leave int() out")
+def as_int(x: Any) -> Any:
+    return int(x[0]) * 2.0  # here
+
+
+@says("leave complex() out")
+def as_complex(x: Any) -> Any:
+    return complex(x[0]) * 2.0  # here
+
+
+@says("np.sin(x) for math.sin(x)")
+def function_of_the_math_module(x: Any) -> Any:
+    return math.sin(x[0])  # here
+
+
+@says("use x itself")
+def item(x: Any) -> Any:
+    return x[0].item()  # here
+
+
+@says("list(x)")
+def as_list(x: Any) -> Any:
+    return x.tolist()  # here
+
+
+@says("np.where(c, a, b) or rz.cond(c, f, g, x)")
+def as_bool(x: Any) -> Any:
+    return bool(x[0] > 1)  # here
+
+
+@says("np.where(c, a, b) or rz.cond(c, f, g, x)")
+def branch(x: Any) -> Any:
+    y = x * 2.0
+    if y[0] > 1:  # here
+        return y
+    return -y
+
+
+@says("rz.fori_loop or rz.loop")
+def loop(x: Any) -> Any:
+    y = x[0]
+    while y < 10:  # here
+        y = y * 2.0
+    return y
+
+
+@says("np.where(c, a, b)")
+def conjunction(x: Any) -> Any:
+    return x if x[0] > 0 and x[1] > 0 else -x  # here
+
+
+@says("np.where(c, a, b)")
+def largest_by_python(x: Any) -> Any:
+    return max(x)  # here
+
+
+@says("np.where(c, a, b)")
+def assertion_on_all(x: Any) -> Any:
+    assert np.all(x > 0)  # here
+    return x
+
+
+@says("np.where(c, a, b)")
+def branch_on_allclose(x: Any) -> Any:
+    return x if np.allclose(x, 1.0) else 2.0 * x  # here
+
+
+@says("rz.fori_loop")
+def loop_over_a_range(x: Any) -> Any:
+    total = 0.0
+    for i in range(np.argmax(x)):  # here
+        total = total + x[i]
+    return total
+
+
+@says("np.take(a, i)")
+def index_of_a_list(x: Any) -> Any:
+    return [1.0, 2.0, 3.0][np.argmax(x)] * x  # here
+
+
+@says("np.take(a, i)")
+def index_of_a_numpy_array(x: Any) -> Any:
+    return np.arange(3.0)[np.argmax(x)] * x  # here
+
+
+@says(".astype(int)")
+def float_as_index(x: Any) -> Any:
+    return x[x[0]]  # here
+
+
+@says("np.stack")
+def numpy_on_a_list(x: Any) -> Any:
+    return np.sin([x[0], x[1]])  # here
+
+
+# -- shapes that depend on numbers ------------------------------------------------------------------------
+
+
+@says("np.where(mask, x, 0)")
+def mask(x: Any) -> Any:
+    return np.sum(x[x > 1])  # here
+
+
+@says("np.where(mask, a, 0)")
+def mask_of_a_numpy_array(x: Any) -> Any:
+    return np.sum(np.arange(3.0)[x > 1])  # here
+
+
+@says("np.where(mask, x, 0)")
+def nonzero(x: Any) -> Any:
+    return np.nonzero(x)  # here
+
+
+@says("np.where(c, a, b)")
+def where_with_one_argument(x: Any) -> Any:
+    return np.where(x > 1)  # here
+
+
+@says("np.where(mask, x, 0)")
+def unique(x: Any) -> Any:
+    return np.unique(x)  # here
+
+
+@says("np.stack")
+def length_of_a_range(x: Any) -> Any:
+    return np.arange(x[0])  # here
+
+
+# -- what is not known ------------------------------------------------------------------------------------
+
+
+@says("docs/coverage.md lists what is, and rz.custom_derivative adds your own")
+def unsupported_function(x: Any) -> Any:
+    return np.polyfit(x, x, 1)  # here
+
+
+@says("rz.primitive or rz.custom_derivative adds it")
+def unsupported_ufunc(x: Any) -> Any:
+    return np.frexp(x)  # here
+
+
+@says("np.sum, np.cumsum, np.prod or indexing")
+def unsupported_method_of_a_ufunc(x: Any) -> Any:
+    return np.add.reduceat(x, [0, 1])  # here
+
+
+@says("float64, float32, float16, integers and booleans are known")
+def unsupported_type(x: Any) -> Any:
+    return x.astype("S4")  # here
+
+
+@says("use real floating-point arrays (float64, float32 or float16)")
+def array_of_objects(x: Any) -> Any:
+    return x * np.array([None, 1, 2], object)  # here
+
+
+@says("cannot compute with str and a traced array")
+def text(x: Any) -> Any:
+    return x + "a"  # here
+
+
+@pytest.mark.parametrize(("f", "advice"), CODE, ids=[f.__name__ for f, _ in CODE])
+def test_an_error_names_the_line_and_the_way_out(f: Any, advice: str) -> None:
+    with pytest.raises(rz.TraceError) as caught:
+        rz.function(f)(X)
+    message = str(caught.value)
+    assert advice in message
+    assert f"(at test_trace_errors.py:{marked_line(f)}, in {f.__name__})" in message
+
+
+def helper(x: Any) -> Any:
+    return float(x) * 2.0  # here
+
+
+def test_the_line_is_that_of_the_function_it_happens_in() -> None:
+    for transform in (rz.grad, rz.jacobian, rz.function, rz.hessian):
+        with pytest.raises(rz.TraceError, match=rf"test_trace_errors\.py:{marked_line(helper)}, in helper"):
+            transform(lambda x: helper(x[0]))(X)
+
+
+# -- arrays that left their trace -------------------------------------------------------------------------
+
+
+def test_a_traced_array_is_refused_after_its_trace_has_ended() -> None:
+    kept: list[Any] = []
+
+    def leaky(x: Any) -> Any:
+        kept.append(x)
+        return x * 2.0
+
+    rz.function(leaky)(X)
+
+    def outside() -> Any:
+        return kept[0] + 1.0  # here
+
+    def elsewhere(y: Any) -> Any:
+        return y * kept[0]  # here
+
+    def alone(y: Any) -> Any:
+        return np.sin(kept[0])  # here
+
+    for f, args in (
+        (outside, ()),
+        (rz.function(elsewhere), (X,)),
+        (rz.function(alone), (X,)),
+        (rz.grad(lambda y: np.sum(elsewhere(y))), (X,)),
+    ):
+        with pytest.raises(
+            rz.TraceError, match=r"a traced array of leaky is used after its trace has ended.*return it instead"
+        ) as caught:
+            f(*args)
+        inner = {"outside": outside, "alone": alone}.get(getattr(f, "__name__", ""), elsewhere)
+        assert f"test_trace_errors.py:{marked_line(inner)}" in str(caught.value)
+
+
+def test_a_traced_array_of_an_inner_function_is_refused_outside_it() -> None:
+    kept: list[Any] = []
+
+    def inner(y: Any) -> Any:
+        kept.append(y * y)
+        return np.sum(y * y)
+
+    def outer(x: Any) -> Any:
+        g = rz.grad(inner)(x)
+        return g + kept[-1]
+
+    with pytest.raises(rz.TraceError, match="return it instead"):
+        rz.function(outer)(X)
+
+
+def test_an_array_of_the_outer_function_may_be_used_inside() -> None:
+    def outer(x: Any) -> Any:
+        return rz.grad(lambda y: np.sum(x * y * y))(x)
+
+    np.testing.assert_allclose(rz.function(outer)(X), 2.0 * X * X, rtol=1e-14)
+
+
+# -- arguments --------------------------------------------------------------------------------------------
+
+ARGUMENTS = {
+    "integers": (
+        np.arange(3),
+        r"array of int64: use floats \(x.astype\(float\)\), or choose other arguments with argnums",
+    ),
+    "booleans": (np.array([True, False]), r"array of bool: use floats"),
+    "a Python int": (3, r"holds the int 3; .*float\(x\)"),
+    "objects": (np.array([1.0, None]), "array of object; use float64, float32 or float16"),
+    "long doubles": (
+        np.ones(3, np.longdouble),
+        rf"array of {np.dtype(np.longdouble)}; use float64, float32 or float16",
+    ),
+    "dates": (np.array(["2020-01-01"], "M8[D]"), r"array of datetime64\[D\]; use float64, float32 or float16"),
+    "complex numbers": (np.arange(3) + 1j, "complex arrays are not supported: pass real and imaginary parts"),
+    "a Python complex": (1j, "real and imaginary parts"),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
+def test_what_cannot_be_differentiated_is_refused_as_an_argument(value: Any, message: str) -> None:
+    for transform in (rz.grad, rz.jacobian, rz.hessian):
+        with pytest.raises(rz.VectorError, match=message):
+            transform(lambda x: np.sum(x * 2.0))(value)
+
+
+def test_integers_and_booleans_are_fine_beside_what_is_differentiated() -> None:
+    gradient = rz.grad(lambda x, i, m: np.sum(np.where(m, x, 0.0)[i]))(
+        X, np.array([0, 0, 1]), np.array([True, False, True])
+    )
+    np.testing.assert_array_equal(gradient, [2.0, 0.0, 0.0])
+
+
+# -- errors NumPy itself has ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "error"),
+    [
+        (lambda x: x[7], IndexError),
+        (lambda x: x[0, 0], IndexError),
+        (lambda x: x[..., ...], IndexError),
+        (lambda x: x["a"], IndexError),
+        (lambda x: x[np.array([0.5])], IndexError),
+        (lambda x: x[np.array([0, 7])], IndexError),
+        (lambda x: x[np.array([True, False])], IndexError),
+        (lambda x: x[np.array([True, False, False, False, False])], IndexError),
+        (lambda x: x[np.ones((3, 1), bool)], IndexError),
+        (lambda x: len(x[0]), TypeError),
+        (lambda x: list(x[0]), TypeError),
+        (lambda x: x + np.ones(4), ValueError),
+        (lambda x: x @ np.ones(4), ValueError),
+        (lambda x: x @ 2.0, ValueError),
+        (lambda x: np.reshape(x, (2, 2)), ValueError),
+        (lambda x: np.sum(x, axis=1), np.exceptions.AxisError),
+        (lambda x: np.sum(x, axis=(0, 0)), ValueError),
+        (lambda x: np.transpose(x, (0, 1)), ValueError),
+        (lambda x: np.concatenate([x, np.ones((1, 3))]), ValueError),
+        (lambda x: np.stack([x, np.ones(4)]), ValueError),
+        (lambda x: np.split(x, 2), ValueError),
+        (lambda x: np.squeeze(x, 0), ValueError),
+        (lambda x: np.broadcast_to(x, (2,)), ValueError),
+        (lambda x: np.max(x[:0]), ValueError),
+        (lambda x: np.einsum("ij", x), ValueError),
+        (lambda x: np.einsum("i->j", x), ValueError),
+        (lambda x: np.einsum("i,i", x, np.ones(4)), ValueError),
+        (lambda x: np.tensordot(x, np.ones(4), 1), ValueError),
+        (lambda x: np.convolve(x, x, "half"), ValueError),
+        (lambda x: np.diag(np.ones((2, 2, 2)) * x[0]), ValueError),
+        (lambda x: np.cross(np.ones(4) * x[0], np.ones(4)), ValueError),
+        (lambda x: np.pad(x[:0], 1, mode="edge"), ValueError),
+    ],
+)
+def test_what_numpy_refuses_is_refused_with_the_same_kind_of_error(f: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        f(X)
+    with pytest.raises(error):
+        rz.function(f)(X)
+
+
+def test_a_traced_array_has_a_short_text() -> None:
+    seen: list[str] = []
+
+    def f(x: Any) -> Any:
+        seen.extend([repr(x), f"{x[0]:.3f}", repr(x > 0)])
+        return x
+
+    rz.function(f)(X)
+    assert seen == ["traced[3]", "traced", "traced[3], bool"]
