@@ -89,15 +89,10 @@ def in_silence(function, *args):
 
 
 def everything_is_worth_a_loop(patch):
-    for module, name in [
-        (tuning, "NEST_NUMBERS"),
-        (tuning, "NEST_SCATTER_RATIO"),
-        (tuning, "NUMBA_SINGLE_STEP_NUMBERS"),
-        (tuning, "NUMBA_GROUP_OPERATIONS"),
-        (tuning, "NEST_CHUNK_NUMBERS"),
-        (tuning, "NEST_OPERATIONS_PER_THREAD"),
-    ]:
-        patch.setattr(module, name, int(module in (loops, loop_code)))
+    for name in ["NEST_NUMBERS", "NEST_SCATTER_RATIO", "NUMBA_SINGLE_STEP_NUMBERS", "NUMBA_GROUP_OPERATIONS"]:
+        patch.setattr(tuning, name, 0)
+    for name in ["NEST_CHUNK_NUMBERS", "NEST_OPERATIONS_PER_THREAD"]:
+        patch.setattr(tuning, name, 1)
 
 
 def in_python_too(patch, long=tuning.NEST_LONG_AXIS_RATIO):
