@@ -16,7 +16,7 @@ from random_programs import random_function
 from sampling import examples
 
 import riesz as rz
-from riesz.backends.numba import grouping, loop_code
+from riesz.backends.numba import grouping
 from riesz.backends.numba import loop_op as loops
 from riesz.backends.numba import numba_backend as numba_code
 from riesz.errors import VectorError
