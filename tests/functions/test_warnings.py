@@ -55,3 +55,21 @@ def test_derivatives_and_branches_not_taken_give_no_warning(name, way, run):
 def test_what_a_function_computes_outside_a_domain_is_warned_of(run):
     with pytest.warns(RuntimeWarning, match="invalid value"):
         run(lambda x: np.log(x) + 1.0)(np.array([-1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", list(QUIET))
+def test_maps_that_derive_gives_are_made_without_warnings(name):
+    D = rz.derive(lambda x: QUIET[name](x) * np.where(x > 0, np.sqrt(x - 1.0), 0.0), rz.R ** rz.seg(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        D.derivative(X).to_dense()
+        D.derivative(X)(X)
+        D.adjoint(X)(X)
+
+
+def test_a_product_that_a_selection_multiplies_out_gives_no_warning():
+    k = np.array([1.0, np.inf, np.nan])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        L = rz.jacobian(lambda x: np.where(np.eye(3) > 0, np.outer(x, x), np.outer(k * x, x))[0])(X)
+        np.testing.assert_array_equal(L.to_dense(), [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])

@@ -345,3 +345,24 @@ def test_methods_of_sparse_matrices_change_the_callers_matrix_only(method):
     getattr(mine, method)()
     assert np.array_equal(J(np.arange(1.0, 6.0)).to_sparse().toarray(), fresh)
     assert np.array_equal(J(at).to_dense(), J(at).to_sparse().toarray())
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.cumsum(x * x), lambda x: np.sin(x) * 2.0, lambda x: x * 3.0 + np.arange(1.0, 4.0) * np.sum(x)]
+)
+def test_what_the_arrays_of_a_solver_are_parts_of_cannot_be_written_to_either(f):
+    L = rz.jacobian(f)(np.arange(1.0, 4.0))
+    expected = L.solve(np.ones(3))
+    waiting, seen = [L.solver()], []
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, np.ndarray):
+            seen.append(x)
+            assert not x.flags.writeable
+            waiting.append(x.base)
+        elif isinstance(x, (list, tuple)):
+            waiting += x
+        elif hasattr(x, "solve"):
+            waiting += vars(x).values()
+    assert seen
+    np.testing.assert_array_equal(L.solve(np.ones(3)), expected)

@@ -14,6 +14,7 @@ from ..ops.number_domains import NUMBERS
 from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
 from ..runtime import later
+from ..runtime.warnings_off import quietly
 from ..spaces.space import Space
 from ..terms.open_makers import frozen
 from ..terms.term import Term
@@ -52,9 +53,13 @@ class Family:
         def instance() -> Instance:
             return Instance(self.program, leaves, () if self._arrays is None else self._arrays(leaves))
 
+        def there() -> Program:
+            with quietly():
+                return kept(specialised(self.program, leaves))
+
         if traced:
             return LinearMap(self.domain, self.codomain, None, instance=instance, leaves=IN_TRACES)
-        return LinearMap(self.domain, self.codomain, lambda: kept(specialised(self.program, leaves)), instance=instance)
+        return LinearMap(self.domain, self.codomain, there, instance=instance)
 
     def __getstate__(self) -> Any:
         return {**self.__dict__, "_arrays": None}  # captured arrays lose their names

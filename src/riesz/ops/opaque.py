@@ -14,6 +14,7 @@ from ..errors import PositionError
 from ..relations.cpu.pair_sums import add_rows
 from ..runtime import later
 from ..runtime.interning import Node
+from ..runtime.warnings_off import quietly
 from ..spaces.contraction import number
 from ..spaces.formal_vectors import dense
 from .op import Multilinear, Op, Shape
@@ -123,7 +124,8 @@ class Select(Op):
         return np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
-        chosen = cast(Any, np.where)(*[dense(x) for x in xs])
+        with quietly():  # a product of its branches may not be multiplied out before
+            chosen = cast(Any, np.where)(*[dense(x) for x in xs])
         return chosen if chosen.ndim else number(chosen)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg as _linalg  # pyright: ignore[reportMissingTypeStubs]
 
 from ...errors import SolveError, VectorError
-from ...relations.base import seal
+from ...relations.base import freeze, seal
 from ...runtime.warnings_off import quietly
 
 linalg = cast(Any, _linalg)
@@ -132,11 +132,20 @@ class Solver:
         return f"<{self.shape[0]} × {self.shape[1]}, {self.name}>"
 
 
+def _whole(x: Any) -> Any:
+    """Arrays that are parts of others, as copies: sealing a part leaves the whole writeable."""
+    if isinstance(x, np.ndarray):
+        return x if x.base is None else freeze(x)
+    return type(x)([_whole(part) for part in cast(Any, x)]) if type(x) in (list, tuple) else x
+
+
 def sealed(solver: Solver) -> Solver:
     """A solver whose arrays, and those of the solvers it is made of, nobody can write to."""
     waiting: list[Any] = [solver]
     while waiting:
-        found = seal(vars(waiting.pop())).values()
+        held = vars(waiting.pop())
+        held |= {name: _whole(x) for name, x in held.items()}
+        found = seal(held).values()
         waiting += [
             x
             for part in found
