@@ -193,6 +193,43 @@ def test_a_number_has_no_length_and_an_array_has():
     assert rz.grad(lambda x: np.sum(x) * (2.0 if hasattr(x, "__len__") else 3.0))(1.0) == 3.0
 
 
+def test_a_number_of_python_has_no_elements():
+    def subscripted(x):
+        try:
+            return x[0] * 2.0
+        except TypeError:
+            return 7.0 * x
+
+    def unpacked(x):
+        try:
+            (y,) = x
+        except TypeError:
+            y = 7.0 * x
+        return y
+
+    assert rz.grad(subscripted)(2.0) == rz.grad(unpacked)(2.0) == 7.0
+    assert rz.grad(subscripted)(np.ones(1)).tolist() == [2.0]
+
+
+def summed(x):
+    return sum(x) if hasattr(x, "__iter__") else 7.0 * x
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: rz.grad(summed)(2.0),
+        lambda: rz.grad(summed)(np.float32(2.0)),
+        lambda: rz.function(lambda x: rz.vmap(summed)(x))(X),
+        lambda: rz.compile(summed)(2.0),
+        lambda: rz.function(lambda x: rz.fori_loop(0, 2, lambda i, c: summed(c), x))(2.0),
+    ],
+)
+def test_an_error_that_plain_python_does_not_raise_is_explained(use):
+    with pytest.raises(TraceError, match="gives a result in plain Python, but .*has no len"):
+        use()
+
+
 def test_memory_is_described():
     def f(x):
         assert (

@@ -189,6 +189,31 @@ def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
             )
 
 
+def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given, name: str) -> Exception:
+    """The error to raise where a function that was traced raised `problem`: a sentence where plain Python gives a
+    result."""
+    code = _code(function)
+    if (
+        isinstance(problem, RieszError)
+        or code is None
+        or code.co_filename.startswith(_HERE)
+        or not _TELLTALE.isdisjoint(mentioned(code))
+    ):
+        return problem
+    args, kwargs = given.rebuilt([_changed(_known(x, a), 0.0) for x, a in zip(given.arrays, given.avals, strict=True)])
+    try:
+        with np.errstate(all="ignore"):
+            function(*args, **kwargs)
+    except Exception:
+        return problem
+    return TraceError(
+        f"{name} gives a result in plain Python, but {type(problem).__name__} ({problem}) when it is traced: it asks for "
+        "something that a traced array cannot answer as its number would (hasattr(x, '__iter__') of a number), or "
+        "riesz does not know what it computes. Write np.ndim(x) for such questions, or give the part to "
+        "rz.custom_derivative"
+    )
+
+
 def _known(x: Any, a: Aval) -> Any:
     """An argument with numbers: in a trace, or at a space, it has none, and any will do."""
     if type(x) is not Traced and (type(x) is not np.ndarray or any(x.strides) or not x.size):

@@ -48,7 +48,7 @@ from ..tracing.traced import (
     tidy,
     typed,
 )
-from .comparing import comparable, compare
+from .comparing import comparable, compare, unlike_plain
 from .remade import DerivedFunction, Remade
 
 
@@ -438,9 +438,13 @@ def trace_function(
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(function, given, name, whole_numbers, outside, branch)
-    except Exception:
+    except Exception as problem:
         if [part in sys.modules for part in PARTS] == before:
-            raise
+            said = unlike_plain(problem, function, given, name)
+            if said is problem:
+                raise
+            forgive(refusals)
+            raise said from problem
         forgive(refusals)
     return _traced(function, given, name, whole_numbers, outside, branch)
 

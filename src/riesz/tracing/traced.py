@@ -169,6 +169,8 @@ class Traced(Described, Operators, metaclass=Kind):
         try:
             return index(self, key)
         except Exception as problem:
+            if self.weak and not self.shape and isinstance(problem, IndexError):
+                raise TypeError(f"'{class_of(self).__name__}' object is not subscriptable") from None
             raise_explained(problem, operator_module.getitem, (self, key), name="x[…]")
 
     def __iter__(self) -> Iterator[Traced]:
