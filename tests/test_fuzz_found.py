@@ -756,3 +756,81 @@ def test_an_extremum_that_is_nan_has_no_shares_in_compiled_loops():
 
     x = np.array([1.0, INF])
     np.testing.assert_array_equal(rz.compile(rz.grad(f), x, backend="numba")(x), np.zeros(2))
+
+
+BITS = np.array([True, False, True])
+SMALL = np.array([[3, 1, 2], [0, 7, 5]], np.uint8)
+KINDS_OF_NUMBERS = {
+    "square of truth values": (np.square, BITS),
+    "their second power": (lambda x: x**2, BITS),
+    "their second power by np.power": (lambda x: np.power(x, 2), BITS),
+    "their conjugates": (np.conj, BITS),
+    "rounded truth values": (np.round, BITS),
+    "their differences": (lambda x: np.diff(x, n=2, prepend=True), BITS),
+    "differences with a number": (lambda x: np.diff(x, prepend=1), BITS),
+    "linspace of truth values": (lambda x: np.linspace(0, x, 3), BITS),
+    "logaddexp.reduce of truth values": (np.logaddexp.reduce, BITS),
+    "logaddexp.accumulate of small integers": (np.logaddexp.accumulate, SMALL),
+    "trapezoid at truth values": (lambda x: np.trapezoid(np.arange(3.0), x), BITS),
+    "sum of unsigned": (np.sum, SMALL),
+    "sum of unsigned over an axis, masked": (lambda x: np.sum(x, axis=0, where=[[True], [False]]), SMALL),
+    "product of unsigned": (lambda x: np.prod(x, axis=1), SMALL),
+    "cumsum of unsigned": (np.cumsum, SMALL),
+    "cumprod of unsigned": (lambda x: np.cumprod(x, axis=1), SMALL),
+    "trace of unsigned": (np.trace, SMALL),
+    "linspace of unsigned, downwards": (lambda x: np.linspace(x[0], x[1], 4), SMALL),
+    "power of an integer matrix": (lambda x: np.linalg.matrix_power(x[:, :2], 3), SMALL),
+    "power of a matrix of truth values": (lambda x: np.linalg.matrix_power(x[:, :2] > 0, 2), SMALL),
+    "zeroth power of an integer matrix": (lambda x: np.linalg.matrix_power(x[:, :2], 0), SMALL),
+    "an element as a quantile": (lambda x: np.quantile(x, [0.2, 0.7], method="lower"), SMALL),
+    "a nearest percentile": (lambda x: np.percentile(x, 40, axis=1, method="nearest"), SMALL),
+    "copysign with a number": (lambda x: np.copysign(x, -1), SMALL),
+    "arctan2 with a number": (lambda x: np.arctan2(x, 1), SMALL.astype(np.int16)),
+    "angle": (np.angle, SMALL.astype(np.int8)),
+    "geomspace": (lambda x: np.geomspace(x, 4 * x, 3), np.float32(1.5)),
+    "count of an average": (lambda x: np.average(x, axis=0, returned=True)[1], SMALL.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS_OF_NUMBERS)
+def test_types_of_functions_of_integers_and_truth_values(name):
+    f, x = KINDS_OF_NUMBERS[name]
+    found, expected = rz.function(f)(x), f(x)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-3 if np.asarray(expected).dtype == np.float16 else 1e-6)
+
+
+WITHOUT_AXES = {
+    "x[..., 0]": lambda x: x[0][..., 0],
+    "x[0, ..., 0]": lambda x: x[0, ..., 0],
+    "interp": lambda x: np.interp(x[0, 0], [0.0, 1.0], [0.0, 1.0]),
+    "nan_to_num": lambda x: np.nan_to_num(x[0, 0]),
+    "broadcast_to": lambda x: np.broadcast_to(x[0, 0], ()),
+    "full": lambda x: np.full((), x[0, 0]),
+    "piecewise": lambda x: np.piecewise(x[0, 0], [x[0, 0] > 0], [2.0, 3.0]),
+    "i0": lambda x: np.i0(x[0, 0]),
+    "roll": lambda x: np.roll(x[0, 0], 1),
+    "tensordot": lambda x: np.tensordot(x, x, 2),
+    "dot": lambda x: np.dot(x[0], x[0]),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_AXES)
+def test_what_has_no_axes_is_an_array_or_a_number_as_in_numpy(name):
+    f, asked = WITHOUT_AXES[name], []
+
+    def g(x):
+        y = f(x)
+        asked.append((isinstance(y, np.ndarray), isinstance(y, np.floating), np.isscalar(y), hasattr(y, "__len__")))
+        return y
+
+    g(np.abs(X))
+    rz.function(g)(np.abs(X))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradient_with_a_traced_step(order):
+    agree(lambda x, h: np.gradient(x, h, axis=1, edge_order=order), X, np.array(0.5))
+    with pytest.raises(TraceError, match=r"np.gradient at traced points"):
+        rz.function(lambda x: np.gradient(x, x**2))(np.arange(1.0, 6.0))

@@ -669,3 +669,28 @@ def test_solving_inside_a_compiled_function():
         rz.VectorError, match=r"expected an array of floats of shape \(2,\), got a traced array of shape \(3,\)$"
     ):
         rz.function(lambda x: rz.jacobian(lambda x: x[:2])(x).solve(x))(np.ones(3))
+
+
+def where(x):
+    return np.where(x > 0, x, 0.0)
+
+
+def dot(x):
+    return x @ x
+
+
+def greater(x):
+    return x > 1
+
+
+def dtype_int8(x):
+    return np.square(x > 1)
+
+
+@pytest.mark.parametrize("f", [where, dot, greater, dtype_int8, np.logical_not, np.square, np.floor])
+@pytest.mark.parametrize("x", [np.array([0.5, 2.0]), np.array([0.5, 2.0], np.float32), np.array([1, 2])])
+def test_a_function_may_have_the_name_of_what_it_calls(f, x):
+    for g in (rz.function(f), rz.compile(f), rz.compile(f, backend="numpy")):
+        found = g(x)
+        np.testing.assert_array_equal(found, f(x))
+        assert np.asarray(found).dtype == np.asarray(f(x)).dtype

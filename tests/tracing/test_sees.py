@@ -226,7 +226,7 @@ def summed(x):
     ],
 )
 def test_an_error_that_plain_python_does_not_raise_is_explained(use):
-    with pytest.raises(TraceError, match="gives a result in plain Python, but .*has no len"):
+    with pytest.raises(TraceError, match=r"gives a result in plain Python, but .*has no len"):
         use()
 
 

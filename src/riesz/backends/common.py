@@ -162,8 +162,9 @@ def function(
 
     `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
     name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
-    name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
     space |= {"OTHER": OTHER, "checked": checked, "checking": checking, "ndarray": np.ndarray}
+    if not name.isidentifier() or keyword.iskeyword(name):
+        name = f"f_{name}"
     lines = [f"if len(args) != {len(names)} or (checked and checking()):", "    return OTHER"]
     if names:
         lines.append(f"{', '.join(names)}, = args" if len(names) == 1 else f"{', '.join(names)} = args")
@@ -175,6 +176,8 @@ def function(
             size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
             wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
+    while name in _TAKEN or name in space or name in (fixed or ()):  # what the lines call keeps its name
+        name = f"f_{name}"
     whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
     if fixed is not None:
         whole, name = (

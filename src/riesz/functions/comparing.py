@@ -207,8 +207,8 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
     except Exception:
         return problem
     return TraceError(
-        f"{name} gives a result in plain Python, but {type(problem).__name__} ({problem}) when it is traced: it asks for "
-        "something that a traced array cannot answer as its number would (hasattr(x, '__iter__') of a number), or "
+        f"{name} gives a result in plain Python, but {type(problem).__name__} ({problem}) when it is traced: it asks "
+        "for something that a traced array cannot answer as its number would (hasattr(x, '__iter__') of a number), or "
         "riesz does not know what it computes. Write np.ndim(x) for such questions, or give the part to "
         "rz.custom_derivative"
     )

@@ -167,7 +167,9 @@ class Traced(Described, Operators, metaclass=Kind):
         from .rules.indexing import index
 
         try:
-            return index(self, key)
+            found = index(self, key)
+            whole = not found.shape and (key is ... or (type(key) is tuple and any([k is ... for k in key])))
+            return typed(found, None) if whole else found
         except Exception as problem:
             if self.weak and not self.shape and isinstance(problem, IndexError):
                 raise TypeError(f"'{class_of(self).__name__}' object is not subscriptable") from None
@@ -333,6 +335,13 @@ PLAIN.add(Traced)
 # -- from values to slots ---------------------------------------------------------------------------------
 
 
+KINDS: dict[Any, Any] = {
+    **dict.fromkeys((np.tensordot, np.linalg.tensordot, np.full, np.piecewise, np.i0, np.cross, np.roll), None),
+    **dict.fromkeys((np.interp, np.nan_to_num), False),
+}
+"""What a result without axes is: an array (None), or a number (False). Others keep what their rules make."""
+
+
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     given = traced_in(args)
@@ -350,10 +359,13 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
                 part.shared = False
                 for x in given:
                     viewed(x, part)
-        if type(result) is Traced and given and (given[0].shape or (given[0].weak and function is not np.real)):
+        whole = given and (given[0].shape or (given[0].weak and function is not np.real) or function is np.broadcast_to)
+        if whole and type(result) is Traced:
             return typed(result, None)
         return result
     result = fresh(result, given)  # of a Python number too it is one of NumPy, but for its parts
+    if function in KINDS and type(result) is Traced:
+        return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
 
 
@@ -362,7 +374,15 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
     for other in (left, right):
         if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
             return NotImplemented
-    return call_ufunc(ufunc, (left, right), {})
+    if (
+        ufunc is np.power
+        and type(right) is int
+        and right == 2
+        and left.dtype.kind == "b"
+        and (left.shape or left.weak is None)
+    ):
+        ufunc = np.square  # so does NumPy, and it matters for the type
+    return call_ufunc(ufunc, (left, right) if ufunc.nin == 2 else (left,), {})
 
 
 def typed(x: Any, weak: bool | None) -> Any:
@@ -426,11 +446,13 @@ def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments of a ufunc: where booleans and integers of 8 and 16 bits give float16 or float32, in that type. Larger
     integers give float64."""
     if not any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args]) or not all(
-        [hasattr(x, "dtype") for x in args]
+        [hasattr(x, "dtype") or type(x) in (int, float) for x in args]
     ):
         return args
-    dtype = ufunc.resolve_dtypes((*[x.dtype for x in args], *[None] * ufunc.nout))[-1]
-    return tuple([convert(x, dtype) for x in args]) if dtype.kind == "f" and dtype != FLOAT else args
+    kinds = [x.dtype if hasattr(x, "dtype") else type(x) for x in args]
+    dtype = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))[-1]
+    small = dtype.kind == "f" and dtype != FLOAT
+    return tuple([convert(x, dtype) if hasattr(x, "dtype") else x for x in args]) if small else args
 
 
 def trace_of(*xs: Any) -> Trace:

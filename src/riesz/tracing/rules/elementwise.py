@@ -135,7 +135,7 @@ def power(a: Any, b: Any) -> Any:
 @answers(np.square, what="product x ∗ x", rule="2x · dx")
 def square(x: Any) -> Any:
     """x²."""
-    return multiply(x, x)
+    return discrete(np.square, x) if is_discrete(x) else multiply(x, x)
 
 
 @answers(np.negative, what="scaling (−1 ·)", rule="−dx")
@@ -144,10 +144,16 @@ def negative(x: Any) -> Any:
     return discrete(np.negative, x) if is_discrete(x) else scaled(-1.0, x)
 
 
-@answers(np.positive, np.conjugate, what="identity", rule="dx")
+@answers(np.positive, what="identity", rule="dx")
 def positive(x: Any) -> Any:
     """x."""
     return x
+
+
+@answers(np.conjugate, what="identity", rule="dx")
+def conjugate(x: Any) -> Any:
+    """x; of truth values, numbers."""
+    return discrete(np.conjugate, x) if x.dtype.kind == "b" else x
 
 
 def _unary(ufunc: Any, primitive: Any, rule: str) -> None:
@@ -408,6 +414,10 @@ def fix(x: Any, out: Any = None) -> Any:
 def rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
     """x rounded."""
     x = lifted(x)
+    if x.dtype.kind == "b":
+        if decimals:
+            raise TypeError("truth values have no decimals")
+        x = convert(x, np.dtype(np.float16))
     return several(Discrete(np.round, (("decimals", decimals),)), x.dtype, x)
 
 
@@ -426,7 +436,7 @@ def imag(x: Any) -> Any:
 @answers(np.angle, what="discrete: 0 or π", rule="0")
 def angle(x: Any, deg: bool = False) -> Any:
     """The argument of a real number."""
-    found = discrete(np.arctan2, 0.0, convert(lifted(x), x.dtype if x.dtype.kind == "f" else FLOAT))
+    found = discrete(np.arctan2, 0.0, convert(lifted(x), np.arctan2.resolve_dtypes((int, x.dtype, None))[-1]))
     return found * (180.0 / np.pi) if deg else found
 
 
@@ -490,6 +500,7 @@ def linspace(
     **named: Any,
 ) -> Any:
     """Evenly spaced numbers between two."""
+    start, stop = [tidy(x) * 1.0 if is_discrete(x) else x for x in (start, stop)]
     _, _, kind, _ = operands(start, stop)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -578,11 +589,16 @@ def _options(ufunc: Any, method: str, rest: tuple[Any, ...], named: dict[str, An
 ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
 
 
+def _as_given_back(ufunc: Any, x: Traced) -> Traced:
+    """An array in the type that a ufunc of two of its elements has."""
+    return convert(x, ufunc.resolve_dtypes((x.dtype, x.dtype, None))[-1])
+
+
 def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None) -> Any:
     """An associative ufunc over axes, halving the number of arguments at each step."""
     from .reductions import reduced_axes
 
-    y: Any = lifted(x)
+    y: Any = _as_given_back(ufunc, lifted(x))
     gone = reduced_axes(axis, y.ndim)
     kept = [n for i, n in enumerate(y.shape) if i not in gone]
     y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
@@ -601,7 +617,7 @@ def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: 
 
 def _accumulated(ufunc: Any, x: Any, axis: int = 0) -> Any:
     """An associative ufunc over all prefixes, doubling their length at each step."""
-    y: Any = lifted(x)
+    y: Any = _as_given_back(ufunc, lifted(x))
     y = np.moveaxis(y, axis, 0)
     shift = 1
     while shift < y.shape[0]:

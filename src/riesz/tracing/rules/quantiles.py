@@ -36,10 +36,11 @@ def _order_or_nan(x: Any) -> Any:
     return np.where(np.isnan(np.take_along_axis(np.asarray(x), last, -1)), last, order)
 
 
-def _flattened(a: Any, axis: Any) -> tuple[Traced, tuple[int, ...], tuple[int, ...]]:
-    """The axes to reduce merged into a last one; the shape of the rest, and with the axes kept."""
+def _flattened(a: Any, axis: Any, whole: bool = False) -> tuple[Traced, tuple[int, ...], tuple[int, ...]]:
+    """The axes to reduce merged into a last one; the shape of the rest, and with the axes kept. Integers are floats
+    afterwards, unless they may stay whole."""
     x = lifted(a)
-    x = x if x.dtype.kind == "f" else convert(x, FLOAT)
+    x = x if x.dtype.kind == "f" or whole else convert(x, FLOAT)
     gone = axes_of(axis, x.ndim)
     rest = tuple([i for i in range(x.ndim) if i not in gone])
     shape = tuple([x.shape[i] for i in rest])
@@ -118,7 +119,7 @@ def _presented(
 
 
 def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
-    x, shape, kept = _flattened(lifted(a, trace_of(a, q)), axis)
+    x, shape, kept = _flattened(lifted(a, trace_of(a, q)), axis, method in _CHOSEN)
     n = x.shape[-1]
     if not n:
         raise IndexError("quantiles of an empty axis")

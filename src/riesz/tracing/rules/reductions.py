@@ -23,6 +23,7 @@ from ..traced import (
     convert,
     lifted,
     primitive_step,
+    refuse,
     result_dtype,
     several,
     step,
@@ -93,11 +94,16 @@ def sum_(
     if x.dtype.kind != "f" and dtype is None:
         gone = reduced_axes(axis, x.ndim)
         parameters = (("axis", tuple([i - x.ndim for i in gone])), ("keepdims", bool(_given(keepdims))))
-        result = several(Discrete(np.sum, parameters, _reduced_shape), INT, x)
+        result = several(Discrete(np.sum, parameters, _reduced_shape), _summed(x), x)
         return result if _given(initial) is None else result + int(initial)
     x = convert(x, np.dtype(dtype)) if dtype is not None else x
     result = total(x, axis, bool(_given(keepdims)))
     return result if _given(initial) is None else result + initial
+
+
+def _summed(x: Traced) -> Any:
+    """The type of sums and products of integers and truth values."""
+    return np.dtype(np.uint64) if x.dtype.kind == "u" else INT
 
 
 def _reduced_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
@@ -146,7 +152,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """The weighted mean."""
     if weights is None:
         found = mean(a, axis, keepdims=keepdims)
-        return (found, np.full(np.shape(found), 1.0 * _count(lifted(a), axis))) if returned else found
+        return (found, np.full(np.shape(found), _count(lifted(a), axis), found.dtype)) if returned else found
     x, w = as_array(a), as_array(weights)
     if np.shape(w) != np.shape(x):
         (at,) = axes_of(axis, np.ndim(x))
@@ -339,7 +345,9 @@ def prod(
         whole = _masked(lifted(a), _given(where), 1.0)
         gone = tuple([i - whole.ndim for i in reduced_axes(axis, whole.ndim)])
         product = several(
-            Discrete(np.prod, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape), INT, whole
+            Discrete(np.prod, (("axis", gone), ("keepdims", bool(_given(keepdims)))), _reduced_shape),
+            _summed(whole),
+            whole,
         )
         return product if _given(initial) is None else product * int(initial)
     x = _masked(_float(a), _given(where), 1.0)
@@ -373,7 +381,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """Prefix sums."""
     x, at = _flat_axis(a, axis)
     if x.dtype.kind != "f" and dtype is None:
-        return several(Discrete(np.cumsum, (("axis", at - x.ndim),), _same_shape), INT, x)
+        return several(Discrete(np.cumsum, (("axis", at - x.ndim),), _same_shape), _summed(x), x)
     x = convert(x, np.dtype(dtype or x.dtype))
     index = Seg(x.shape[at])
     return step(Reduction((Triangular(index, index, True),), at), x)
@@ -384,7 +392,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
     """Prefix products, in log₂ n products of the array with itself shifted."""
     x, at = _flat_axis(a, axis)
     if x.dtype.kind != "f" and dtype is None:
-        return several(Discrete(np.cumprod, (("axis", at - x.ndim),), _same_shape), INT, x)
+        return several(Discrete(np.cumprod, (("axis", at - x.ndim),), _same_shape), _summed(x), x)
     y = moveaxis(convert(x, np.dtype(dtype or x.dtype)), at, 0)
     shift = 1
     while shift < y.shape[0]:
@@ -439,13 +447,16 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     x = concatenate(parts, at) if len(parts) > 1 else x
     head = (slice(None),) * at
     for _ in range(n):
-        x = x[(*head, slice(1, None))] - x[(*head, slice(None, -1))]
+        after, before = x[(*head, slice(1, None))], x[(*head, slice(None, -1))]
+        x = after != before if x.dtype.kind == "b" else after - before
     return x
 
 
 @answers(np.ediff1d, what="combination of two slices", rule="ediff1d of dx")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours, flat."""
+    if ary.dtype.kind == "b":
+        raise TypeError("truth values have no differences")
     parts = [convert(tidy(x), ary.dtype) for x in (to_begin, diff(ravel(ary)), to_end) if x is not None]
     return concatenate([np.ravel(x) for x in parts], 0) if len(parts) > 1 else parts[0]
 
@@ -469,6 +480,10 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
             "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are "
             "required."
         )
+    if type(h) is Traced:
+        if h.ndim:
+            raise refuse("np.gradient at traced points is not known to riesz; write the quotients of np.diff")
+        return _slope(x, at, 1.0, edge_order) / h
     # The stencil is NumPy's: its weights are the gradient of the coordinate vectors, one row per point.
     weights: Any = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order)
     weights = weights.astype(x.dtype)

@@ -106,6 +106,7 @@ def logspace(
 
 @answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers of equal ratio, between positive ends."""
+    """Numbers of equal ratio, between positive ends, in float64."""
+    start, stop = [convert(x, FLOAT) if getattr(x, "dtype", FLOAT) != FLOAT else x for x in (tidy(start), tidy(stop))]
     found = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)

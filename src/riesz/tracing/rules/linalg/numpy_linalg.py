@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....ops.opaque import Discrete, Ruled
-from ...traced import INT, Traced, answers, operands, refuse, several
+from ...traced import INT, Traced, answers, lifted, operands, refuse, several
 from ..rearranging import axes_of
 from . import matrix_ops as m
 from .determinants import DET
@@ -171,8 +171,8 @@ def matrix_power(a: Any, n: Any) -> Any:
     if not isinstance(n, (int, np.integer)):
         raise TypeError("exponent must be an integer")
     if n == 0:
-        return np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
-    x, n = (m.inverse(x), -n) if n < 0 else (x, n)
+        return np.broadcast_to(np.eye(x.shape[-1], dtype=lifted(a).dtype), x.shape)
+    x, n = (m.inverse(x), -n) if n < 0 else (lifted(a), n)  # whole numbers stay that
     result: Any = None
     while n:
         if n % 2:
