@@ -834,3 +834,31 @@ def test_gradient_with_a_traced_step(order):
     agree(lambda x, h: np.gradient(x, h, axis=1, edge_order=order), X, np.array(0.5))
     with pytest.raises(TraceError, match=r"np.gradient at traced points"):
         rz.function(lambda x: np.gradient(x, x**2))(np.arange(1.0, 6.0))
+
+
+S = np.array([1.0, 2.0, 4.0], np.float32)
+BESIDE = {
+    "dot": lambda x, k: np.dot(k, x),
+    "inner": lambda x, k: np.inner(x, k),
+    "tensordot": lambda x, k: np.tensordot(k, x, 0),
+    "einsum": lambda x, k: np.einsum("i,->i", x, k),
+    "multiply.outer": lambda x, k: np.multiply.outer(x, k),
+    "clip of a number": lambda x, k: np.clip(k, x, None),
+    "clip by a number": lambda x, k: np.clip(x, k, None),
+    "copysign": lambda x, k: np.copysign(x, k),
+    "heaviside": lambda x, k: np.heaviside(x, k),
+    "quantile": lambda x, k: np.quantile(x, k / 10),
+    "percentile": lambda x, k: np.percentile(x, k),
+    "//": lambda x, k: k // x,
+    "divmod": lambda x, k: divmod(k, x[0])[0],
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_number_of_python_beside_float32(name):
+    f, k = BESIDE[name], 1.5
+    expected = np.asarray(f(S, k))
+    for g, xs in ((f, (S, k)), (lambda x: f(x, k), (S,)), (lambda k: f(S, k), (k,))):
+        found = np.asarray(rz.function(g)(*xs))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

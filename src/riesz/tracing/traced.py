@@ -505,7 +505,13 @@ def tidy(x: Any) -> Any:
 def as_array(x: Any) -> Any:
     """An array, traced or not, from anything like one."""
     x = tidy(x)
-    return x if type(x) in TRACED else np.asarray(x)
+    return (typed(x, None) if type(x) is Traced and x.weak else x) if type(x) in TRACED else np.asarray(x)
+
+
+def of_types(*xs: Any) -> list[Any]:
+    """Arguments of a function that makes arrays of them: beside others Python's numbers are of float64 there."""
+    given = [tidy(x) for x in xs]
+    return given if all([getattr(x, "dtype", FLOAT) == FLOAT for x in given]) else [as_array(x) for x in given]
 
 
 def stacked(xs: Any) -> Any:

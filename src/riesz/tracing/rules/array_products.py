@@ -12,7 +12,7 @@ from ...ops.op import Contraction, Reduction, contraction
 from ...ops.opaque import Discrete
 from ...relations import Function, Gather, freeze
 from ...relations.index_sets import Seg
-from ..traced import Traced, answers, convert, lifted, operands, result_dtype, step, tidy
+from ..traced import Traced, answers, convert, lifted, of_types, operands, result_dtype, step, tidy
 from .elementwise import is_discrete
 from .rearranging import axes_of, moveaxis
 
@@ -210,7 +210,7 @@ def einsum(*args: Any, **named: Any) -> Traced:
         pairs, result = (args[:-1], args[-1]) if len(args) % 2 else (args, None)
         spec = ",".join([_letters(ls) for ls in pairs[1::2]])
         args = (spec if result is None else f"{spec}->{_letters(result)}", *pairs[::2])
-    xs = [tidy(x) for x in args[1:]]
+    xs = of_types(*args[1:])
     for name in named:
         if name not in ("optimize", "out", "order", "casting", "dtype"):
             raise TypeError(f"einsum() got an unexpected keyword argument {name!r}")
@@ -223,7 +223,7 @@ def einsum(*args: Any, **named: Any) -> Traced:
 @answers(np.tensordot, np.linalg.tensordot, what=PRODUCT, rule=RULE)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
     """As np.tensordot."""
-    a, b = tidy(a), tidy(b)
+    a, b = of_types(a, b)
     m, n = np.ndim(a), np.ndim(b)
     if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(m, n):
@@ -246,7 +246,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
 @answers(np.dot, what=PRODUCT, rule=RULE)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """As np.dot."""
-    a, b = tidy(a), tidy(b)
+    a, b = of_types(a, b)
     return (
         a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else tensordot(a, b, ([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
     )
@@ -255,7 +255,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 @answers(np.inner, what=PRODUCT, rule=RULE)
 def inner(a: Any, b: Any) -> Any:
     """As np.inner."""
-    a, b = tidy(a), tidy(b)
+    a, b = of_types(a, b)
     return a * b if not np.ndim(a) or not np.ndim(b) else tensordot(a, b, ([-1], [-1]))
 
 

@@ -23,6 +23,7 @@ from ..traced import (
     convert,
     holds_traced,
     lifted,
+    of_types,
     operands,
     primitive_step,
     refuse,
@@ -49,7 +50,14 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
     given = [tidy(x) for x in xs]
     if dtype is None:
         kinds = [
-            type(x) if type(x) in (int, float) else x.dtype if hasattr(x, "dtype") else np.dtype(type(x)) for x in given
+            type(x)
+            if type(x) in (int, float)
+            else float
+            if type(x) is Traced and x.weak
+            else x.dtype
+            if hasattr(x, "dtype")
+            else np.dtype(type(x))
+            for x in given
         ]
         dtype = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
     return several(Discrete(ufunc), dtype, *[x if type(x) is Traced else _plain(x) for x in given])
@@ -280,7 +288,7 @@ def copysign(a: Any, b: Any) -> Any:
     """|a| with the sign of b."""
     a, b = tidy(a), tidy(b)
     if type(b) is Traced:
-        return abs(a) * discrete(np.copysign, 1.0, b)
+        return abs(a) * typed(discrete(np.copysign, 1.0, b), bool(b.weak))
     sign = np.copysign(1.0, b)
     return abs(a) * (float(sign) if isinstance(b, (int, float)) else sign)
 
@@ -362,6 +370,7 @@ def clip(
     """x within bounds."""
     x = x if dtype is None else convert(tidy(x), np.dtype(dtype))
     low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
+    x = of_types(x, low if low is not None else 0.0, high if high is not None else 0.0)[0]
     result = x if low is None else np.maximum(x, low)
     return result if high is None else np.minimum(result, high)
 

@@ -186,6 +186,7 @@ def quantile(
     **named: Any,
 ) -> Any:
     """Quantiles."""
+    q = _as_weak(q, a)
     return _quantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
 
 
@@ -201,7 +202,14 @@ def percentile(
     **named: Any,
 ) -> Any:
     """Quantiles in percent."""
+    q = _as_weak(q, a)
     return _quantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
+
+
+def _as_weak(q: Any, a: Any) -> Any:
+    """A traced number of Python takes the type of what it meets."""
+    kind = getattr(tidy(a), "dtype", FLOAT)
+    return convert(q, kind) if type(q) is Traced and q.weak and kind.kind == "f" else q
 
 
 def _widened(a: Any, q: Any, method: Any) -> Any:
