@@ -841,3 +841,11 @@ def test_blocks_and_elements_with_indices():
         rz.grad(f)(X), 3 * X**2 + 2 * X * np.arange(1, 4) + np.array([-np.floor(5.0 / X[0]) + 1.0, 0.0, 0.0])
     )
     np.testing.assert_allclose(rz.grad(lambda c: np.sum(scipy.linalg.circulant(c)))(1.5), 1.0)
+
+
+def test_arguments_that_only_steer_have_no_differential():
+    f = rz.custom_derivative(lambda a, n: a ** int(n), lambda a, n: lambda da: n * a ** (n - 1) * da)
+    assert rz.grad(lambda a: f(a, 3))(2.0) == 12.0
+    g = rz.custom_derivative(lambda a, n: a ** int(n), lambda a, n: lambda da, dn: n * a ** (n - 1) * da)
+    with pytest.raises(TraceError, match=r"a differential for each argument that holds floats.*: 1 here.*'dn'"):
+        rz.grad(lambda a: g(a, 3))(2.0)

@@ -241,6 +241,15 @@ class CustomDerivative(Remade):
 def _applied(linear: Any, moves: tuple[Any, ...], name: str) -> Any:
     """A user's linear map of differentials."""
     if callable(linear):
+        if isinstance(linear, types.FunctionType):
+            try:
+                inspect.signature(linear).bind(*moves)
+            except TypeError as problem:
+                raise TraceError(
+                    f"the derivative of {name} takes a differential for each argument that holds floats (integers, "
+                    f"texts and the like only steer and have none): {len(moves)} here; its function does not "
+                    f"({problem})"
+                ) from None
         return linear(*moves)
     if len(moves) == 1 and hasattr(linear, "shape") and np.ndim(linear) == 2:
         return linear @ moves[0]
