@@ -1,6 +1,7 @@
 """Arrays from outside a function: maps have the numbers of the moment they were made, functions see what is written later, as plain Python does."""
 
 import array
+import ctypes
 import pickle
 import types
 import warnings
@@ -484,3 +485,38 @@ def test_a_function_may_write_into_what_holds_other_things():
     g = rz.function(f)
     assert [g(1.0), g(2.0), g(3.0)] == [2.0, 4.0, 6.0]
     assert len(log) < 4
+
+
+def of_a_table(name):
+    """A function that reads a table of pandas, and what changes the table."""
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3, 2, 1]})
+    column, named = pd.Series([1.0, 2.0, 3.0]), pd.Series([2.0], index=["k"])
+    held = types.SimpleNamespace(tables=[table])
+    return {
+        "a new column": (lambda x: table["a"].to_numpy() * x, lambda: table.__setitem__("a", 7.0)),
+        "by loc": (lambda x: table["a"].to_numpy() * x, lambda: table.loc.__setitem__((0, "a"), 7.0)),
+        "by iloc": (lambda x: table.a * x, lambda: table.iloc.__setitem__((0, 0), 7.0)),
+        "a mean": (lambda x: table["a"].mean() * x, lambda: table.__setitem__("a", 7.0)),
+        "another first column": (lambda x: table.iloc[:, 0].to_numpy() * x, lambda: table.insert(0, "c", 7.0)),
+        "in a list in an object": (lambda x: held.tables[0].b.to_numpy() * x, lambda: table.__setitem__("b", 7)),
+        "a series": (lambda x: column * x, lambda: column.__setitem__(slice(None), 7.0)),
+        "one number of a series": (lambda x: named["k"] * x, lambda: named.__setitem__("k", 7.0)),
+    }[name]
+
+
+TABLES = ["a new column", "by loc", "by iloc", "a mean", "another first column", "in a list in an object"]
+
+
+@pytest.mark.parametrize("name", [*TABLES, "a series", "one number of a series"])
+def test_tables_may_get_other_numbers(name):
+    seen_later(*of_a_table(name))
+
+
+def test_attributes_of_functions_and_numbers_of_c_may_change():
+    def scaled(x):
+        return scaled.k * x
+
+    scaled.k, number = 2.0, ctypes.c_double(2.0)
+    seen_later(scaled, lambda: setattr(scaled, "k", 7.0))
+    seen_later(lambda x: number.value * x, lambda: setattr(number, "value", 7.0))

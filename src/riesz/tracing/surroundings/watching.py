@@ -46,7 +46,8 @@ class _Attributes:
             k for kind in kinds for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")
         }
         if not isinstance(owner, type):
-            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
+            stored = _STORED if type(owner).__module__.startswith("pandas.") else types.MemberDescriptorType
+            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, stored) and k[:2] != "__"]
             own = getattr(owner, "__dict__", None)
             shared |= {*(own if isinstance(own, dict) else ()), *slots}
         self.names: list[str] = sorted(shared)
@@ -109,7 +110,9 @@ class _Members:
 
 
 _CONTAINERS = (deque, set, frozenset, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
-_BUFFERS = (array, bytearray, ctypes.Array)
+_BUFFERS = (array, bytearray, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._SimpleCData)  # pyright: ignore
+_STORED = (types.MemberDescriptorType, types.GetSetDescriptorType)
+"""Attributes of objects; the blocks that tables of pandas are made of have them in compiled code."""
 _CODE = (type, types.ModuleType, types.FunctionType)
 
 
@@ -218,6 +221,7 @@ def reached(*starts: Any) -> Iterator[Any]:
                 *(f.__defaults__ or ()),
                 *(f.__kwdefaults__ or {}).values(),
                 *[value for _, _, value in _names(f)],
+                *vars(f).values(),
             ]
             stack.append(getattr(f, "__wrapped__", None))
         elif isinstance(f, (property, cached_property)):
@@ -354,6 +358,9 @@ def watch(things: Iterable[Any]) -> list[Any]:
     for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
+            if vars(f):
+                found.extend([(vars(f), k, v) for k, v in vars(f).items()])
+                found.append(_row(_Size(vars(f))))
         elif isinstance(f, Endless):
             found.append(_row(f))
         elif (
