@@ -520,3 +520,14 @@ def test_attributes_of_functions_and_numbers_of_c_may_change():
     scaled.k, number = 2.0, ctypes.c_double(2.0)
     seen_later(scaled, lambda: setattr(scaled, "k", 7.0))
     seen_later(lambda x: number.value * x, lambda: setattr(number, "value", 7.0))
+
+
+def test_tables_that_stay_as_they_are_cost_no_new_trace(monkeypatch):
+    from riesz.functions import function
+
+    f, _ = of_a_table("a new column")
+    value, x, traced = rz.function(f), np.ones(3), []
+    value(x)
+    monkeypatch.setattr(function, "_traced", lambda *args: traced.append(args))
+    value(x), value(x)
+    assert not traced

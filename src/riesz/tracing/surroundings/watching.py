@@ -46,8 +46,7 @@ class _Attributes:
             k for kind in kinds for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")
         }
         if not isinstance(owner, type):
-            stored = _STORED if type(owner).__module__.startswith("pandas.") else types.MemberDescriptorType
-            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, stored) and k[:2] != "__"]
+            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
             own = getattr(owner, "__dict__", None)
             shared |= {*(own if isinstance(own, dict) else ()), *slots}
         self.names: list[str] = sorted(shared)
@@ -111,8 +110,6 @@ class _Members:
 
 _CONTAINERS = (deque, set, frozenset, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 _BUFFERS = (array, bytearray, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._SimpleCData)  # pyright: ignore
-_STORED = (types.MemberDescriptorType, types.GetSetDescriptorType)
-"""Attributes of objects; the blocks that tables of pandas are made of have them in compiled code."""
 _CODE = (type, types.ModuleType, types.FunctionType)
 
 
@@ -129,6 +126,8 @@ def _members(f: Any) -> list[Any] | None:
         return [f.obj]
     if isinstance(f, np.flatiter):
         return [f.base]
+    if type(f).__module__.startswith("pandas.core.internals."):  # what tables are made of: blocks, and arrays in these
+        return [*getattr(f, "blocks", ()), *getattr(f, "axes", ())] or [getattr(f, "values", None)]
     if isinstance(f, ref):
         return [cast(Any, f)()]
     if isinstance(f, ContextVar):
