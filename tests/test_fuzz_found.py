@@ -862,3 +862,10 @@ def test_a_number_of_python_beside_float32(name):
         found = np.asarray(rz.function(g)(*xs))
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_fourier_transforms_of_float16_go_back_in_float16():
+    x = np.array([1.0, 2.25, 4.0], np.float16)
+    back = rz.vjp(lambda x: np.sum(np.fft.rfft(x).real * np.arange(2, dtype=np.float16)), x)[1]
+    (found,) = back(np.float16(1.0))
+    np.testing.assert_allclose(found, [1.0, -0.5, -0.5], rtol=1e-2)

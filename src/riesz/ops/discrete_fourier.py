@@ -23,6 +23,7 @@ TURNED: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward": 
 def as_complex(x: Any) -> Any:
     """ℝ^{…×2} as ℂ^…, without a copy where the numbers lie side by side."""
     pairs = np.ascontiguousarray(dense(x))
+    pairs = pairs.astype(np.float32) if pairs.dtype == np.float16 else pairs  # there are no halves of complex64
     return pairs.view(np.complex64 if pairs.dtype == np.float32 else np.complex128)[..., 0]
 
 
