@@ -13,6 +13,7 @@ from random_programs import OPAQUE, random_function
 from sampling import examples
 
 import riesz as rz
+from riesz.runtime import tuning
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 seeds = st.integers(0, 10**6)
@@ -148,20 +149,20 @@ def test_sums_products_and_parts_of_maps(seed):
 
 
 LIMITS = [
-    ("riesz.maps.matrices.filling.LONG", 2),
-    ("riesz.maps.matrices.matrix_patterns.LONG", 2),
-    ("riesz.maps.normal_form.coefficients.SEEN", 0),
-    ("riesz.maps.normal_form.entries.SPLIT", 0),
-    ("riesz.maps.normal_form.network.LONG", 2),
-    ("riesz.maps.normal_form.network.MANY", 1),
-    ("riesz.maps.normal_form.merging.MANY", 0),
+    ("FILLED_LABEL", 2),
+    ("PATTERN_LABEL", 2),
+    ("COMPARED_CONSTANT_NUMBERS", 0),
+    ("SPLIT_OFFSETS", 0),
+    ("ENTRY_FACTORS", 2),
+    ("HUB_COMPOSITIONS", 1),
+    ("UNMULTIPLIED_PRODUCTS", 0),
 ]
 
 
 @pytest.mark.parametrize(("limit", "value"), LIMITS)
 def test_limits_decide_the_form_and_not_the_map(limit, value, monkeypatch):
     """The ways that are meant for large maps, or kept for hard ones, on small ones."""
-    monkeypatch.setattr(limit, value)
+    monkeypatch.setattr(tuning, limit, value)
     for seed in range(4000, 4012):
         for kind in ("jacobian", "hessian"):
             D, args = derivative(seed, kind)

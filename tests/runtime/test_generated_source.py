@@ -4,6 +4,7 @@ import ast
 import gc
 import linecache
 import traceback
+import types
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,6 @@ def test_code_of_small_functions_and_of_containers_can_be_shown():
     """The functions that were executed without lines before."""
     g = rz.compile(lambda x: np.sin(x["a"]) * x["b"], backend="numpy")
     g({"a": np.ones(3), "b": np.ones(3)})
-    held = [o for o in gc.get_objects() if callable(o) and getattr(o, "__name__", "") == "quick"]
+    held = [o for o in gc.get_objects() if type(o) is types.FunctionType and o.__name__ == "quick"]
     files = {o.__code__.co_filename for o in held if o.__code__.co_filename.startswith("<riesz")}
     assert files and all("OTHER" in "".join(linecache.getlines(f)) for f in files)

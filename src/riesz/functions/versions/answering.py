@@ -307,6 +307,7 @@ def _stand_in(module: Any) -> Any:
         and (_has_versions(module.__name__) or users(module.__name__))
     ):
         _enter(module, _Module(module))
+        _enter_scipy()  # it may have been loaded just now
     return _versions[module] if id(module) in _known else module
 
 
@@ -337,6 +338,16 @@ _AS_GIVEN = {
 """Functions whose lists are no arrays."""
 
 
+def _enter_scipy() -> None:
+    """Enter the rules for functions of SciPy's modules that are loaded by now."""
+    if "scipy" in sys.modules:
+        from ...tracing.rules.scipy_names import counterparts
+
+        for original, own in counterparts().items():
+            if id(original) not in _known:
+                _enter(original, _Asking(original, own))
+
+
 def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
@@ -358,12 +369,7 @@ def _load() -> None:
         for original, version in found.items():
             _enter(original, version)
         Standing.numpy = _stand_in(np)
-    if "scipy" in sys.modules:
-        from ...tracing.rules.scipy_names import counterparts
-
-        for original, own in counterparts().items():
-            if original not in _versions:
-                _enter(original, _Asking(original, own))
+    _enter_scipy()
     for name in ("numpy.linalg", "numpy.fft", "scipy", *PARTS):  # found where they are held
         if name in sys.modules:
             _stand_in(sys.modules[name])

@@ -695,7 +695,10 @@ def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> A
     if exact:
         raise refuse("scipy.special.comb(exact=True) is for integers; leave exact out")
     if repetition:
-        return _comb(N + k - 1.0, k)
+        n, m = _widened(partial(_sampled, "comb"), (N, k))
+        if not sys.modules["scipy.special"].comb(0.5, 2.0, repetition=True):  # SciPy before 1.17
+            return _comb(n + m - 1.0, m)
+        return np.where(np.logical_and(m == 0, n >= 0), 1.0, primitive_step(binom, n + m - 1.0, m))
     n, m = _widened(partial(_sampled, "comb"), (N, k))
     inside = np.logical_and(np.logical_and(m <= n, n >= 0), m >= 0)
     return np.where(inside, primitive_step(binom, n, m), 0.0)
