@@ -135,15 +135,15 @@ class Solver:
 def _whole(x: Any) -> Any:
     """Arrays that are parts of others, as copies: sealing a part leaves the whole writeable."""
     if isinstance(x, np.ndarray):
-        return x if x.base is None else freeze(x)
-    return type(x)([_whole(part) for part in cast(Any, x)]) if type(x) in (list, tuple) else x
+        return cast(Any, x) if x.base is None else freeze(cast(Any, x))
+    return type(x)([_whole(part) for part in x]) if type(x) in (list, tuple) else x
 
 
 def sealed(solver: Solver) -> Solver:
     """A solver whose arrays, and those of the solvers it is made of, nobody can write to."""
     waiting: list[Any] = [solver]
     while waiting:
-        held = vars(waiting.pop())
+        held: dict[str, Any] = vars(waiting.pop())
         held |= {name: _whole(x) for name, x in held.items()}
         found = seal(held).values()
         waiting += [
