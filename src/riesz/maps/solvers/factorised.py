@@ -144,7 +144,7 @@ def sealed(solver: Solver) -> Solver:
     waiting: list[Any] = [solver]
     while waiting:
         held: dict[str, Any] = vars(waiting.pop())
-        held |= {name: _whole(x) for name, x in held.items()}
+        held.update({name: _whole(x) for name, x in held.items()})
         found = seal(held).values()
         waiting += [
             x
