@@ -143,7 +143,7 @@ def sealed(solver: Solver) -> Solver:
     """A solver whose arrays, and those of the solvers it is made of, nobody can write to."""
     waiting: list[Any] = [solver]
     while waiting:
-        held: dict[str, Any] = vars(waiting.pop())
+        held = cast("dict[str, Any]", vars(waiting.pop()))
         held.update({name: _whole(x) for name, x in held.items()})
         found = seal(held).values()
         waiting += [
