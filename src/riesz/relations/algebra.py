@@ -3,7 +3,7 @@ at last."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,16 +12,10 @@ from ..runtime import tuning
 from .base import Relation, freeze
 from .compound import Beside, Both, Sum, Through, Union, in_turn, through
 from .index_algebra import Affine, IndexMap, IndexTable
-from .index_sets import Seg, Set, box_set, boxes, unit
+from .index_sets import Indices, Seg, Set, box_set, boxes, unit
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
 from .spanned import Spanned
 from .spans import NotSymbolic, Span, beside, composed, substituted, tidied
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 def then(first: Relation, second: Relation) -> Relation:

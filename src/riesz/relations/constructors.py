@@ -4,7 +4,7 @@ lists."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,15 +12,9 @@ from ..errors import RelationError
 from .algebra import from_matrix, named
 from .base import Relation, freeze, within
 from .index_algebra import Affine, IndexTable
-from .index_sets import Seg, Set, unit
+from .index_sets import Indices, Seg, Set, unit
 from .kinds import Diagonal, Empty, Full, Function, Point, Range, Segments, Triangular
 from .spans import tidied
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 def positions_in(values: Any, where: Set) -> Indices:
@@ -182,7 +176,7 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     matrix = cast(Any, sparse).csr_array(given, copy=True)
-    counts = cast("Array", matrix.data)
+    counts = cast(Any, matrix.data)
     if counts.size and not (counts.min() >= 0 and counts.max() < 2**53 and np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()

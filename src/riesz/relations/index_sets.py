@@ -13,6 +13,9 @@ from ..errors import IndexSetError
 from ..runtime import later
 from ..runtime.interning import Node, derived
 
+Array = np.ndarray[Any, Any]
+Indices = np.ndarray[Any, np.dtype[np.intp]]
+
 
 class Set(Node):
     """A finite index set. `X * Y` is the product, `X + Y` the disjoint union; `len(X)` its size.
@@ -201,16 +204,16 @@ def remaining(index: Set, first: Set) -> Set | None:
     return rest[0] if len(rest) == 1 else Product(rest)
 
 
-def boxes(index: Set) -> list[tuple[Set, np.ndarray[Any, Any] | None]]:
+def boxes(index: Set) -> list[tuple[Set, Array | None]]:
     """The products of segments an index set falls into, with the positions of their elements (None: all, in order).
 
     V^X has one array per box: V^(X+Y) = V^X ⊕ V^Y and V^(X×Y) = (V^Y)^X.
     """
     if index.box is not None:
         return [(index, None)]
-    found: list[tuple[Set, np.ndarray[Any, Any]]] = []
+    found: list[tuple[Set, Array]] = []
     # A partial box: the factors met so far, the positions they reach, and the sets still to be multiplied in.
-    stack: list[tuple[tuple[Set, ...], np.ndarray[Any, Any], tuple[Set, ...]]] = [((), np.zeros(1, np.intp), (index,))]
+    stack: list[tuple[tuple[Set, ...], Array, tuple[Set, ...]]] = [((), np.zeros(1, np.intp), (index,))]
     while stack:
         done, at, rest = stack.pop()
         if not rest:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,15 +20,9 @@ from ..runtime import buffers, tuning
 from ..runtime import pool as threads
 from .base import Relation
 from .cpu.pair_sums import pair_sum
-from .index_algebra import Affine, labels_of
-from .index_sets import box_set
+from .index_algebra import Affine, along, labels_of
+from .index_sets import Array, Indices, box_set
 from .spans import Span, bounds, meet, positions, substituted, tidied, window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 class Spanned(Relation):
@@ -47,27 +41,19 @@ class Spanned(Relation):
             for m, n in zip(maps, where.box, strict=True):
                 low, high = bounds(m, sizes)
                 if low <= high and not 0 <= low <= high < n:
-                    raise RelationError(
-                        f"the span reaches {low if low < 0 else high}, outside an axis of {where} with positions 0 "
-                        f"to {n - 1}"
-                    )
+                    outside = f"outside an axis of {where} with positions 0 to {n - 1}"
+                    raise RelationError(f"the span reaches {low if low < 0 else high}, {outside}")
 
     @property
     def span(self) -> Span:
         return Span(self.sizes, self.left, self.right, self.times)
 
-    @property
-    def converse(self) -> Relation:
-        return self._with_converse(
-            lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)
-        )
+    def _turn(self) -> Spanned:
+        return Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        span = self.span
-        rows, cols = (
-            positions(span, span.left, self.source.box or ()),
-            positions(span, span.right, self.target.box or ()),
-        )
+        span, box, other = self.span, self.source.box or (), self.target.box or ()
+        rows, cols = positions(span, span.left, box), positions(span, span.right, other)
         return rows, cols, np.full(len(rows), self.times)
 
     def reduce(self, v: Array) -> Array:
@@ -90,13 +76,8 @@ class Spanned(Relation):
         if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < tuning.STAGED_WINDOW_PIECES:
             return None
         found = staged(self)
-        if (
-            found is None
-            and (turned := staged(Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)))
-            is not None
-        ):
-            found = turned.converse
-        return found
+        turned = staged(self._turn()) if found is None else None
+        return found if turned is None else turned.converse
 
     @cached_property
     def loops(self) -> tuple[int, ...]:
@@ -123,9 +104,8 @@ class Spanned(Relation):
         for fixed in itertools.product(*[range(self.sizes[k]) for k in self.loops]):
             at = dict(zip(self.loops, fixed, strict=True))
             left = [(0, 1, -1) if i in self._summed else _line(m, at) for i, m in enumerate(self.left)]
-            found.append(
-                Piece(left, [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times))
-            )
+            right = [_line(m, at) for m in self.right]
+            found.append(Piece(left, right, dict(enumerate(self.sizes)), float(self.times)))
         return found
 
     @cached_property
@@ -161,7 +141,7 @@ def staged(r: Spanned) -> Relation | None:
         return _without_last(r, uses)
     _, axis, label, p = best
     stride = dict(r.left[axis].terms)[label]
-    axes = [Affine(0, ((k, 1),)) for k in range(len(X))]
+    axes = [along(k) for k in range(len(X))]
     long = {k: n if k != axis else n - stride * (p - 1) for k, n in enumerate(X)} | {len(X): p}
     first = tidied(long, (*axes[:axis], Affine(0, ((axis, 1), (len(X), stride))), *axes[axis + 1 :]), tuple(axes), 1)
     rest = tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms])
@@ -219,16 +199,13 @@ def line_slice(line: Line, sizes: dict[int, int]) -> Any:
     return slice(start, None if stop < 0 else stop, step)
 
 
-class Piece:
+class Piece(NamedTuple):
     """A slice of the source that is added to a slice of the target, repeated along labels it does not have."""
 
-    __slots__ = ("left", "right", "sizes", "times")
-
-    def __init__(self, left: list[Line], right: list[Line], sizes: dict[int, int], times: float) -> None:
-        self.left = left
-        self.right = right
-        self.sizes = sizes
-        self.times = times
+    left: list[Line]
+    right: list[Line]
+    sizes: dict[int, int]
+    times: float
 
     @property
     def gone(self) -> set[int]:
@@ -237,12 +214,8 @@ class Piece:
 
     def covers(self, box: tuple[int, ...]) -> bool:
         """Whether every element of the target is hit."""
-        return all(
-            [
-                (start, step) == (0, 1) and (self.sizes[k] if k >= 0 else 1) == n
-                for (start, step, k), n in zip(self.right, box, strict=True)
-            ]
-        )
+        whole = [(0, 1, n) for n in box]
+        return whole == [(start, step, self.sizes[k] if k >= 0 else 1) for start, step, k in self.right]
 
     def add(self, total: Array, v: Array, low: int, high: int, fresh: bool) -> None:
         """Do it for the rows low … high of the target; `fresh`: write, do not add."""

@@ -7,16 +7,12 @@ Tables have one label here. Composition solves right₁(l) = left₂(m), axis by
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .index_algebra import Affine, IndexMap, IndexTable, combined, flat_positions, labels_of, renamed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
+from .index_sets import Indices
 
 
 class Listed(IndexTable):
@@ -45,6 +41,11 @@ class Span(NamedTuple):
     def affine(self) -> bool:
         """Whether no index array is needed."""
         return not any([type(m) is IndexTable for m in (*self.left, *self.right)])
+
+    def once(self, maps: tuple[IndexMap, ...]) -> bool:
+        """Whether a side is surely never twice at one place: each label is alone on an axis."""
+        alone = {m.terms[0][0] for m in maps if type(m) is Affine and len(m.terms) == 1}
+        return self.times == 1 and len(alone) == len(self.sizes)
 
 
 def shifted(span: Span, by: int) -> Span:
@@ -278,6 +279,11 @@ def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[Index
         tuple([renamed(m, names) for m in fixed[1]]),
         times,
     )
+
+
+def one_label(count: int, left: IndexMap, right: IndexMap, times: int = 1) -> Span:
+    """A span between segments, with one label."""
+    return tidied({0: count}, (left,), (right,), times)
 
 
 def lines_meet(s: int, t: int, c: int, n: int, m: int) -> tuple[tuple[int, int], tuple[int, int], int] | None:

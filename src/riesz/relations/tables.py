@@ -4,20 +4,14 @@ DuckDB columns, and lists."""
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import RelationError
 from .base import Relation, freeze
-from .index_sets import Seg
+from .index_sets import Array, Seg
 from .kinds import Function, Gather
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 class Column(NamedTuple):

@@ -16,16 +16,13 @@ import numpy as np
 
 from ...runtime import buffers, tuning
 from ...runtime import pool as threads
+from ..index_sets import Array
 from .groups import Groups, kind_for, short
 from .strips import Strips
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..base import Relation
     from ..kinds import Function, Gather
-
-    Array = NDArray[Any]
 
 
 @cache
