@@ -203,7 +203,7 @@ class Relation(Node):
 
     # -- as a matrix -------------------------------------------------------------------------------------
 
-    def _product(self, other: Relation) -> Any:
+    def times_matrix(self, other: Relation) -> Any:
         """The product of multiplicities: integers, or floats where they would overflow."""
         rough = self.matrix().astype(float) @ other.matrix().astype(float)
         return rough if rough.nnz and rough.max() > 2.0**53 else self.matrix() @ other.matrix()
