@@ -27,8 +27,8 @@ def positions_in(values: Any, where: Set) -> Indices:
             at = int(np.argmax(found.missing))
             raise RelationError(f"positions in {where} are all there; the one at {at} is missing")
         values = found.values
-    whole = isinstance(values, (list, tuple)) and bool(values) and {type(v) for v in cast(Any, values)} == {int}
-    plain = whole or isinstance(values, np.ndarray) or isinstance(where, Seg)
+    numbers = isinstance(values, (list, tuple)) and {type(v) for v in cast("list[Any]", values)} == {int}
+    plain = numbers or isinstance(values, np.ndarray) or isinstance(where, Seg)
     given: Any = np.asarray(cast(Any, values)) if plain else None
     if given is not None and given.dtype.kind in "iu" and given.ndim == 1:
         if given.dtype.kind == "u":
@@ -37,7 +37,7 @@ def positions_in(values: Any, where: Set) -> Indices:
     if given is not None and given.size == 0:
         return np.zeros(0, np.intp)
     try:
-        return np.array([where.position(v) for v in values], np.intp)
+        return np.array([where.position(v) for v in cast("list[Any]", values)], np.intp)
     except (ValueError, TypeError) as problem:
         raise RelationError(f"not a relation on {where}: {problem}") from None
 
@@ -162,7 +162,7 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     matrix = cast(Any, sparse).csr_array(given, copy=True)
-    counts = cast(Any, matrix.data)
+    counts: Any = matrix.data
     if counts.size and not (counts.min() >= 0 and counts.max() < 2**53 and np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()

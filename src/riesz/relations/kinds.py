@@ -376,5 +376,7 @@ def listed(source: Box, target: Box, image: Any) -> Span | None:
     """The span of a function given by an index array, on a segment."""
     if len(source) != 1 or not len(target):
         return None
-    axes = [image] if len(target) == 1 else [freeze(np.asarray(k, np.intp)) for k in np.unravel_index(image, target)]
+    axes: list[Any] = [image]
+    if len(target) > 1:
+        axes = [freeze(np.asarray(k, np.intp)) for k in cast(Any, np.unravel_index(image, target))]
     return tidied({0: source[0]}, (along(0),), tuple([IndexTable(k, (0,)) for k in axes]), 1)

@@ -119,8 +119,10 @@ def words(relation: Relation) -> str:
     match relation:
         case Full():
             return "one sum, repeated" if relation.target.size > 1 else "one sum"
-        case Segments(turned=turned):
-            return "repetition" if turned else "segmented sum"
+        case Function() | Segments(turned=False):
+            return "segmented sum"
+        case Segments():
+            return "repetition"
         case Copied(tile=tile):
             return "a slice" if tile is None else "a slice put into zeros"
         case Triangular(lower=lower):
@@ -136,7 +138,7 @@ def words(relation: Relation) -> str:
         case Spanned() if relation.span.affine:
             return f"{len(relation.pieces)} slices in tiles" if len(relation.pieces) != 1 else "a slice to a slice"
         case _:
-            known = {Empty: "zeros", Diagonal: "nothing to do", Function: "segmented sum", Gather: "gather"}
+            known: dict[type, str] = {Empty: "zeros", Diagonal: "nothing to do", Gather: "gather"}
             return known.get(type(relation), "sparse product")
 
 

@@ -144,9 +144,9 @@ def staged(r: Spanned) -> Relation | None:
     axes = [along(k) for k in range(len(X))]
     long = {k: n if k != axis else n - stride * (p - 1) for k, n in enumerate(X)} | {len(X): p}
     first = tidied(long, (*axes[:axis], Affine(0, ((axis, 1), (len(X), stride))), *axes[axis + 1 :]), tuple(axes), 1)
-    rest = tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms])
+    rest = Affine(r.left[axis].offset, tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms]))
     sizes = {k: n // p if k == label else n for k, n in enumerate(r.sizes)}
-    second = tidied(sizes, (*r.left[:axis], Affine(r.left[axis].offset, rest), *r.left[axis + 1 :]), r.right, r.times)
+    second = tidied(sizes, (*r.left[:axis], rest, *r.left[axis + 1 :]), r.right, r.times)
     middle = box_set(tuple([long[k] for k in range(len(X))]))
     from .compound import Through
 
@@ -231,31 +231,29 @@ class Piece(NamedTuple):
                 ranges[label] = (first, last + 1)
         part, have = self._slice(v, self.left, ranges)
         place, want = self._slice(total, self.right, ranges)
-        if self.gone:
-            part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in self.gone]))
-            have = [k for k in have if k not in self.gone]
-        order = [0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1]
-        part = part.transpose(order) if order != list(range(len(order))) else part
-        holes = tuple([i + 1 for i, k in enumerate(want) if k not in have])
-        part = np.expand_dims(part, holes) if holes else part
-        part = part if self.times == 1.0 else part * part.dtype.type(self.times)
+        part = self.arranged(part, have, want)
         if fresh:
             place[...] = part
         else:
             place += part
 
+    def arranged(self, part: Any, have: list[int], want: list[int]) -> Any:
+        """A slice of the source, of any array library, with the axes of one of the target."""
+        gone = self.gone
+        if gone:
+            part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in gone]))
+            have = [k for k in have if k not in gone]
+        part = part.transpose([0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1])
+        part = part[(slice(None), *[slice(None) if k in have else None for k in want])]
+        return part if self.times == 1.0 else part * part.dtype.type(self.times)
+
     def _slice(self, array: Array, lines: list[Line], ranges: dict[int, tuple[int, int]]) -> tuple[Array, list[int]]:
         """The slice of an array with one axis before and one behind, and the labels of its axes."""
         keys: list[Any] = [slice(None)]
-        have: list[int] = []
         for start, step, label in lines:
-            if label < 0:
-                keys.append(start)
-                continue
-            first, last = ranges.get(label, (0, self.sizes[label]))
+            first, last = ranges.get(label, (0, self.sizes.get(label, 1)))
             keys.append(line_slice((start + step * first, step, label), {label: last - first}))
-            have.append(label)
-        return array[tuple(keys)], have
+        return array[tuple(keys)], [label for _, _, label in lines if label >= 0]
 
 
 def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:

@@ -31,17 +31,16 @@ from ...errors import RelationError
 from ...runtime import tuning
 from ...runtime.interning import Node
 from ..base import Relation
-from ..compound import Beside, Both, Sum, Through, Union
+from ..compound import Beside, Both, Compound, Sum, Through, Union
 from ..index_sets import box_set
-from ..kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
+from ..kinds import Copied, Diagonal, Empty, Full, Function, Gather, Pairs, Segments, Triangular
 from ..spanned import Line, Piece, Spanned, line_slice
 
 LONG, MANY = 64, 1 << 15  # pairs of a group; groups
 
 
 class ReductionCode(Node):
-    """What compiled code knows of a relation: how it runs, the two sizes, and what it is made of. Interned, so JAX
-    finds it by identity; no array."""
+    """What compiled code knows of a relation: how it runs, sizes, what it is made of. Interned: JAX looks for `is`."""
 
     how: str
     source: int
@@ -164,10 +163,8 @@ def prepared(relation: Relation) -> tuple[ReductionCode, Any]:
         how, made_of, arrays = _taken_apart(relation)
         with jax.ensure_compile_time_eval():  # numbers, also where code is being traced
             arrays = jax.tree.map(jnp.asarray, arrays)
-        found = relation.__dict__["_in_jax"] = (
-            ReductionCode(how, relation.source.size, relation.target.size, made_of),
-            arrays,
-        )
+        code = ReductionCode(how, relation.source.size, relation.target.size, made_of)
+        found = relation.__dict__["_in_jax"] = code, arrays
     return found
 
 
@@ -184,27 +181,16 @@ def _taken_apart(relation: Relation) -> tuple[str, tuple[Any, ...], Any]:
             return "gather", (), index.astype(np.int32) if relation.source.size < 2**31 else index
         case Segments(turned=True):
             return "gather", (), relation.ids.astype(np.int32)
-        case Point(at=at):
-            return "slice", (at, at + 1, 1), ()
-        case Place(at=at):
-            return "place", (at, at + 1, 1), ()
-        case Range(turned=turned):
-            cut = relation.slice((relation.source if turned else relation.target).size)
-            return "place" if turned else "slice", (cut.start, cut.stop, cut.step), ()
+        case Copied(cut=cut, tile=tile):
+            return "slice" if tile is None else "place", (cut.start, cut.stop, cut.step), ()
         case Triangular(lower=lower, strict=strict):
             return "scan", (lower, strict), ()
         case Both(first=first, second=second):
             return "both", *_members([first, second])
-        case Through(members=members):
-            return "through", *_members(members)
         case Beside(members=members, turned=True):
             return "fork", *_members([r.converse for r in members])
-        case Beside(members=members):
-            return "join", *_members(members)
-        case Sum(members=members):
-            return "sum", *_members(members)
-        case Union(members=members):
-            return "union", *_members(members)
+        case Compound(members=members):
+            return {Through: "through", Beside: "join", Sum: "sum", Union: "union"}[type(relation)], *_members(members)
         case Spanned(stages=Relation() as stages):
             return _taken_apart(stages)
         case Function(index=index) if not _on_gpu():
@@ -257,11 +243,8 @@ def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
     cuts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
     step = (np.arange(cuts[-1]) - np.repeat(cuts[:-1], counts)) * LONG
     begin = np.repeat(starts, counts) + step
-    return (
-        begin.astype(starts.dtype),
-        np.minimum(LONG, np.repeat(starts + lengths, counts) - begin).astype(starts.dtype),
-        cuts,
-    )
+    length = np.minimum(LONG, np.repeat(starts + lengths, counts) - begin)
+    return begin.astype(starts.dtype), length.astype(starts.dtype), cuts
 
 
 def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
@@ -273,13 +256,8 @@ def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
     if not len(long):
         return here, None, None, None
     begin, length, cuts = _cut(starts[long], lengths[long])
-    order = np.arange(len(begin), dtype=np.int32)
-    return (
-        here,
-        _tables(begin, length, index, times, size),
-        long.astype(np.int32),
-        tables(cuts, order, None, len(begin)),
-    )
+    of_pieces = tables(cuts, np.arange(len(begin), dtype=np.int32), None, len(begin))
+    return here, _tables(begin, length, index, times, size), long.astype(np.int32), of_pieces
 
 
 def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tuple[tuple[PairTable, ...], Any]:
@@ -294,13 +272,8 @@ def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tup
         pair = starts[targets] + np.arange(k)[:, None]
         real = np.arange(k)[:, None] < lengths[targets]
         pair = np.minimum(pair, len(index) - 1)
-        found.append(
-            PairTable(
-                targets.astype(np.int32),
-                np.where(real, index[pair], size).astype(np.int32),
-                None if times is None else times[pair],
-            )
-        )
+        sources = np.where(real, index[pair], size).astype(np.int32)
+        found.append(PairTable(targets.astype(np.int32), sources, None if times is None else times[pair]))
         place[targets] = filled + np.arange(len(targets))
         filled += len(targets)
     return tuple(found), np.where(place < 0, filled, place).astype(np.int32)
@@ -333,11 +306,7 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
             if not strict or not n:
                 return total
             none = jnp.zeros((a, 1, b), v.dtype)
-            return (
-                jnp.concatenate([none, total[:, :-1]], axis=1)
-                if lower
-                else jnp.concatenate([total[:, 1:], none], axis=1)
-            )
+            return jnp.concatenate([none, total[:, :-1]] if lower else [total[:, 1:], none], axis=1)
         case "both":
             first, second = made_of
             half = reduce(first, arrays[0], v.reshape(a, first.source, second.source * b))
@@ -345,17 +314,15 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
             return rest.reshape(a, m, b)
         case "through":
             return functools.reduce(lambda x, r: reduce(r[0], r[1], x), zip(made_of, arrays, strict=True), v)
-        case "fork":
-            parts = [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)]
-            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case "join":
-            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
-            return sum(parts, jnp.zeros((a, m, b), v.dtype))
-        case "sum":
-            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
-            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case "union":
-            return functools.reduce(jnp.add, [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)])
+        case "fork" | "join" | "sum" | "union":
+            cuts = itertools.pairwise(np.cumsum([0, *[r.source for r in made_of]]))
+            given = [v[:, low:high] if code.how in ("join", "sum") else v for low, high in cuts]
+            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, given, strict=True)]
+            if code.how == "union":
+                return functools.reduce(jnp.add, parts)
+            if code.how == "join" or not parts:
+                return sum(parts, jnp.zeros((a, m, b), v.dtype))
+            return jnp.concatenate(parts, axis=1)
         case "slices":
             X, Y, *span = made_of
             return _slices(Spanned(box_set(X), box_set(Y), *span), v)
@@ -369,20 +336,14 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
             return _table_sums(*arrays, v)
 
 
-def _split(v: Any, members: tuple[ReductionCode, ...]) -> Any:
-    cuts = np.cumsum([0, *[r.source for r in members]])
-    return [v[:, low:high] for low, high in itertools.pairwise(cuts)]
-
-
 def _row_sums(kernel: Any, plan: RowSums, index: Any, times: Any, v: Any) -> Any:
     """Short groups at once; long ones by pieces, and their sums put in place."""
     y = kernel(plan.starts, plan.lengths, index, times, v)
     if plan.long is None:
         return y
     pieces = kernel(plan.pieces.starts, plan.pieces.lengths, index, times, v)
-    return y.at[:, plan.long].set(
-        _row_sums(kernel, plan.of_pieces, None, None, pieces), unique_indices=True, mode="promise_in_bounds"
-    )
+    sums = _row_sums(kernel, plan.of_pieces, None, None, pieces)
+    return y.at[:, plan.long].set(sums, unique_indices=True, mode="promise_in_bounds")
 
 
 def _table_sums(here: Any, pieces: Any, long: Any, of_pieces: Any, v: Any) -> Any:
@@ -421,13 +382,8 @@ def _slices(relation: Spanned, v: Any) -> Any:
 def _placed(piece: Piece, given: Any, box: tuple[int, ...]) -> Any:
     have, want = [k for _, _, k in piece.left if k >= 0], [k for _, _, k in piece.right if k >= 0]
     part = given[(slice(None), *[line_slice(line, piece.sizes) for line in piece.left])]
-    if piece.gone:
-        part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in piece.gone]))
-        have = [k for k in have if k not in piece.gone]
-    part = part.transpose([0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1])
-    shape = (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1])
-    part = jnp.broadcast_to(jnp.expand_dims(part, [i + 1 for i, k in enumerate(want) if k not in have]), shape)
-    part = part if piece.times == 1.0 else part * piece.times
+    part = piece.arranged(part, have, want)
+    part = jnp.broadcast_to(part, (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1]))
     part = jnp.expand_dims(part, [i + 1 for i, (_, _, k) in enumerate(piece.right) if k < 0])
     back = [i + 1 for i, (_, step, k) in enumerate(piece.right) if k >= 0 and step < 0]
     part = jnp.flip(part, back) if back else part
