@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from ..relations.index_sets import Array
 from .contraction_order import path, results
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
 
 Labels = tuple[int, ...]
 Factor = tuple[Any, Labels]
@@ -41,10 +35,9 @@ _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 @contextmanager
 def metered() -> Generator[Meter]:
     """Count the multiplications carried out inside."""
-    token = _meter.set(Meter())
+    meter = Meter()
+    token = _meter.set(meter)
     try:
-        meter = _meter.get()
-        assert meter is not None
         yield meter
     finally:
         _meter.reset(token)
@@ -59,7 +52,7 @@ def charge(multiplications: int) -> None:
 
 def number(k: Any) -> Any:
     """A scalar result as a Python float where it is float64, which is faster and rounds the same; float32 stays."""
-    scalar: Any = cast("NDArray[Any]", k)[()] if isinstance(k, np.ndarray) else k
+    scalar: Any = cast(Array, k)[()] if isinstance(k, np.ndarray) else k
     return float(scalar) if type(scalar) is np.float64 else scalar
 
 
@@ -119,17 +112,13 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
         return product if free == out else product.transpose([free.index(label) for label in out])
     free_a = [label for label in la if label in kept and label not in batch]
     free_b = [label for label in lb if label in kept and label not in batch]
-    if (
-        not free_a
-        and not free_b
-        and (math.prod([a.shape[la.index(s)] for s in summed]) < 64 or la[-len(summed) :] != tuple(summed))
-    ):
-        return np.einsum(
-            a, list(la), b, list(lb), list(out)
-        )  # dot products of short or scattered rows: one pass, no matrix product
+    n = math.prod([a.shape[la.index(s)] for s in summed])
+    if not free_a and not free_b and (n < 64 or la[-len(summed) :] != tuple(summed)):
+        # dot products of short or scattered rows: one pass, no matrix product
+        return np.einsum(a, list(la), b, list(lb), list(out))
     left = a.transpose([la.index(label) for label in (*batch, *free_a, *summed)])
     right = b.transpose([lb.index(label) for label in (*batch, *summed, *free_b)])
-    head, n = left.shape[: len(batch)], math.prod([a.shape[la.index(s)] for s in summed])
+    head = left.shape[: len(batch)]
     shape_a = left.shape[len(batch) : len(batch) + len(free_a)]
     shape_b = right.shape[len(batch) + len(summed) :]
     left = left.reshape((*head, math.prod(shape_a), n))
@@ -242,10 +231,8 @@ def _linked(factors: list[Factor], kept: set[int]) -> list[list[int]]:
 
 def _product(factors: list[Factor], kept: set[int], sizes: dict[int, int]) -> Factor:
     """A product of factors with its sums carried out, as one factor."""
-    labels, out = (
-        [ls for _, ls in factors],
-        tuple([k for k in dict.fromkeys([k for _, ls in factors for k in ls]) if k in kept]),
-    )
+    labels = [ls for _, ls in factors]
+    out = tuple(dict.fromkeys([k for ls in labels for k in ls if k in kept]))
     pairs = path(labels, out, sizes).pairs if len(factors) > 2 else ((0, 1),)
     held = results(labels, out, pairs)
     arrays: list[Any] = [a for a, _ in factors]

@@ -12,15 +12,12 @@ import numpy as np
 
 from ..errors import VectorError
 from ..relations import freeze
+from ..relations.index_sets import Array
 from ..runtime import later
-from .contraction import Factor, charge, network, pair, single
+from .contraction import Factor, Labels, charge, network, pair, single
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .space import Tensor
-
-    Array = NDArray[Any]
 
 
 class FormalProduct(NamedTuple):
@@ -63,9 +60,8 @@ class Formal:
         sizes = dict(enumerate(self.shape))
         total: Any = None
         for k, factors in self.terms:
-            product = (
-                multiply_out(factors, axes, sizes) if factors else k
-            )  # a number takes the type of the arrays it is added to
+            # a number takes the type of the arrays it is added to
+            product: Any = multiply_out(factors, axes, sizes) if factors else k
             if factors and not (type(k) is float and k == 1.0):
                 charge(product.size)
                 product = k * product
@@ -132,23 +128,18 @@ def dense(leaf: Any) -> Any:
 def freeze_leaf(leaf: Any) -> Any:
     """A leaf that nobody can change any more: arrays are copied unless they are read-only."""
     if type(leaf) is Formal:
-        return Formal(
-            leaf.shape,
-            tuple([FormalProduct(t.scale, tuple([(freeze(f), axes) for f, axes in t.factors])) for t in leaf.terms]),
-        )
+        terms = [FormalProduct(t.scale, tuple([(freeze(f), axes) for f, axes in t.factors])) for t in leaf.terms]
+        return Formal(leaf.shape, tuple(terms))
     return freeze(cast("Array", leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def weak(leaf: Any) -> Any:
     """A formal vector with one number in every component as that number, which takes the type of what it meets;
     anything else dense."""
-    if (
-        type(leaf) is Formal
-        and len(leaf.terms) == 1
-        and not leaf.terms[0].factors
-        and not isinstance(leaf.terms[0].scale, np.generic)
-    ):
-        return leaf.terms[0].scale
+    if type(leaf) is Formal and len(leaf.terms) == 1:
+        scale, factors = leaf.terms[0]
+        if not factors and not isinstance(scale, np.generic):
+            return scale
     return dense(leaf)
 
 
@@ -167,9 +158,7 @@ def as_factors(leaf: Any, labels: tuple[int, ...]) -> list[tuple[Any, list[Facto
     return [(1.0, [(leaf, labels)])] if labels else [(leaf, [])]
 
 
-def contract_formal(
-    leaves: list[Any], labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], sizes: dict[int, int]
-) -> Any:
+def contract_formal(leaves: list[Any], labels: tuple[Labels, ...], out: Labels, sizes: dict[int, int]) -> Any:
     """A labelled contraction that carries out the sums and leaves outer products and scales formal."""
     shape = tuple([sizes[label] for label in out])
     place = {label: i for i, label in enumerate(out)}
@@ -179,9 +168,8 @@ def contract_formal(
     terms: list[FormalProduct] = []
     for k, factors in partial:
         scale, rest = network(factors, out, sizes)
-        terms.append(
-            FormalProduct(_join(k, scale), tuple([(f, tuple([place[label] for label in ls])) for f, ls in rest]))
-        )
+        placed = tuple([(f, tuple([place[label] for label in ls])) for f, ls in rest])
+        terms.append(FormalProduct(_join(k, scale), placed))
     if not shape:
         return sum([t.scale for t in terms[1:]], terms[0].scale) if terms else 0.0
     result = Formal(shape, tuple(terms))
@@ -217,9 +205,8 @@ def leaf_norm(a: Any) -> float:
     sides: list[Array] = []
     for axes in (sorted(first), [i for i in range(a.ndim) if i not in first]):
         sizes = {i: a.shape[i] for i in axes}
-        columns = [
-            multiply_out(tuple([f for f in t.factors if set(f[1]) <= set(axes)]), tuple(axes), sizes) for t in a.terms
-        ]
+        factors = [tuple([f for f in t.factors if set(f[1]) <= set(axes)]) for t in a.terms]
+        columns = [multiply_out(fs, tuple(axes), sizes) for fs in factors]
         sides.append(np.stack([np.ravel(c) for c in columns], axis=1))
     sides[0] = sides[0] * np.array([float(t.scale) for t in a.terms])
     left, right = [cast("Array", np.linalg.qr(s, mode="r")) for s in sides]

@@ -9,35 +9,17 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import IndexSetError, SpaceError, VectorError
 from ..relations import freeze
-from ..relations.index_sets import Seg, Set, box_set
+from ..relations.index_sets import Array, Seg, Set, box_set
 from ..runtime import buffers, later
 from ..runtime.interning import Node, derived, documented, postorder
 from .contraction import number
-from .layout import (
-    INVERSE,
-    METRIC,
-    ROOT,
-    Branch,
-    Form,
-    Leaf,
-    build,
-    check_leaf,
-    container,
-    describe,
-    hint,
-    is_formal,
-    layout,
-    own_arithmetic,
-)
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, layout, leaf_axes
 
 
 class Space(Node):
@@ -65,9 +47,8 @@ class Space(Node):
     def __pow__(self, index: object) -> Copower:
         """V^X, the copower over an index set."""
         if not isinstance(index, Set):
-            raise SpaceError(
-                f"cannot form {self} ** {index!r}: exponents are index sets; write {self} ** seg({index!r})"
-            )
+            write = f"write {self} ** seg({index!r})"
+            raise SpaceError(f"cannot form {self} ** {index!r}: exponents are index sets; {write}")
         return Copower(self, index)
 
     def __matmul__(self, other: object) -> Tensor:
@@ -149,21 +130,21 @@ class Space(Node):
             return False
         return True
 
-    def flatten(self, value: Any) -> NDArray[Any]:
+    def flatten(self, value: Any) -> Array:
         """The coordinates in one array: components in order, arrays row-major."""
         from .formal_vectors import dense
 
         arrays = [np.ravel(dense(leaf)) for leaf in self.open(value)]
         return np.concatenate(arrays) if arrays else np.zeros(0)
 
-    def unflatten(self, coordinates: NDArray[Any]) -> Any:
+    def unflatten(self, coordinates: Array) -> Any:
         """The vector with the given coordinates."""
         given = np.asarray(coordinates)
         if given.shape != (self.dim,):
             raise VectorError(f"{self} has dimension {self.dim}; got coordinates of shape {given.shape}")
         return self.wrap(self.cut(given))
 
-    def cut(self, coordinates: NDArray[Any]) -> list[Any]:
+    def cut(self, coordinates: Array) -> list[Any]:
         """Coordinates → leaves."""
         found: list[Any] = []
         at = 0
@@ -228,11 +209,8 @@ class Space(Node):
         """
         from .formal_vectors import dense, freeze_leaf
 
-        taken = set(held)
-        shown = [
-            freeze_leaf(x) if leaf.formal else _owned(dense(x), taken)
-            for leaf, x in zip(self.leaves, leaves, strict=True)
-        ]
+        taken, pairs = set(held), zip(self.leaves, leaves, strict=True)
+        shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x), taken) for leaf, x in pairs]
         return build(self.code, shown, lambda branch, parts: branch.make(parts))
 
     def tree(self, leaves: list[Any]) -> Any:
@@ -279,7 +257,7 @@ class Basis(Sequence[Any]):
 
 def _owned(x: Any, taken: set[int]) -> Any:
     """A float, or an array the caller may write to, which is taken then."""
-    if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
+    if isinstance(x, np.ndarray) and (array := cast(Array, x)).ndim:
         found = buffers.handed(array, id(array) in taken)
         taken.add(id(found))
         return found
@@ -339,22 +317,15 @@ class DirectSum(Space):
         names = self.form.names if self.form else None
         if names and which in names and (isinstance(which, str) or not isinstance(which, int)):
             return names.index(which)
-        if (
-            isinstance(which, int)
-            and not isinstance(which, bool)
-            and isinstance(self.index, Seg)
-            and -len(self.summands) <= which < 0
-        ):
-            return which + len(self.summands)
+        n = len(self.summands)
+        if isinstance(which, int) and isinstance(self.index, Seg) and -n <= which < 0:
+            return which + n
         try:
             return self.index.position(which)
         except IndexSetError:
-            have = f"the names {', '.join(map(str, names))}" if names else f"components {_range(len(self.summands))}"
+            have = "components " + (f"0 to {n - 1}" if n else "none")
+            have = f"the names {', '.join(map(str, names))}" if names else have
             raise SpaceError(f"there is no component {which!r} in {self}: it has {have}") from None
-
-
-def _range(n: int) -> str:
-    return f"0 to {n - 1}" if n else "none"
 
 
 class Copower(Space):
@@ -395,15 +366,10 @@ class Weighted(Space):
     @cached_property
     def arrays(self) -> list[tuple[Any, Any, Any]]:
         """M, M⁻¹ and a root of M for each leaf."""
+        la: Any = np.linalg
         if self.matrix:
-            return [
-                (m, freeze(_array(np.linalg.inv(m))), freeze(_array(np.linalg.cholesky(m)).T)) for m in self.weights
-            ]
+            return [(m, freeze(la.inv(m)), freeze(la.cholesky(m).T)) for m in self.weights]
         return [(w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))) for w in self.weights]
-
-
-def _array(a: Any) -> NDArray[Any]:
-    return np.asarray(a)
 
 
 R: Real = documented(
@@ -443,25 +409,17 @@ def space_of(value: Any) -> Space:
     stack: list[Any] = [value]
     while stack:
         v = stack.pop()
-        if isinstance(v, _Close):
+        if isinstance(v, Branch):
             parts = tuple(done[len(done) - v.arity :])
             del done[len(done) - v.arity :]
             done.append(DirectSum(Seg(v.arity), parts, v.form) if parts or v.form else zero_space)
         elif (form_parts := container(v)) is not None:
             form, parts = form_parts
-            stack.append(_Close(len(parts), form))
+            stack.append(Branch(len(parts), form))
             stack.extend(reversed(parts))
         else:
             done.append(_leaf_space(v))
     return done[0]
-
-
-class _Close:
-    __slots__ = ("arity", "form")
-
-    def __init__(self, arity: int, form: Form | None) -> None:
-        self.arity = arity
-        self.form = form
 
 
 def _leaf_space(v: Any) -> Space:
@@ -469,15 +427,7 @@ def _leaf_space(v: Any) -> Space:
 
     if isinstance(v, TensorValue):
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
-    if isinstance(v, (float, np.floating)):
-        return R
-    if (problem := own_arithmetic(v)) is not None:
-        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
-    if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
-        return real_space(cast(Any, v).shape)
-    raise VectorError(
-        f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {describe(v)}{hint(v)}"
-    )
+    return real_space(leaf_axes(v))
 
 
 @lru_cache(maxsize=4096)
@@ -503,9 +453,8 @@ def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> Dire
     if index is None and not named and all([s.plain for s in spaces]):
         return _tuples(spaces)
     parts = (*spaces, *named.values())
-    return DirectSum(
-        Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named), ()) if named else None
-    )
+    form = Form(dict, tuple(named), ()) if named else None
+    return DirectSum(Seg(len(parts)) if index is None else index, parts, form)
 
 
 @lru_cache(maxsize=1024)
@@ -517,11 +466,8 @@ def _tuples(spaces: tuple[Space, ...]) -> DirectSum:
 def _weighted(space: Space, weight: Any) -> Weighted:
     if not space.plain:
         raise SpaceError(f"{space} has a weighted inner product already; weight the plain space")
-    if isinstance(weight, (int, float)) and not isinstance(weight, bool):
-        weights = [np.full(leaf.shape, float(weight)) for leaf in space.leaves]
-        return _positive(space, weights)
     n = space.dim
-    matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
+    matrix = isinstance(weight, np.ndarray) and cast(Array, weight).shape == (n, n) and len(space.leaves) == 1
     if not matrix or space.leaves[0].shape == (n, n):
         return _positive(space, _scales(space, weight))
     if np.asarray(weight).dtype.kind != "f":
@@ -557,9 +503,9 @@ def _positive(space: Space, weights: list[Any]) -> Weighted:
     return Weighted(space, tuple(arrays), False)
 
 
-_weights: weakref.WeakValueDictionary[Any, NDArray[Any]] = weakref.WeakValueDictionary()
+_weights: weakref.WeakValueDictionary[Any, Array] = weakref.WeakValueDictionary()
 
 
-def _canonical(weight: NDArray[Any]) -> NDArray[Any]:
+def _canonical(weight: Array) -> Array:
     """Equal weights are one array, so that weighting a space twice gives one space."""
     return _weights.setdefault((weight.shape, weight.tobytes()), freeze(weight))
