@@ -55,7 +55,7 @@ GROUPED_TARGET_BYTES = 1 << 12
 ONE_THREAD_TARGET_BYTES = 1 << 9
 """bytes: in so small a result one thread adds rows: several would wait. Measured: docs/notes/reductions.md."""
 STRIP_ROW_BYTES = 128
-"""bytes: of rows that two threads add in strips, and that one adds in any order in a far result. Measured: docs/design.md,
+"""bytes: of rows that two threads add in strips, that one adds in any order in a far result. Measured: docs/design.md,
 "Which way a function is summed", table of widths."""
 SCATTERED_ROW_BYTES = 1024
 """bytes: longer rows are always grouped by target. Measured: bench/relations.py, scatter of width 64 and more."""

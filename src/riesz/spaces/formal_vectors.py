@@ -250,9 +250,9 @@ class TensorValue:
 
     def dense(self) -> Any:
         """Multiplied out: an array for ℝ^X ⊗ ℝ^Y, otherwise V's containers of W's containers of arrays."""
-        from .layout import build
+        from .layout import Branch, build
 
-        return build(self._code, [dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
+        return build(self._code, [dense(leaf) for leaf in self.leaves], Branch.contain)
 
     @property
     def _code(self) -> Any:

@@ -211,11 +211,11 @@ class Space(Node):
 
         taken, pairs = set(held), zip(self.leaves, leaves, strict=True)
         shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x), taken) for leaf, x in pairs]
-        return build(self.code, shown, lambda branch, parts: branch.make(parts))
+        return build(self.code, shown, Branch.make)
 
     def tree(self, leaves: list[Any]) -> Any:
         """Leaves → nested plain tuples, the values the interpreter works on."""
-        return build(self.code, leaves, lambda branch, parts: branch.nest(parts))
+        return build(self.code, leaves, Branch.nest)
 
     def metric(self, leaves: list[Any], inverse: bool = False) -> list[Any]:
         """The Riesz map M : V → V* in coordinates, u ⊙ v = Σ u · metric(v); or its inverse."""
