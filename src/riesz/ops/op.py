@@ -227,8 +227,7 @@ class Contraction(Multilinear):
         return self.kernel(*xs) if self.out else number(self.kernel(*xs))
 
     def _selected(self, xs: list[Any]) -> Any:
-        """With strong zeros: a mask selects from one factor; several factors are multiplied plainly where everything is
-        finite."""
+        """With strong zeros: a mask selects from one factor; several are multiplied plainly where all is finite."""
         labels, strong = list(self.labels), list(self.strong)
         masks = [i for i in strong if np.asarray(xs[i]).dtype.kind == "b"]
         numbers = [i for i in range(len(xs)) if i not in masks]
@@ -315,8 +314,7 @@ def _contraction(
 
 @lru_cache(maxsize=4096)
 def product(left: Shape, right: Shape, strong: tuple[int, ...] = ()) -> Contraction:
-    """The pointwise product of two arrays, broadcast as in NumPy: an axis of size 1 against a longer one has a label of
-    its own."""
+    """The pointwise product, broadcast as in NumPy: an axis of size 1 against a longer one has a label of its own."""
     shape = np.broadcast_shapes(left, right)
     labels = (_aligned(left, shape, len(shape)), _aligned(right, shape, 2 * len(shape)))
     used = {label for ls in labels for label in ls}
@@ -425,8 +423,7 @@ class Reduction(Linear):
 
     @cached_property
     def _tiles(self) -> list[slice] | None:
-        """Where each piece goes, if the pieces fill the target without overlap (np.concatenate, np.stack): then nothing
-        is added up."""
+        """Where each piece goes, if they fill the target without overlap (as np.stack): nothing is added."""
         tiles = [r.tile for r in self.relations]
         target = self.relations[0].target.size
         if any([t is None for t in tiles]) or sum([r.source.size for r in self.relations]) != target:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -117,8 +116,7 @@ class Select(Op):
 
 
 class Discrete(Op):
-    """A function without a derivative (comparisons, argmax, rounding, integer arithmetic): what it computes does not
-    move."""
+    """A function without a derivative (comparisons, argmax, rounding, integers): what it computes does not move."""
 
     function: Any
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -185,8 +183,7 @@ class Take(Multilinear):
 
 
 class Put(Multilinear):
-    """The transpose of `Take`: numbers added up at computed positions of an axis of zeros; `rank` is the number of
-    index axes that go."""
+    """The transpose of `Take`: numbers added up at computed positions of an axis; `rank` index axes go."""
 
     batch: int
     axis: int
@@ -243,7 +240,6 @@ class Strongly(Multilinear):
         return np.zeros(shape, np.result_type(dense(xs[self.k]))) if shape else 0.0
 
 
-@dataclass(eq=False, repr=False, slots=True)
 class Smooth:
     """What is known about a function with a differential: its name, its array code, the shapes it gives, dy from dx,
     and transposes.
@@ -253,24 +249,26 @@ class Smooth:
     it as an op on the same arguments.
     """
 
-    name: str
-    array: Callable[..., Any]
-    shapes: Callable[..., Any]
-    differential: Callable[..., Any]
-    transpose: Callable[..., Op] | None = None
-    batched: bool = True  # whether the array code accepts leading axes
-    ours: bool = True  # whether its results are new each time
-    linear_time: bool = False  # whether its work grows with its numbers, not with the cube of the order of a matrix
-    # of what is linear in an argument: the axes, from the last, along which it mixes numbers; None: all but the first
-    # `lead`
-    mixes: tuple[int, ...] | None = None
-    lead: int = 0
-
-    def __post_init__(self) -> None:
-        if self.ours:
-            if self.name in _smooth:
-                raise AssertionError(f"two functions are called {self.name}")
-            _smooth[self.name] = self
+    def __init__(
+        self,
+        name: str,
+        array: Callable[..., Any],
+        shapes: Callable[..., Any],
+        differential: Callable[..., Any],
+        transpose: Callable[..., Op] | None = None,
+        batched: bool = True,  # whether the array code accepts leading axes
+        ours: bool = True,  # whether its results are new each time
+        linear_time: bool = False,  # whether its work grows with its numbers, not with the cube of a matrix's order
+        mixes: tuple[int, ...] | None = None,  # linear in an argument: the axes, from the last, whose numbers it mixes
+        lead: int = 0,  # mixes is None: all but so many of the first
+    ) -> None:
+        self.name, self.array, self.shapes, self.differential = name, array, shapes, differential
+        self.transpose, self.batched, self.ours, self.linear_time = transpose, batched, ours, linear_time
+        self.mixes, self.lead = mixes, lead
+        if ours and name in _smooth:
+            raise AssertionError(f"two functions are called {name}")
+        if ours:
+            _smooth[name] = self
 
     def __reduce__(self) -> Any:
         if _smooth.get(self.name) is not self:
@@ -289,8 +287,7 @@ def _known(name: str) -> Smooth:
 
 
 class Ruled(Multilinear):
-    """A function that is neither elementwise nor multilinear, with its differential: linear algebra, extrema, users'
-    own."""
+    """A function with a differential, neither elementwise nor multilinear: linear algebra, extrema, users' own."""
 
     smooth: Smooth
     parameters: tuple[tuple[str, Any], ...] = ()

@@ -82,8 +82,7 @@ def _by_span(first: Relation, second: Relation) -> Relation | None:
 
 
 def _pieces(a: Span, b: Span) -> list[Span | None]:
-    """The composition of two spans; where a window meets the end of a range, one piece for each offset of the
-    window."""
+    """The composition of two spans; where a window meets the end of a range, one for each offset of the window."""
     try:
         return [composed(a, b, freeze)]
     except NotSymbolic:
@@ -142,8 +141,7 @@ def named(source: Set, target: Set, span: Span | None) -> Relation:
 
 
 def _factored(source: Set, target: Set, span: Span) -> Relation | None:
-    """R × =_Z or =_Z × R where an index array meets axes that are only passed through: those are part of the values,
-    not pairs."""
+    """R × =_Z or =_Z × R where an index array meets axes that are only passed through, which are no pairs."""
     if span.affine or not len(span.left) or not len(span.right):
         return None
     X, Y = cast("tuple[int, ...]", source.box), cast("tuple[int, ...]", target.box)

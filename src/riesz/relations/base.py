@@ -77,11 +77,8 @@ class Relation(Node):
 
     @property
     def converse(self) -> Relation:
-        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself.
-
-        It is kept as long as the relation, with all that is prepared for it, and knows the relation, but does not keep
-        it.
-        """
+        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
+        # It is kept as long as the relation, with all that is prepared for it, and does not keep the relation.
         known: Any = self.__dict__
         found = known.get("_converse") or ("_converse_of" in known and known["_converse_of"]()) or None
         if found is None:
@@ -217,8 +214,7 @@ class Relation(Node):
 
     @cached_property
     def ascending(self) -> bool:
-        """Whether the targets of the pairs, in the order of the sources, ascend: then the pairs are grouped as they
-        are."""
+        """Whether the targets of the pairs, in the order of the sources, ascend: they are grouped as they are."""
         return ascending(self.pairs()[1])
 
     @cached_property
@@ -267,8 +263,7 @@ def frozen(a: Array) -> bool:
 
 
 def freeze(a: Array) -> Array:
-    """The array itself where nobody can write into it; otherwise a read-only copy, whose repeated axes stay
-    repeated."""
+    """An array nobody can write into: itself, or a read-only copy, whose repeated axes stay repeated."""
     if frozen(a):
         return a
     thin = [slice(0, 1) if s == 0 and n else slice(None) for s, n in zip(a.strides, a.shape, strict=True)]
@@ -278,8 +273,7 @@ def freeze(a: Array) -> Array:
 
 
 def seal(x: Any) -> Any:
-    """Arrays of the library's own, also in containers and in sparse matrices, made read-only where they lie; x
-    itself."""
+    """Arrays of the library's own, also in containers and sparse matrices, made read-only where they lie."""
     if isinstance(x, np.ndarray):
         x.flags.writeable = False
     elif isinstance(x, (list, tuple, dict)):

@@ -71,8 +71,7 @@ class Spanned(Relation):
 
     @cached_property
     def stages(self) -> Relation | None:
-        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None where nothing
-        is gained."""
+        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None: no gain."""
         if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < tuning.STAGED_WINDOW_PIECES:
             return None
         found = staged(self)
@@ -81,8 +80,7 @@ class Spanned(Relation):
 
     @cached_property
     def loops(self) -> tuple[int, ...]:
-        """Labels to loop over, so that every axis is a slice along at most one label, and no label runs along two axes
-        of one side."""
+        """Labels to loop over: every axis is then a slice along one label, and no label along two axes of a side."""
         chosen: set[int] = set()
         for maps in (self.left, self.right):
             seen: set[int] = set()
@@ -115,8 +113,7 @@ class Spanned(Relation):
         return tuple([i for i, m in enumerate(self.left) if labels_of(m) and not set(labels_of(m)) & kept])
 
     def narrowed(self, given: Any) -> Any:
-        """An array with one axis before those of the source, and one behind, summed along what the target does not
-        have; of any array library."""
+        """An array, of any library, with an axis before and behind, summed along what the target does not have."""
         if not self._summed:
             return given
         sizes = dict(enumerate(self.sizes))
@@ -266,8 +263,7 @@ def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
 
 
 def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> None:
-    """Add the reductions of affine spans to an array, tile by tile of its rows; the order of the sums does not depend
-    on the tiles."""
+    """Add affine spans to an array, tile by tile of its rows; the order of the sums does not depend on the tiles."""
     X, Y = members[0].source.box or (), members[0].target.box or ()
     given = v.reshape((v.shape[0], *X, v.shape[2]))
     out = total.reshape((total.shape[0], *Y, total.shape[2]))

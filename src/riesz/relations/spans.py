@@ -97,8 +97,7 @@ class NotSymbolic(Exception):
 
 
 def composed(first: Span, second: Span, freeze: Any) -> Span | None:
-    """first followed by second as a span; None for the empty relation; raises NotSymbolic where index equations have no
-    closed form."""
+    """first followed by second; None for the empty relation; NotSymbolic where there is no closed form."""
     solver = _Solver(first, shifted(second, len(first.sizes)), freeze)
     while solver.pending:
         if not solver.advance():
@@ -134,8 +133,7 @@ class _Solver:
         raise NotSymbolic
 
     def _try(self, u: IndexMap, v: IndexMap) -> bool | None:
-        """Solve u = v for a label of u: True solved, False impossible, None not this way. The substitution is left in
-        self.change."""
+        """Solve u = v for a label of u, into self.change: True solved, False impossible, None not this way."""
         self.change: list[tuple[int, Affine]] = []
         if type(u) is IndexTable:
             return self._listed(u, v)
@@ -238,8 +236,7 @@ class _Solver:
 
 
 def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[IndexMap, ...], times: int) -> Span:
-    """A span with labels counted from 0 in order of use; unused ones multiply, labels of size 1 are put into the
-    offsets."""
+    """A span with labels counted from 0 in order of use; unused ones multiply, those of size 1 go into offsets."""
     fixed: list[IndexMap] = []
     for m in (*left, *right):
         if isinstance(m, Affine):

@@ -89,8 +89,7 @@ def column_sums(a: Array) -> Array:
 
 
 def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
-    """Two operands, distinct labels in each, every output label in one of them: a matrix product, batched over shared
-    output labels."""
+    """Two operands, distinct labels in each, all of `out` in them: a matrix product, batched over shared outputs."""
     in_a, in_b, kept = set(la), set(lb), set(out)
     alone_a = tuple([i for i, label in enumerate(la) if label not in in_b and label not in kept])
     alone_b = tuple([i for i, label in enumerate(lb) if label not in in_a and label not in kept])
@@ -129,8 +128,7 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
 
 
 def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
-    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise; None where it
-    is something else."""
+    """Code for products of matrices and vectors, planned once; None unless one label is summed and no other shared."""
     common = [label for label in la if label in lb]
     if len(common) != 1 or max(len(la), len(lb)) > 2 or common[0] in out or len(out) != len(la) + len(lb) - 2:
         return None
@@ -146,8 +144,7 @@ def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array
 
 
 def product_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
-    """Code for products without sums, planned once: axes in the order of the result, size 1 where a label is missing;
-    None where some are summed."""
+    """Code for products without sums, planned once: axes in the order of the result; None where some are summed."""
     if not {*la, *lb} <= set(out):
         return None
     first, second = _axes(la, out), _axes(lb, out)
@@ -186,8 +183,7 @@ def spread(a: Array, labels: Labels, out: Labels) -> Array:
 
 
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:
-    """Carry out the sums of a product of factors, in the order of least work, and leave outer products alone: scale and
-    remaining factors."""
+    """Carry out the sums of a product, in the order of least work, not outer products: scale and remaining factors."""
     kept = set(out)
     scale: Any = 1.0
     work: list[Factor] = []

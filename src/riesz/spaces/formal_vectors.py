@@ -134,8 +134,7 @@ def freeze_leaf(leaf: Any) -> Any:
 
 
 def weak(leaf: Any) -> Any:
-    """A formal vector with one number in every component as that number, which takes the type of what it meets;
-    anything else dense."""
+    """A formal vector with one number everywhere as that number, which has no type of its own; anything else dense."""
     if type(leaf) is Formal and len(leaf.terms) == 1:
         scale, factors = leaf.terms[0]
         if not factors and not isinstance(scale, np.generic):
@@ -192,8 +191,7 @@ def leaf_inner(a: Any, b: Any) -> Any:
 
 
 def leaf_norm(a: Any) -> float:
-    """The Euclidean norm. Of Σ uᵣ⊗vᵣ without forming it: ‖U Vᵀ‖ = ‖R_U R_Vᵀ‖ with QR factors, exact under
-    cancellation."""
+    """The Euclidean norm. Of Σ uᵣ⊗vᵣ unformed: ‖U Vᵀ‖ = ‖R_U R_Vᵀ‖ with QR factors, exact under cancellation."""
     if type(a) is not Formal:
         return float(np.linalg.norm(np.ravel(a)))
     if not a.terms:

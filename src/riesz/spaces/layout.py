@@ -17,6 +17,7 @@ from ..errors import SpaceError, VectorError
 from ..relations.index_sets import Array, Plus, Product, Seg
 from ..runtime.interning import Node
 from .contraction import number
+from .formal_vectors import Formal, TensorValue
 
 if TYPE_CHECKING:
     from .space import Space, Tensor, Weighted
@@ -93,8 +94,7 @@ def container(v: Any) -> tuple[Form | None, list[Any]] | None:
 
 
 def _fields(v: Any) -> tuple[Form, list[Any]]:
-    """A dataclass: fields that hold words, functions or (where the field says so) whole numbers are part of its form,
-    the others are components."""
+    """A dataclass: words, functions and fields declared as whole numbers are part of its form, others components."""
     names: list[str] = []
     parts: list[Any] = []
     fixed: list[tuple[str, Any, Any]] = []
@@ -124,8 +124,7 @@ def _field_names(kind: type) -> dict[str, bool]:
 
 
 def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to
-    differentiate in."""
+    """The attributes of a container that are no components: kept as they are, so they must not hold numbers."""
     kind = cast(Any, type(v))
     held: dict[str, Any] = {**getattr(v, "__dict__", {})}
     if isinstance(v, defaultdict):
@@ -184,8 +183,6 @@ class Branch(NamedTuple):
     def make(self, parts: list[Any]) -> Any:
         """Components → container."""
         if self.tensor is not None:
-            from .formal_vectors import TensorValue
-
             return TensorValue(*self.tensor, parts[0])
         return tuple(parts) if self.inside else self.contain(parts)
 
@@ -219,8 +216,7 @@ METRIC, INVERSE, ROOT = range(3)
 
 
 class Weight(NamedTuple):
-    """A weighted inner product on some axes of an array: the first, how many, the three arrays, and whether they are
-    matrices."""
+    """A weighted inner product on some axes: the first, how many, the three arrays, and whether they are matrices."""
 
     first: int
     arity: int
@@ -356,7 +352,7 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
             raise VectorError(f"not an element of {space}{_at(path)}: got {problem}")
         if array.dtype.kind == "f" and array.shape == shape:
             return array if shape else number(array)
-    elif is_formal(value) and cast(Any, value).shape == shape:
+    elif isinstance(value, Formal) and cast(Any, value).shape == shape:
         return cast(Any, value)
     wanted = f"an array of floats of shape {shape}" if shape else "a float"
     raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}{hint(value)}")
@@ -368,7 +364,7 @@ def leaf_axes(value: Any) -> tuple[int, ...]:
         return ()
     if (problem := own_arithmetic(value)) is not None:
         raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
-    if is_formal(value) or (isinstance(value, np.ndarray) and cast(Array, value).dtype.kind == "f"):
+    if isinstance(value, Formal) or (isinstance(value, np.ndarray) and cast(Array, value).dtype.kind == "f"):
         return cast(Any, value).shape
     due = "a vector is a float, a float array or a tuple, list, dict or dataclass of vectors"
     raise VectorError(f"{due}; got {describe(value)}{hint(value)}")
@@ -376,8 +372,6 @@ def leaf_axes(value: Any) -> tuple[int, ...]:
 
 def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:
     """What is inside a tensor given as a TensorValue; anything else is taken as multiplied out."""
-    from .formal_vectors import TensorValue
-
     if not isinstance(value, TensorValue):
         return value
     if (value.space, value.lead) != wanted:
@@ -400,12 +394,6 @@ def own_arithmetic(x: Any) -> str | None:
     if not same:
         return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
     return None
-
-
-def is_formal(value: Any) -> bool:
-    from .formal_vectors import Formal
-
-    return isinstance(value, Formal)
 
 
 def describe(value: Any) -> str:

@@ -17,8 +17,9 @@ from ..errors import IndexSetError, SpaceError, VectorError
 from ..relations import freeze
 from ..relations.index_sets import Array, Seg, Set, box_set
 from ..runtime import buffers, later
-from ..runtime.interning import Node, derived, documented, postorder
+from ..runtime.interning import Node, derived, documented, each, postorder
 from .contraction import number
+from .formal_vectors import Formal, FormalProduct, TensorValue, dense, freeze_leaf, leaf_bound, leaf_inner, leaf_norm
 from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, layout, leaf_axes
 
 
@@ -105,21 +106,15 @@ class Space(Node):
         >>> (rz.R * rz.R).inner((1.0, 2.0), (3.0, 4.0))
         11.0
         """
-        from .formal_vectors import leaf_inner
-
         left, right = self.open(u), self.metric(self.open(v))
         return float(sum([leaf_inner(a, b) for a, b in zip(left, right, strict=True)]))
 
     def norm(self, v: Any) -> float:
         """√(v ⊙ v)."""
-        from .formal_vectors import leaf_norm
-
         return math.hypot(*[leaf_norm(a) for a in self._weighed(self.open(v), ROOT)])
 
     def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
         """Whether u and v are the same vector up to rounding; formal tensors are compared modulo bilinearity."""
-        from .formal_vectors import leaf_bound
-
         scale = max([math.hypot(*[leaf_bound(a) for a in self.open(w)]) for w in (u, v)])
         return self.norm(self.add(u, self.scale(-1.0, v))) <= tolerance * scale
 
@@ -132,8 +127,6 @@ class Space(Node):
 
     def flatten(self, value: Any) -> Array:
         """The coordinates in one array: components in order, arrays row-major."""
-        from .formal_vectors import dense
-
         arrays = [np.ravel(dense(leaf)) for leaf in self.open(value)]
         return np.concatenate(arrays) if arrays else np.zeros(0)
 
@@ -159,21 +152,9 @@ class Space(Node):
         """The same vectors with the Euclidean inner product: every weight inside is dropped."""
         if self.plain:
             return self
-        done: dict[Any, Space] = {}
+        done: dict[Any, Any] = {}
         for s in postorder(self):
-            match s:
-                case Space(plain=True):
-                    done[s] = s
-                case Weighted():
-                    done[s] = done[s.base]
-                case DirectSum():
-                    done[s] = DirectSum(s.index, tuple([done[p] for p in s.summands]), s.form)
-                case Copower():
-                    done[s] = Copower(done[s.base], s.index)
-                case Tensor():
-                    done[s] = Tensor(done[s.left], done[s.right])
-                case _:
-                    pass
+            done[s] = done[s.base] if isinstance(s, Weighted) else type(s)(*each(s.parts(), lambda p: done.get(p, p)))
         return done[self]
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -202,13 +183,8 @@ class Space(Node):
         return found
 
     def wrap(self, leaves: list[Any], held: Iterable[int] = ()) -> Any:
-        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to
-        changes.
-
-        `held`: the identities of arrays that somebody else holds.
-        """
-        from .formal_vectors import dense, freeze_leaf
-
+        """Leaves → a user's value, his own: arrays he may write to, tensors that nothing he writes to changes; `held`:
+        the identities of arrays that somebody else holds."""
         taken, pairs = set(held), zip(self.leaves, leaves, strict=True)
         shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x), taken) for leaf, x in pairs]
         return build(self.code, shown, Branch.make)
@@ -265,15 +241,11 @@ def _owned(x: Any, taken: set[int]) -> Any:
 
 
 def _zero(leaf: Leaf) -> Any:
-    from .formal_vectors import Formal
-
     return Formal(leaf.shape, ()) if leaf.formal and leaf.shape else np.zeros(leaf.shape) if leaf.shape else 0.0
 
 
 def _unit(leaf: Leaf, at: int) -> Any:
     """One at one position; e_i ⊗ e_j in a tensor."""
-    from .formal_vectors import Formal, FormalProduct
-
     if not leaf.shape:
         return 1.0
     places = np.unravel_index(at, leaf.shape)
@@ -423,8 +395,6 @@ def space_of(value: Any) -> Space:
 
 
 def _leaf_space(v: Any) -> Space:
-    from .formal_vectors import TensorValue
-
     if isinstance(v, TensorValue):
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
     return real_space(leaf_axes(v))

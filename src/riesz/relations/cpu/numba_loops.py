@@ -176,18 +176,15 @@ def gathered(index, v, y, first, last, low, high):
 
 @compiled
 def gathered_short(index, v, y, row, soon, first, last, low, high):
-    """The same for rows of up to a cache line, of as many numbers as `row` has, each as one vector. `soon`: fetch rows,
-    or None."""
+    """The same for rows of `row` numbers, up to a cache line, each as one vector. `soon`: fetch rows, or None."""
     n, b, m = v.shape[1], len(row), y.shape[1]
     flat, there = v.reshape(-1), y.reshape(-1)
-    fetched = low if soon is None else max(high - PAIRS_AHEAD, low)
     for a in range(first, last):
-        for i in range(low, fetched):
-            near = (a * n + np.int64(index[at(i + PAIRS_AHEAD)])) * b
-            fetch(flat, near)
-            fetch(flat, near + b - 1)
-            store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
-        for i in range(fetched, high):
+        for i in range(low, high):
+            if soon is not None:
+                near = (a * n + np.int64(index[at(min(i + PAIRS_AHEAD, high - 1))])) * b
+                fetch(flat, near)
+                fetch(flat, near + b - 1)
             store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
 
 
@@ -223,8 +220,7 @@ def summed(offsets, index, times, order, v, y, row, first, last, low, high):
 
 @compiled
 def chained(targets, offsets, index, times, order, v, y, row, first, last, low, high):
-    """The same for short groups, rows as long as `row`, by the target of each pair: where a group ends is not asked but
-    compared."""
+    """The same for short groups and rows as long as `row`: where a group ends is not asked but compared."""
     n, m, b, end = v.shape[1], y.shape[1], len(row), offsets[high]
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
@@ -264,8 +260,7 @@ def further(total, index, times, order, v, a, start, stop):
 
 @compiled
 def summed_numbers(offsets, index, times, order, v, y, first, last, low, high):
-    """The same for long groups of numbers, four side by side: an addition waits for the one before, not for those of
-    other groups."""
+    """The same for long groups of numbers, four side by side: additions wait for those of their own group only."""
     for a in range(first, last):
         for i in range(low, high - 3, 4):
             e0, e1, e2 = offsets[at(i)], offsets[at(i + 1)], offsets[at(i + 2)]
@@ -287,8 +282,7 @@ def summed_numbers(offsets, index, times, order, v, y, first, last, low, high):
 
 @compiled
 def scattered(index, source, times, v, y, row, first, last):
-    """y[a, index[e]] += times[e]·v[a, source[e]], for a from first to last, rows as long as `row`; without source, e
-    itself; without times, once."""
+    """y[a, index[e]] += times[e]·v[a, source[e]], rows as long as `row`; without source, e; without times, once."""
     n, m, b, end = v.shape[1], y.shape[1], len(row), len(index) - 1
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
@@ -308,8 +302,7 @@ def scattered(index, source, times, v, y, row, first, last):
 
 @compiled
 def dealt(index, owners, lows, starts, near, far):
-    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1] are those of strip s in chunk
-    c, in their order."""
+    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1], in their order."""
     chunks = starts.shape[1] - 1
     for e in range(len(index)):
         starts[at(owners[at(index[at(e)])]), at(e >> CHUNK_BITS)] += 1
@@ -328,8 +321,7 @@ def dealt(index, owners, lows, starts, near, far):
 
 @compiled
 def scattered_strip(starts, near, far, lows, source, times, v, y, row, soon, s):
-    """y[a, j] = Σ times[e]·v[a, source[e]] for the targets j of one strip; `source` in the order of the strips. `soon`:
-    fetch rows, or None."""
+    """y[a, j] = Σ times[e]·v[a, source[e]] for j in strip s; `source` in the order of strips. `soon`: fetch or not."""
     n, m, b, line = v.shape[1], y.shape[1], len(row), max(LINE_BYTES // v.itemsize, 1)
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(v.shape[0]):
@@ -352,7 +344,7 @@ def scattered_strip(starts, near, far, lows, source, times, v, y, row, soon, s):
 
 @compiled
 def scattered_wide(index, source, times, v, y, row, first, last):
-    """The same for wide rows, in steps of `row`; without source, e itself; without times, once."""
+    """As `scattered`, for wide rows, in steps of `row`."""
     n, m, b, count, step = v.shape[1], y.shape[1], y.shape[2], len(index), len(row)
     x, z = v.reshape(-1), y.reshape(-1)
     whole, line = b - b % step, max(LINE_BYTES // v.itemsize, 1)
@@ -372,8 +364,7 @@ def scattered_wide(index, source, times, v, y, row, first, last):
 
 @compiled
 def thinned(v, offsets, index, values):
-    """The numbers of each row that are not zero, and where they are; false, and no use, where there are more than
-    fit."""
+    """The numbers of each row that are not zero, and where; false, and no use, where more are than fit."""
     n, b = v.shape
     found, most = 0, len(index) - b
     for i in range(n):
@@ -389,8 +380,7 @@ def thinned(v, offsets, index, values):
 
 @compiled
 def scattered_thin(target, source, times, offsets, index, values, y, b):
-    """y[target[e]] += times[e] · row source[e], of thinned rows of b numbers; whether all times are finite: only then
-    are zeros nothing."""
+    """y[target[e]] += times[e] · thinned row source[e]; whether all times are finite: then zeros are nothing."""
     bad = 0
     for e in range(len(target)):
         c, i, j = times[at(e)], at(source[at(e)]), at(target[at(e)]) * at(b)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 @cache
 def numba_installed() -> bool:
-    """Whether compiled loops can be had: Numba is there, does not refuse this version of NumPy, and may compile. Asked
-    last, for it is imported."""
+    """Whether compiled loops can be had: Numba is there, takes this NumPy, may compile. Asked last: it is imported."""
     try:
         import numba  # pyright: ignore
     except ImportError:
@@ -111,8 +110,7 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 
 def scatter(relation: Function, v: Array) -> Array:
-    """red of a function: v[a, e] added at index[e]. The first time as pairs come, then by strips of targets or by
-    groups, as `_way` says."""
+    """red of a function: v[a, e] added at index[e], as `_way` says."""
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
@@ -252,8 +250,7 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
 
 
 def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
-    """The same where most numbers are zero, as in the derivative of an extremum: only the others are multiplied. None
-    where they are too many."""
+    """The same where most numbers are zero, as after an extremum: only the others count. None where they are many."""
     a, n, b = v.shape
     several = max(threads.count() // tuning.THREADS_PER_THIN_SUM, 1)  # many threads do as well with whole rows
     if a > 1 or b < tuning.THIN_ROW_RATIO * several or scatter.count < 4 * n:
@@ -279,8 +276,7 @@ def _row(b: int) -> tuple[int, ...]:
 
 
 def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> list[tuple[int, int, int, int]]:
-    """The work in parts (first, last, low, high): along the leading axis if that is long enough, otherwise by targets
-    with equally many pairs."""
+    """The work in parts (first, last, low, high): along a long leading axis, or by targets with equally many pairs."""
     most = _threads_for(numbers)
     if a >= most:
         return [(first, last, 0, targets) for first, last in _cuts(a, most)]

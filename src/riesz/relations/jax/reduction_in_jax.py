@@ -54,8 +54,7 @@ class ReductionCode(Node):
 def apply(
     relation: Relation, v: Any, shape: tuple[int, int, int] | None = None, result: tuple[int, ...] | None = None
 ) -> Any:
-    """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well; `shape` and `result`: seen as,
-    and given back as."""
+    """red_R along the middle axis of a JAX array, also under jit, vmap and grad; seen as `shape`, given as `result`."""
     if not isinstance(v, Tracer):  # numbers: nothing will be transposed
         code, arrays = prepared(relation)
         return _forward(code, shape, result, arrays, v)
@@ -70,8 +69,7 @@ def _forward(code: ReductionCode, shape: Any, result: Any, arrays: Any, v: Any) 
 
 
 def _both(relation: Relation) -> Any:
-    """The codes of a relation and of its converse, their arrays, and the converse, which is kept as long as the
-    relation."""
+    """The codes of a relation and of its converse, their arrays, and the converse, kept as long as the relation."""
     found = relation.__dict__.get("_both")
     if found is None:
         turned = relation.converse
@@ -137,8 +135,7 @@ mlir.register_lowering(RED, mlir.lower_fun(_run, multiple_results=False))
 
 
 class RowSums(NamedTuple):
-    """Sums over index[start : start + length], one per target; `long` targets have length 0 here and are summed from
-    pieces."""
+    """Sums over index[start : start + length], one per target; of `long` targets (length 0) in pieces."""
 
     starts: Any
     lengths: Any
@@ -148,8 +145,7 @@ class RowSums(NamedTuple):
 
 
 class PairTable(NamedTuple):
-    """Note [Tables]: targets with up to k pairs, and the sources of the first, the second, … pair of each; |X| where
-    there is none."""
+    """Note [Tables]: targets with up to k pairs, and the sources of the first, second, … pair; |X| for none."""
 
     targets: Any
     sources: Any
@@ -248,8 +244,7 @@ def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
 
 
 def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
-    """Groups as tables by size; (tables, where each target's sum stands), then the same for the pieces of long
-    groups."""
+    """Groups as tables by size, where each target's sum stands, and the same for the pieces of long groups."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     long = np.flatnonzero(lengths > LONG)
     here = _tables(starts, np.where(lengths > LONG, 0, lengths), index, times, size)
@@ -283,8 +278,7 @@ def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tup
 
 
 def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
-    """red_R along the middle axis of an array of shape (a, |source|, b), by the code and the arrays prepared for the
-    relation."""
+    """red_R along the middle axis of (a, |source|, b), by the code and the arrays of the relation."""
     a, n, b = v.shape
     m, made_of = code.target, code.made_of
     match code.how:
@@ -369,8 +363,7 @@ def _sums(groups: tuple[PairTable, ...], place: Any, v: Any) -> Any:
 
 
 def _slices(relation: Spanned, v: Any) -> Any:
-    """The pieces of an affine span, as slices that are padded to the target and added: one loop over memory when
-    compiled."""
+    """The pieces of an affine span, padded to the target and added: one loop over memory when compiled."""
     a, _, b = v.shape
     X, Y = relation.source.box or (), relation.target.box or ()
     given = relation.narrowed(v.reshape((a, *X, b)))
