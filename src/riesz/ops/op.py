@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -197,8 +197,7 @@ class Contraction(Multilinear):
             case (la, lb) if simple and la == lb == out:
                 return _product
             case (la, lb) if simple and set(out) <= {*la, *lb}:
-                planned = matrix_kernel(la, lb, out) or product_kernel(la, lb, out)
-                return planned or (lambda a, b: pair(a, la, b, lb, out))
+                return matrix_kernel(la, lb, out) or product_kernel(la, lb, out) or partial(_pair, la, lb, out)
             case _:
                 return lambda *xs: dense(self._formal(xs))
 
@@ -287,6 +286,10 @@ class Contraction(Multilinear):
         distinct = tuple(dict.fromkeys(self.out))
         inner = contract_formal(list(xs), self.labels, distinct, sizes)
         return single(dense(inner), distinct, self.out, sizes) if self.repeats else inner
+
+
+def _pair(la: Labels, lb: Labels, out: Labels, a: Any, b: Any) -> Any:
+    return pair(a, la, b, lb, out)
 
 
 def _product(a: Any, b: Any) -> Any:

@@ -12,7 +12,7 @@ from ..errors import RelationError
 from .algebra import from_matrix, named
 from .base import Relation, freeze, within
 from .index_algebra import Affine, IndexTable, along
-from .index_sets import Indices, Seg, Set, unit
+from .index_sets import Array, Indices, Seg, Set, unit
 from .kinds import Diagonal, Empty, Full, Function, Point, Range, Segments, Triangular
 from .spans import one_label, tidied
 
@@ -162,7 +162,7 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     matrix = cast(Any, sparse).csr_array(given, copy=True)
-    counts: Any = matrix.data
+    counts = cast(Array, matrix.data)
     if counts.size and not (counts.min() >= 0 and counts.max() < 2**53 and np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()

@@ -72,7 +72,7 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
         holes = tuple([i for i, label in enumerate(distinct) if label not in labels])
         a = np.broadcast_to(np.expand_dims(a, holes), [sizes[label] for label in distinct])
     if len(distinct) < len(out):
-        spread = np.zeros([sizes[label] for label in out], a.dtype)
+        spread = cast(Any, np.zeros)([sizes[label] for label in out], a.dtype)
         np.einsum(spread, list(out), list(distinct))[...] = a
         a = spread
     return a

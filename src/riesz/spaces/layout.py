@@ -101,7 +101,7 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     counts = _field_names(cast(Any, type(v)))
     for name, counted in counts.items():
         value: Any = getattr(v, name, _MISSING)
-        if isinstance(value, _STEERING) or (counted and isinstance(value, (int, np.integer))):
+        if isinstance(cast(Any, value), (*_STEERING, *((int, np.integer) if counted else ()))):
             fixed.append((name, cast(Any, type(value)), value))
         elif value is not _MISSING:  # with init=False, one that was never set
             names.append(name)
@@ -199,7 +199,7 @@ class Branch(NamedTuple):
         if self.tensor is not None:
             return [("⊗", _tensor_content(value, self.tensor, space, path))]
         if self.form is None or (self.inside and type(value) is tuple):
-            given = () if value is None else value
+            given: Any = () if value is None else cast(Any, value)
             found = list(enumerate(cast("tuple[Any, ...]", given))) if isinstance(given, tuple) else None
             wanted = f"a tuple of {self.arity}"
         else:

@@ -440,7 +440,7 @@ def _weighted(space: Space, weight: Any) -> Weighted:
     matrix = isinstance(weight, np.ndarray) and cast(Array, weight).shape == (n, n) and len(space.leaves) == 1
     if not matrix or space.leaves[0].shape == (n, n):
         return _positive(space, _scales(space, weight))
-    if np.asarray(weight).dtype.kind != "f":
+    if cast(Array, weight).dtype.kind != "f":
         raise SpaceError(f"the weight of {space} must be a matrix of floats; got {describe(weight)}")
     given = _canonical(np.asarray(weight, float))
     if not np.allclose(given, given.T, rtol=1e-12, atol=0.0):
