@@ -101,7 +101,7 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     counts = _field_names(cast(Any, type(v)))
     for name, counted in counts.items():
         value: Any = getattr(v, name, _MISSING)
-        if isinstance(cast(Any, value), (*_STEERING, *((int, np.integer) if counted else ()))):
+        if isinstance(value, (*_STEERING, *_WHOLE) if counted else _STEERING):
             fixed.append((name, cast(Any, type(value)), value))
         elif value is not _MISSING:  # with init=False, one that was never set
             names.append(name)
@@ -110,8 +110,9 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
 
 
 _MISSING = object()
-_CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
-_STEERING = (str, bytes, bool, Enum, *_CALLED)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+_STEERING: tuple[Any, ...] = (str, bytes, bool, Enum, type, *_FUNCTIONS)
+_WHOLE: tuple[Any, ...] = (int, np.integer)
 
 
 @lru_cache(maxsize=1024)

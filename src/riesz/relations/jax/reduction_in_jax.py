@@ -134,14 +134,13 @@ mlir.register_lowering(RED, mlir.lower_fun(_run, multiple_results=False))
 # -- plans -------------------------------------------------------------------------------------------------
 
 
-class RowSums(NamedTuple):
-    """Sums over index[start : start + length], one per target; of `long` targets (length 0) in pieces."""
+class GroupSums(NamedTuple):
+    """How groups are summed: those of up to LONG pairs at once; longer ones in pieces, and the sums of these again."""
 
-    starts: Any
-    lengths: Any
-    pieces: Any  # Rows of the pieces of long targets
-    long: Any  # which targets those are
-    of_pieces: Any  # Rows that sum the pieces
+    here: Any  # (starts, lengths), or tables, of all groups, the long ones empty
+    pieces: Any = None  # the same of the pieces of long groups
+    long: Any = None  # which groups those are
+    of_pieces: Any = None  # GroupSums of the pieces
 
 
 class PairTable(NamedTuple):
@@ -222,15 +221,30 @@ def _has_kernel() -> bool:
     return True
 
 
-def rows(offsets: Any) -> RowSums:
-    """The sums that groups need, long ones in pieces."""
+def rows(offsets: Any) -> GroupSums:
+    """The sums of groups, by where each begins and its length."""
+    lengths = np.diff(offsets)
+    even = len(lengths) >= MANY and int(lengths.max()) * len(lengths) <= 2 * int(offsets[-1])
+    return _grouped(offsets, lambda *group: group, rows, even)
+
+
+def tables(offsets: Any, index: Any, times: Any, size: int) -> GroupSums:
+    """The sums of groups, as tables by size, and where each target's sum stands."""
+
+    def of_pieces(cuts: Any) -> GroupSums:
+        return tables(cuts, np.arange(cuts[-1], dtype=np.int32), None, int(cuts[-1]))
+
+    return _grouped(offsets, lambda *group: _tables(*group, index, times, size), of_pieces)
+
+
+def _grouped(offsets: Any, make: Any, of_pieces: Any, even: bool = False) -> GroupSums:
     starts, lengths = offsets[:-1], np.diff(offsets)
     long = np.flatnonzero(lengths > LONG)
-    if not len(long) or (len(lengths) >= MANY and int(lengths.max()) * len(lengths) <= 2 * int(offsets[-1])):
-        return RowSums(starts, lengths, None, None, None)
+    if even or not len(long):
+        return GroupSums(make(starts, lengths))
     begin, length, cuts = _cut(starts[long], lengths[long])
-    inner = RowSums(begin, length, None, None, None)
-    return RowSums(starts, np.where(lengths > LONG, 0, lengths), inner, long.astype(np.int32), rows(cuts))
+    short = make(starts, np.where(lengths > LONG, 0, lengths))
+    return GroupSums(short, make(begin, length), long.astype(np.int32), of_pieces(cuts))
 
 
 def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
@@ -241,18 +255,6 @@ def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
     begin = np.repeat(starts, counts) + step
     length = np.minimum(LONG, np.repeat(starts + lengths, counts) - begin)
     return begin.astype(starts.dtype), length.astype(starts.dtype), cuts
-
-
-def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
-    """Groups as tables by size, where each target's sum stands, and the same for the pieces of long groups."""
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    long = np.flatnonzero(lengths > LONG)
-    here = _tables(starts, np.where(lengths > LONG, 0, lengths), index, times, size)
-    if not len(long):
-        return here, None, None, None
-    begin, length, cuts = _cut(starts[long], lengths[long])
-    of_pieces = tables(cuts, np.arange(len(begin), dtype=np.int32), None, len(begin))
-    return here, _tables(begin, length, index, times, size), long.astype(np.int32), of_pieces
 
 
 def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tuple[tuple[PairTable, ...], Any]:
@@ -325,26 +327,20 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
         case "rows":
             from .gpu_rows import row_sums
 
-            return _row_sums(row_sums, *arrays, v)
+            plan, *of = arrays
+            kernels = [lambda s, n, x, of=of: row_sums(s, n, *of, x) for of in (of, (None, None))]
+            return _group_sums(plan, *kernels, v)
         case _:  # tables
-            return _table_sums(*arrays, v)
+            return _group_sums(arrays, _sums, _sums, v)
 
 
-def _row_sums(kernel: Any, plan: RowSums, index: Any, times: Any, v: Any) -> Any:
+def _group_sums(plan: GroupSums, run: Any, run_pieces: Any, v: Any) -> Any:
     """Short groups at once; long ones by pieces, and their sums put in place."""
-    y = kernel(plan.starts, plan.lengths, index, times, v)
+    y = run(*plan.here, v)
     if plan.long is None:
         return y
-    pieces = kernel(plan.pieces.starts, plan.pieces.lengths, index, times, v)
-    sums = _row_sums(kernel, plan.of_pieces, None, None, pieces)
+    sums = _group_sums(plan.of_pieces, run_pieces, run_pieces, run(*plan.pieces, v))
     return y.at[:, plan.long].set(sums, unique_indices=True, mode="promise_in_bounds")
-
-
-def _table_sums(here: Any, pieces: Any, long: Any, of_pieces: Any, v: Any) -> Any:
-    y = _sums(*here, v)
-    if long is None:
-        return y
-    return y.at[:, long].set(_table_sums(*of_pieces, _sums(*pieces, v)), unique_indices=True, mode="promise_in_bounds")
 
 
 def _sums(groups: tuple[PairTable, ...], place: Any, v: Any) -> Any:
