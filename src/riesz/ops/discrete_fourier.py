@@ -62,9 +62,6 @@ class Fourier(Transform):
     forward: bool
     norm: Norm
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0]
-
     def run(self, *xs: Any) -> Any:
         transform = np.fft.fftn if self.forward else np.fft.ifftn
         return as_pairs(transform(as_complex(xs[0]), axes=self.axes, norm=self.norm))

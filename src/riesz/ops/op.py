@@ -48,8 +48,8 @@ class Op(Node):
         return shape
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
-        """The shape of the result."""
-        raise NotImplementedError
+        """The shape of the result: where an op does not say, that of its arguments together, broadcast as in NumPy."""
+        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
         """The result on numbers."""
@@ -91,9 +91,6 @@ class Elementwise(Op):
     """p^X: a named primitive at every index; arguments broadcast as in NumPy."""
 
     primitive: Any
-
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
         if len(xs) == 1:
@@ -346,9 +343,6 @@ class Combination(Linear):
 
     coefficients: tuple[float, ...]
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-
     def only(self, which: tuple[int, ...]) -> Op:
         return Combination(tuple([self.coefficients[i] for i in which]))
 
@@ -366,8 +360,7 @@ class Combination(Linear):
 
 
 class Reduction(Linear):
-    """[red_R₁, …, red_Rₙ]: Σᵢ red_{Rᵢ}(xᵢ), each along the axes from `axis` on. The cotangents of many pieces of one
-    array meet here."""
+    """[red_R₁, …, red_Rₙ]: Σᵢ red_{Rᵢ}(xᵢ), along the axes from `axis` on; cotangents of pieces of one array meet."""
 
     relations: tuple[Relation, ...]
     axis: int
@@ -460,9 +453,6 @@ class Cast(Single):
 
     source: Any  # dtypes
     target: Any
-
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0]
 
     def run(self, *xs: Any) -> Any:
         x: Any = dense(xs[0])

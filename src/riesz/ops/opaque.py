@@ -107,9 +107,6 @@ class Select(Op):
     def title(self) -> str:
         return "where"
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return np.broadcast_shapes(*shapes)
-
     def run(self, *xs: Any) -> Any:
         chosen = cast(Any, np.where)(*[dense(x) for x in xs])
         return chosen if chosen.ndim else number(chosen)
@@ -132,7 +129,7 @@ class Discrete(Op):
         return {"logical_not": "¬", "as_type": "float"}.get(name, name)
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return np.broadcast_shapes(*shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
+        return super().result(shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
 
     def run(self, *xs: Any) -> Any:
         found = self.function(*[dense(x) for x in xs], **dict(self.parameters))

@@ -244,14 +244,6 @@ def as_relation(given: Any) -> Relation:
     return given
 
 
-def restricted(relation: Relation, source: Any, target: Any) -> Relation:
-    """R on parts of its sets."""
-    found = relation
-    if source is not None:
-        found = then(part(relation.source, source), found)
-    return found if target is None else then(found, part(relation.target, target))
-
-
 def part(index: Set, which: Any) -> Relation:
     """{(x, x) | x in a part}: a slice, positions or a mask."""
     n = index.size
@@ -275,7 +267,7 @@ def part(index: Set, which: Any) -> Relation:
 
 
 def block(relation: Relation, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
-    """The relation between two parts of its sets, renamed."""
+    """The relation between two parts of its sets, given by positions (None: all), renamed."""
     if rows is None and cols is None and source is relation.source and target is relation.target:
         return relation
     if isinstance(relation, (Empty, Full)):
@@ -300,7 +292,7 @@ def blocks(relation: Relation) -> list[list[Relation]]:
     if isinstance(relation, Diagonal) and relation.source is relation.target:
         members = tuple([Diagonal(X, X) for X, _ in sources])
     if not members or any([r.source.box is None or r.target.box is None for r in members]):
-        return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]
+        return [[block(relation, at, to, X, Y) for X, at in sources] for Y, to in targets]
     if isinstance(relation, Beside):
         return [[r.converse] for r in members] if relation.turned else [list(members)]
     rows = list(enumerate(members))

@@ -136,9 +136,10 @@ class Relation(Node):
         >>> relations.full(seg(2), seg(3)).restrict(target=[0, 2]).matrix().toarray().tolist()
         [[1, 0, 1], [1, 0, 1]]
         """
-        from .algebra import restricted
+        from .algebra import part, then
 
-        return restricted(self, source, target)
+        found = self if source is None else then(part(self.source, source), self)
+        return found if target is None else then(found, part(self.target, target))
 
     def plan(self, backend: str = "auto") -> Plan:
         """The relation prepared for execution on "numpy", "numba" or "jax"; "auto" chooses by the size and the kind of
@@ -243,12 +244,6 @@ class Relation(Node):
         wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
         found = np.moveaxis((known[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
         return found if v.dtype.kind not in "fc" else found.astype(v.dtype, copy=False)
-
-    def block(self, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
-        """The relation between two parts, given by positions (None: all), renamed to source and target."""
-        from .algebra import block
-
-        return block(self, rows, cols, source, target)
 
     def __repr__(self) -> str:
         return later.text(self)

@@ -38,9 +38,10 @@ class Compound(Relation):
         at, to = [[0, *itertools.accumulate(sizes)][: len(sizes)] for sizes in sides]
         return at, to
 
-    def split(self, v: Array) -> list[Array]:
-        """What each member reads, where each has a part of the source."""
-        return np.split(v, self._starts()[0][1:], axis=1)
+    def apart(self, v: Array) -> list[Array]:
+        """The reductions of the members, each of its part of the source."""
+        pieces = np.split(v, self._starts()[0][1:], axis=1)[: len(self.members)]
+        return [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         found = [r.pairs() for r in self.members]
@@ -52,8 +53,7 @@ class Compound(Relation):
 
 
 class Beside(Compound):
-    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …,
-    Rₙᵀ⟩."""
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
 
     turned: bool = False
 
@@ -73,8 +73,7 @@ class Beside(Compound):
     def reduce(self, v: Array) -> Array:
         if self.turned and self.members:
             return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
-        parts = [r.reduce(p) for r, p in zip(self.members, self.split(v) if self.members else [], strict=True)]
-        return sum(parts, self.zeros(v))
+        return sum(self.apart(v), self.zeros(v))
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
         rows, cols, times = super().pairs()
@@ -121,8 +120,7 @@ class Sum(Compound):
     """R₁ + … + Rₙ ⊆ (X₁ + … + Xₙ) × (Y₁ + … + Yₙ): each on its own part, nothing in between."""
 
     def reduce(self, v: Array) -> Array:
-        parts = [r.reduce(p) for r, p in zip(self.members, self.split(v) if self.members else [], strict=True)]
-        return np.concatenate(parts, axis=1) if parts else self.zeros(v)
+        return np.concatenate(self.apart(v), axis=1) if self.members else self.zeros(v)
 
 
 class Union(Compound):

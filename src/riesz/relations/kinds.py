@@ -163,8 +163,7 @@ def _one_each(index: Array, where: Set, need: str) -> None:
 
 
 class Segments(Relation):
-    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats. Only the
-    offsets are stored."""
+    """{(e, s) | offsets[s] ≤ e < offsets[s + 1]}: red sums each segment; `turned`, the converse: red repeats."""
 
     offsets: Any
     turned: bool = False
@@ -301,8 +300,7 @@ class Range(Copied):
 
 
 class Triangular(Relation):
-    """{(i, j) | i ≤ j}, or i ≥ j when `lower` is false, without i = j when `strict`: prefix and suffix sums. No pair is
-    stored."""
+    """{(i, j) | i ≤ j}, or i ≥ j unless `lower`, without i = j when `strict`: prefix and suffix sums, no pair kept."""
 
     lower: bool = True
     strict: bool = False

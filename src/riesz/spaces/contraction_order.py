@@ -26,8 +26,7 @@ Problem = tuple[tuple[Labels, ...], Labels, tuple[int, ...], Labels, int]
 
 
 class Path(NamedTuple):
-    """Which two arrays are made one, step by step: those given are 0 … n−1, the k-th pair makes number n + k. `flops`
-    is the work."""
+    """Which two arrays become one, in turn: those given are 0 … n−1, the k-th pair makes n + k; `flops`: the work."""
 
     pairs: Pairs
     flops: int

@@ -6,6 +6,7 @@ A leaf of a vector is a float, an array or a `Formal`. A user holds an element o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -47,7 +48,12 @@ class Formal:
     @property
     def numbers(self) -> int:
         """How many numbers are stored, scales apart."""
-        return sum([f.size for f in {id(f): f for t in self.terms for f, _ in t.factors}.values()])
+        return sum([f.size for f in {id(f): f for f in self.arrays}.values()])
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The factors of all products."""
+        return [f for t in self.terms for f, _ in t.factors]
 
     @property
     def worthwhile(self) -> bool:
@@ -243,20 +249,17 @@ class TensorValue:
     @property
     def numbers(self) -> int:
         """How many numbers are stored."""
-        arrays = {id(f): f for leaf in self.leaves for f in _arrays(leaf)}
+        arrays = {id(f): f for leaf in self.leaves for f in (leaf.arrays if type(leaf) is Formal else [leaf])}
         return sum([np.size(f) for f in arrays.values()])
 
     def dense(self) -> Any:
         """Multiplied out: an array for ℝ^X ⊗ ℝ^Y, otherwise V's containers of W's containers of arrays."""
-        from .layout import Branch, build
+        return self._built([dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
 
-        return build(self._code, [dense(leaf) for leaf in self.leaves], Branch.contain)
+    def _built(self, leaves: list[Any], make: Callable[..., Any]) -> Any:
+        from .layout import build, tensor_code
 
-    @property
-    def _code(self) -> Any:
-        from .layout import tensor_code
-
-        return tensor_code(self.space, self.lead)
+        return build(tensor_code(self.space, self.lead), leaves, make)
 
     def _like(self, other: Any) -> TensorValue:
         if not isinstance(other, TensorValue) or other.space is not self.space or other.lead != self.lead:
@@ -264,9 +267,7 @@ class TensorValue:
         return other
 
     def _same(self, leaves: list[Any]) -> TensorValue:
-        from .layout import build
-
-        return TensorValue(self.space, self.lead, build(self._code, leaves, lambda _, parts: tuple(parts)))
+        return TensorValue(self.space, self.lead, self._built(leaves, lambda _, parts: tuple(parts)))
 
     def __add__(self, other: Any) -> TensorValue:
         return self._same([add_leaves(a, b) for a, b in zip(self.leaves, self._like(other).leaves, strict=True)])
@@ -301,7 +302,3 @@ class TensorValue:
 
     def __repr__(self) -> str:
         return later.text(self)
-
-
-def _arrays(leaf: Any) -> list[Any]:
-    return [f for t in leaf.terms for f, _ in t.factors] if type(leaf) is Formal else [leaf]

@@ -272,8 +272,7 @@ class Real(Space):
 
 
 class DirectSum(Space):
-    """⊕_{x∈X} V_x, a family of spaces, one per element of X in its order; values are tuples unless `form` says
-    otherwise."""
+    """⊕_{x∈X} V_x, one space per element of X in its order; values are tuples unless `form` says otherwise."""
 
     index: Set
     summands: tuple[Space, ...]

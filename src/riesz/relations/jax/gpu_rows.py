@@ -16,8 +16,7 @@ from ...runtime import tuning
 
 
 def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpret: bool = False) -> Any:
-    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; without index, e itself; without
-    times, each once."""
+    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; no index: e; no times: once."""
     targets, (a, _, b) = lengths.shape[0], v.shape
     if not a * targets * b * v.shape[1] or (index is not None and not index.shape[0]):
         return jnp.zeros((a, targets, b), v.dtype)
