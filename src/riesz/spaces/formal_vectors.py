@@ -256,7 +256,7 @@ class TensorValue:
         """Multiplied out: an array for ℝ^X ⊗ ℝ^Y, otherwise V's containers of W's containers of arrays."""
         return self._built([dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
 
-    def _built(self, leaves: list[Any], make: Callable[..., Any]) -> Any:
+    def _built(self, leaves: list[Any], make: Callable[[Any, list[Any]], Any]) -> Any:
         from .layout import build, tensor_code
 
         return build(tensor_code(self.space, self.lead), leaves, make)
