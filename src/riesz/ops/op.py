@@ -389,10 +389,10 @@ class Reduction(Linear):
         xs = tuple([np.asarray(x) for x in given])
         shape = self.result((xs[0].shape,))
         first = self.relations[0]
-        wide = [self._lead(x, r) for x, r in zip(xs, self.relations, strict=True)]
         if len(xs) == 1:
-            total = first.reduce(wide[0])
+            total = first.reduce(self._lead(xs[0], first))
         else:
+            wide = [self._lead(x, r) for x, r in zip(xs, self.relations, strict=True)]
             tiles, size = self._tiles, (wide[0].shape[0], first.target.size, wide[0].shape[2])
             total = (np.zeros if tiles is None else np.empty)(size, np.result_type(*given))  # floats of Python are weak
             for k, (r, x) in enumerate(zip(self.relations, wide, strict=True)):

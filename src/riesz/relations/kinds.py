@@ -203,16 +203,17 @@ class Copied(Relation):
 
     sliced: ClassVar[bool] = True
 
-    @property
+    @cached_property
     def cut(self) -> Any:
         """The slice."""
         raise NotImplementedError
 
     def reduce(self, v: Array) -> Array:
-        if self.tile is None:
+        tile = self.tile
+        if tile is None:
             return v[:, self.cut]
         total = self.zeros(v)
-        total[:, self.tile] = v
+        total[:, tile] = v
         return total
 
     def reduce_into(self, total: Array, v: Array) -> None:
@@ -236,7 +237,7 @@ class Point(Copied):
     def _turn(self) -> Relation:
         return Place(self.target, self.source, self.at)
 
-    @property
+    @cached_property
     def cut(self) -> Any:
         return slice(self.at, self.at + 1)
 
@@ -255,7 +256,7 @@ class Place(Copied):
     def _turn(self) -> Relation:
         return Point(self.target, self.source, self.at)
 
-    @property
+    @cached_property
     def cut(self) -> Any:
         return slice(self.at, self.at + 1)
 
@@ -285,7 +286,7 @@ class Range(Copied):
         found = one_label(count, Affine(self.start, ((0, self.step),)), along(0))
         return found.turned if self.turned else found
 
-    @property
+    @cached_property
     def cut(self) -> Any:
         return self.slice(self.source.size if self.turned else self.target.size)
 
