@@ -127,7 +127,7 @@ RENAMED: dict[str, str] = {
     "programs.tiling.Loop": "TileLoop",
     "relations.compiled.Numbers": "RowVector",
     "relations.in_jax.Code": "ReductionCode",
-    "relations.in_jax.Rows": "RowSums",
+    "relations.in_jax.Rows": "GroupSums",
     "relations.in_jax.Table": "PairTable",
     "show.patterns.Pattern": "ProductName",
     "syntax.control.Mapped": "MappedFunction",
