@@ -31,6 +31,16 @@ class LeafPlace(NamedTuple):
     start: int
     shape: Shape
 
+    @property
+    def size(self) -> int:
+        """How many coordinates it has."""
+        return math.prod(self.shape)
+
+    @property
+    def range(self) -> slice:
+        """These coordinates."""
+        return slice(self.start, self.start + self.size)
+
 
 class MatrixPattern(NamedTuple):
     """CSR index arrays, and for each number of the entries its place in the data."""
@@ -53,31 +63,24 @@ def made(c: Coefficients, entries: Sequence[Placed], height: int, width: int) ->
 
 def between(net: Network, to: int, a: int) -> MatrixPattern:
     """Where one node of a network reaches another, once for all points."""
-    key = ("between", to, a)
-    if key not in net.made:
-        row, column = LeafPlace(0, net.shapes[to]), LeafPlace(0, net.shapes[a])
-        net.made[key] = made(
-            net.c, [(e, row, column) for e in net.blocks[to][a]], math.prod(row.shape), math.prod(column.shape)
-        )
-    return net.made[key]
+    row, column = LeafPlace(0, net.shapes[to]), LeafPlace(0, net.shapes[a])
+    entries = [(e, row, column) for e in net.blocks[to][a]]
+    return net.known(("between", to, a), lambda: made(net.c, entries, row.size, column.size))
 
 
 def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> MatrixPattern:
     lines: dict[Any, tuple[Any, Any]] = {}  # entries with the same maps are sorted once
-    keys = [_maps(c, *one) for one in entries]
+    # what positions are made of, whatever the labels are called
+    maps = [tuple([c.tables.key(m, e.outer) for m in (*e.out, *e.inn)]) for e, _, _ in entries]
+    keys = [(*key, *sides, *[c.sizes[k] for k in e.outer]) for key, (e, *sides) in zip(maps, entries, strict=True)]
     kind = np.int32 if max(sum([sparse_size(c, e) for e, _, _ in entries]), width, height) < 2**31 else np.int64
     for key, (e, row, column) in zip(keys, entries, strict=True):
         if key not in lines:
-            sides = [
-                (place.start + flat_positions(m, place.shape, e.outer, c.sizes)).astype(kind)
-                for m, place in ((e.out, row), (e.inn, column))
-            ]
-            lines[key] = tuple([np.broadcast_to(side, [c.sizes[k] for k in e.outer]).reshape(-1) for side in sides])
-    down, across = (
-        [np.concatenate([np.zeros(0, kind), *parts]) for parts in zip(*lines.values(), strict=True)]
-        if lines
-        else np.zeros((2, 0), kind)
-    )
+            box, sides = [c.sizes[k] for k in e.outer], ((e.out, row), (e.inn, column))
+            found = [place.start + flat_positions(m, place.shape, e.outer, c.sizes) for m, place in sides]
+            lines[key] = tuple([np.broadcast_to(side.astype(kind), box).reshape(-1) for side in found])
+    none = np.zeros(0, kind)
+    down, across = [np.concatenate([none, *[line[i] for line in lines.values()]]) for i in (0, 1)]
     order = counted(across, width)
     order = order[counted(down[order], height)]  # by rows, within a row by columns
     down, across = down[order], across[order]
@@ -92,32 +95,13 @@ def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int)
         ends = np.cumsum([len(d) for d, _ in lines.values()])
         part = dict(zip(lines, np.split(slots, ends[:-1]), strict=True))
         slots = np.concatenate([part[key] for key in keys])
-    if (
-        len(lines) < len(entries)
-        or 8 * (len(slots) - len(indices)) > len(slots)
-        or len(indices) < len(slots) > tuning.GATHERED_NUMBERS
-    ):
+    many = 8 * (len(slots) - len(indices)) > len(slots) or len(indices) < len(slots) > tuning.GATHERED_NUMBERS
+    if many or len(lines) < len(entries):
         return MatrixPattern(indptr, indices, None, slots, len(indices))
     return MatrixPattern(indptr, indices, order[new].astype(np.intp), slots, len(indices), order[~new])
 
 
-def _maps(c: Coefficients, e: Entry, row: LeafPlace, column: LeafPlace) -> Any:
-    """What the positions of an entry are made of, whatever its labels are called."""
-    outer = e.outer
-    maps = [
-        ("t", id(m.array), *[outer.index(k) for k in m.labels]) if type(m) is IndexTable else _affine(m, outer)
-        for m in (*e.out, *e.inn)
-    ]
-    return row, column, tuple(maps), tuple([c.sizes[k] for k in outer])
-
-
-def _affine(m: Any, outer: tuple[int, ...]) -> Any:
-    return m.offset, tuple([(outer.index(k), s) for k, s in m.terms])
-
-
-Key = tuple[
-    int, int, tuple[Any, ...], Shape
-]  # row within a group, where the columns begin, the index maps, the shape they are in
+Key = tuple[int, int, tuple[Any, ...], Shape]  # row within a group, where columns begin, index maps and their shape
 
 
 def _regular(c: Coefficients, entries: Sequence[Placed], height: int, width: int) -> MatrixPattern | None:
@@ -136,9 +120,7 @@ def _regular(c: Coefficients, entries: Sequence[Placed], height: int, width: int
         if keys is None or len(found) > tuning.PATTERN_NUMBERS_PER_VALUE:
             return None
         places.append(keys)
-        for key in keys:
-            if key not in found:
-                found[key] = _across(key, length)
+        found.update({key: _across(key, length) for key in keys if key not in found})
     order = sorted(found, key=lambda key: (key[0], int(found[key][0])))
     for a, b in itertools.pairwise(order):
         if a[0] == b[0] and not bool((found[a] < found[b]).all()):
@@ -224,13 +206,8 @@ def _written(
         at = np.array([column[key] for key in keys], kind).reshape(small)
         first = (count * np.arange(length, dtype=kind)).reshape([-1, *[1] * len(small)])
         slots.append(np.moveaxis(first + at, 0, axis).reshape(-1))
-    flat = np.concatenate(slots)
-    return MatrixPattern(
-        indptr, indices.reshape(-1), _inverse(flat) if len(flat) == count * length else None, flat, count * length
-    )
-
-
-def _inverse(slots: Any) -> Any:
-    order = np.empty(len(slots), np.intp)  # NumPy takes numbers by others half as fast
-    order[slots] = np.arange(len(slots))
-    return order
+    flat, inverse = np.concatenate(slots), None
+    if len(flat) == count * length:
+        inverse = np.empty(len(flat), np.intp)  # NumPy takes numbers by others half as fast
+        inverse[flat] = np.arange(len(flat))
+    return MatrixPattern(indptr, indices.reshape(-1), inverse, flat, count * length)
