@@ -36,9 +36,14 @@ class Instance(NamedTuple):
     point: tuple[Any, ...] = ()
     names: tuple[tuple[str, Any], ...] = ()  # arrays with the names they have outside, for print
 
+    @property
+    def known(self) -> dict[Any, Any]:
+        """What was made of the program already."""
+        return self.program.__dict__.setdefault("_made", {})
+
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What is made of the program once for all points."""
-        known = self.program.__dict__.setdefault("_made", {})
+        known = self.known
         if key not in known:
             known[key] = make()
         return known[key]

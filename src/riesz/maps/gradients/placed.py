@@ -11,11 +11,10 @@ import numpy as np
 
 from ...ops.op import contraction
 from ...relations.cpu.pair_sums import add_rows
-from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, values
+from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, renamed, values
 from ...runtime.warnings_off import quietly
 from ...spaces.contraction import network, spread
 from ...spaces.formal_vectors import dense
-from ..normal_form.entries import renamed
 from ..normal_form.index_maps import Tables, distinct, whole
 
 Shape = tuple[int, ...]

@@ -48,9 +48,10 @@ def _is_finite(op: Any) -> bool:
     if type(op) is Elementwise:
         name, k = op.primitive.name, op.primitive.parameter
         return name in _FINITE or (name == "power" and isinstance(k, (int, float)) and k >= 0 and k == int(k))
-    if type(op) is float or type(op) is Combination:
-        return all(map(math.isfinite, (op,) if type(op) is float else op.coefficients))
-    return op is INPUT or isinstance(op, (Contraction, Reduction, Reshape, Select))
+    if type(op) is Combination:
+        return all(map(math.isfinite, op.coefficients))
+    known = op is INPUT or isinstance(op, (Contraction, Reduction, Reshape, Select))
+    return math.isfinite(op) if type(op) is float else known
 
 
 class Factor(NamedTuple):
@@ -60,6 +61,10 @@ class Factor(NamedTuple):
     slot: int
     labels: Labels
     strong: bool = False
+
+    def renamed(self, names: dict[int, int]) -> Factor:
+        """The same factor with other labels."""
+        return self._replace(labels=tuple([names[k] for k in self.labels]))
 
 
 class Room(NamedTuple):

@@ -17,7 +17,7 @@ from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly,
 from ...programs.program import Constant, Program
 from ...programs.sub_programs import Block
 from ...relations import Both, Empty, Function, Gather, Pairs, Relation, Segments, Union
-from ...relations.index_algebra import ORIGIN, Affine, IndexMap, IndexTable
+from ...relations.index_algebra import ORIGIN, Affine, IndexMap, IndexTable, flat_map
 from ...runtime import tuning
 from ...spaces.formal_vectors import Formal
 from .coefficients import Coefficients, Factor
@@ -73,12 +73,8 @@ def _combination(op: Combination, s: LinearStep) -> Edges:
 
 @ENTRIES("index maps of the relations; running sums stay steps", Reduction)
 def _reductions(op: Reduction, s: LinearStep) -> Edges | None:
-    found = [_reduction(s.c, op.relations[i], op.axis, s.shapes[i]) for i in s.live]
-    return (
-        None
-        if any([f is None for f in found])
-        else [(s.args[i], cast(Any, f)) for i, f in zip(s.live, found, strict=True)]
-    )
+    found = [(s.args[i], _reduction(s.c, op.relations[i], op.axis, s.shapes[i])) for i in s.live]
+    return None if any([entries is None for _, entries in found]) else cast(Any, found)
 
 
 @ENTRIES("one, where the positions are constant; else stays a step", Take, Put)
@@ -90,27 +86,21 @@ def _at_positions(op: Take | Put, s: LinearStep) -> Edges | None:
 
 @ENTRIES("one: aᵢvⱼwᵢ₊ⱼ", Convolution, ExchangedLeg)
 def _legs(op: Convolution | ExchangedLeg, s: LinearStep) -> Edges | None:
-    k = s.live[0]
-    return (
-        [(s.args[k], _convolution(s.c, op, k, s.shapes, s.shape, s.place(s.args[1 - k])))] if len(s.live) == 1 else None
-    )
+    if len(s.live) != 1:
+        return None
+    (k,) = s.live
+    return [(s.args[k], _convolution(s.c, op, k, s.shapes, s.shape, s.place(s.args[1 - k])))]
 
 
 @ENTRIES("a matrix for each of many small parts; else stays a step", Ruled)
 def _matrices(op: Ruled, s: LinearStep) -> Edges | None:
-    if len(s.live) != 1 or not _apart(op, s.shape):
+    mixes = op.smooth.mixes
+    if len(s.live) != 1 or mixes is None:
+        return None
+    if not math.prod(s.shape) >= tuning.MANY_PARTS_RATIO * math.prod([s.shape[a] for a in mixes]) ** 2 > 0:
         return None
     slots = [0 if i in s.live else s.place(a) for i, a in enumerate(s.args)]
     return [(s.args[s.live[0]], _blocks(s.c, op, s.live[0], s.shape, slots))]
-
-
-def _apart(op: Ruled, shape: Any) -> bool:
-    """Whether a step acts on many small parts: it is a matrix for each."""
-    mixes = op.smooth.mixes
-    return (
-        mixes is not None
-        and math.prod(shape) >= tuning.MANY_PARTS_RATIO * math.prod([shape[a] for a in mixes]) ** 2 > 0
-    )
 
 
 def _blocks(c: Coefficients, op: Ruled, k: int, shape: Shape, slots: list[int]) -> list[Entry]:
@@ -128,13 +118,26 @@ def _blocks(c: Coefficients, op: Ruled, k: int, shape: Shape, slots: list[int]) 
     out = [c.fresh(size) for size in shape]
     inn = [c.fresh(size) if i in mixed else label for i, (size, label) in enumerate(zip(shape, out, strict=True))]
     scale, factors = factors_of(c, matrix, [*[inn[a] for a in mixed], *out[: mixed[-1] + 1]], False)
-    sides = [tuple([axis_map(label, size) for label, size in zip(labels, shape, strict=True)]) for labels in (out, inn)]
-    every = frozenset([label for label in (*out, *inn) if c.sizes[label] != 1])
-    return tidied(c, [(Entry(sides[0], sides[1], tuple(factors), scale), every)])
+    return _tidied(c, Entry(_runs(c, out), _runs(c, inn), tuple(factors), scale), (*out, *inn))
+
+
+def _tidied(c: Coefficients, e: Entry, labels: Sequence[int]) -> list[Entry]:
+    """An entry made tidy, with all its labels; those of size 1 are constants."""
+    return tidied(c, [(e, frozenset([k for k in labels if c.sizes[k] != 1]))])
+
+
+def _runs(c: Coefficients, labels: Sequence[int]) -> tuple[IndexMap, ...]:
+    """An axis for each label, which runs through it."""
+    return tuple([axis_map(k, c.sizes[k]) for k in labels])
+
+
+def _fresh(c: Coefficients, shape: Sequence[int]) -> tuple[IndexMap, ...]:
+    """An axis for each size, with a label of its own."""
+    return _runs(c, [c.fresh(n) for n in shape])
 
 
 def _broadcast(c: Coefficients, small: Shape, big: Shape) -> Entry:
-    out = tuple([axis_map(c.fresh(n), n) for n in big])
+    out = _fresh(c, big)
     shift = len(big) - len(small)
     return Entry(out, tuple([out[shift + i] if n == big[shift + i] else ORIGIN for i, n in enumerate(small)]))
 
@@ -158,12 +161,10 @@ def factors_of(c: Coefficients, slot: int, labels: Sequence[int], strong: bool) 
     op = c.program.ops[slot]
     if type(op) is Constant and type(op.value) is Formal and len(op.value.terms) == 1 and not strong:
         term = op.value.terms[0]
-        found = [
-            c.factor(c.program.const(np.asarray(array)), [labels[i] for i in axes]) for array, axes in term.factors
-        ]
-        return float(term.scale), found
+        arrays = [(c.program.const(np.asarray(array)), axes) for array, axes in term.factors]
+        return float(term.scale), [c.factor(array, [labels[i] for i in axes]) for array, axes in arrays]
     if type(op) is Constant:
-        if np.asarray(op.value).dtype.kind != "f" if type(op.value) is not Formal else False:
+        if type(op.value) is not Formal and np.asarray(op.value).dtype.kind != "f":
             slot = c.as_float(slot)
     elif strong or isinstance(op, Discrete):
         slot = c.step(FLOATS, (slot,))
@@ -181,11 +182,8 @@ def _contraction(op: Contraction, k: int, s: LinearStep) -> list[Entry]:
         if i not in (k, guard):
             more, found = factors_of(c, place(a), [names[x] for x in op.labels[i]], i in op.strong)
             scale, factors = scale * more, [*factors, *found]
-    out = tuple([axis_map(names[x], sizes[x]) for x in op.out])
-    inn = tuple([axis_map(names[x], sizes[x]) for x in op.labels[k]])
-    return tidied(
-        c, [(Entry(out, inn, tuple(factors), scale), frozenset([names[x] for x, n in sizes.items() if n != 1]))]
-    )
+    out, inn = [_runs(c, [names[x] for x in labels]) for labels in (op.out, op.labels[k])]
+    return _tidied(c, Entry(out, inn, tuple(factors), scale), [*names.values()])
 
 
 def _reduction(c: Coefficients, relation: Relation, axis: int, shape: Shape) -> list[Entry] | None:
@@ -193,8 +191,7 @@ def _reduction(c: Coefficients, relation: Relation, axis: int, shape: Shape) -> 
     if found is None:
         return None
     rank = len(relation.source.box or ())
-    lead = tuple([axis_map(c.fresh(n), n) for n in shape[:axis]])
-    rest = tuple([axis_map(c.fresh(n), n) for n in shape[axis + rank :]])
+    lead, rest = _fresh(c, shape[:axis]), _fresh(c, shape[axis + rank :])
     return [Entry((*lead, *e.out, *rest), (*lead, *e.inn, *rest), e.factors, e.scale) for e in found]
 
 
@@ -211,17 +208,13 @@ def relation_entries(c: Coefficients, relation: Relation) -> list[Entry] | None:
     if span is not None:
         labels = [c.fresh(n) for n in span.sizes]
         maps = [tuple([_span_map(c, m, labels) for m in side]) for side in (span.right, span.left)]
-        every = frozenset([k for k in labels if c.sizes[k] != 1])
-        return tidied(c, [(Entry(maps[0], maps[1], (), float(span.times)), every)])
+        return _tidied(c, Entry(maps[0], maps[1], (), float(span.times)), labels)
     if isinstance(relation, Both):
         first, second = relation_entries(c, relation.first), relation_entries(c, relation.second)
         if first is None or second is None:
             return None
-        return [
-            Entry((*a.out, *b.out), (*a.inn, *b.inn), (*a.factors, *b.factors), a.scale * b.scale)
-            for a in first
-            for b in second
-        ]
+        pairs = [(a, b, (*a.factors, *b.factors)) for a in first for b in second]
+        return [Entry((*a.out, *b.out), (*a.inn, *b.inn), factors, a.scale * b.scale) for a, b, factors in pairs]
     if isinstance(relation, (Function, Gather, Segments)):
         turned = isinstance(relation, Gather) or (isinstance(relation, Segments) and relation.turned)
         index = relation.ids if isinstance(relation, Segments) else relation.index
@@ -242,8 +235,7 @@ def _span_map(c: Coefficients, m: Any, labels: list[int]) -> IndexMap:
 def _function(c: Coefficients, index: Any, source: Shape, target: Shape) -> Entry:
     """x ↦ index[x], as an entry from arrays on the source to arrays on the target."""
     labels = tuple([c.fresh(n) for n in source])
-    inn = tuple([axis_map(k, n) for k, n in zip(labels, source, strict=True)])
-    return Entry(_places(c, index.reshape(source), labels, target), inn)
+    return Entry(_places(c, index.reshape(source), labels, target), _runs(c, labels))
 
 
 def _places(c: Coefficients, flat: Any, labels: Sequence[int], box: Shape) -> tuple[IndexMap, ...]:
@@ -265,27 +257,21 @@ def _pairs(c: Coefficients, relation: Pairs, source: Shape, target: Shape) -> li
     t = c.fresh(len(relation.rows))
     sides = _places(c, relation.cols, [t], target), _places(c, relation.rows, [t], source)
     counts = c.factor(c.program.const(np.asarray(relation.times, float)), [t])
-    return tidied(c, [(Entry(*sides, (counts,)), frozenset([t] if c.sizes[t] != 1 else []))])
+    return _tidied(c, Entry(*sides, (counts,)), [t])
 
 
 def _reshape(c: Coefficients, source: Shape, target: Shape) -> Entry:
     """Two mixed-radix ways of counting through one set."""
     total = math.prod(source)
-    sides = [[(c.fresh(n), n) for n in shape] for shape in (source, target)]
-    flats: list[list[tuple[int, int]]] = []
-    for side in sides:
-        below = 1
-        terms: list[tuple[int, int]] = []
-        for k, n in reversed(side):
-            if n != 1:
-                terms.append((k, below))
-            below *= n
-        flats.append(terms)
-    change = refined(flats[0], flats[1], c.sizes, c.fresh) if total > 1 else {}
-    maps = [tuple([ORIGIN if n == 1 else (change or {}).get(k, ORIGIN) for k, n in side]) for side in sides]
+    sides = [[c.fresh(n) for n in shape] for shape in (source, target)]
+    flats = [cast(Affine, flat_map(_runs(c, side), shape)) for side, shape in zip(sides, (source, target), strict=True)]
+    terms = [sorted(flat.terms, key=lambda t: t[1]) for flat in flats]
+    change = refined(terms[0], terms[1], c.sizes, c.fresh) if total > 1 else {}
     if change is None:
         t = c.fresh(total)
         maps = [_places(c, np.arange(total), [t], shape) for shape in (source, target)]
+    else:
+        maps = [tuple([change.get(k, ORIGIN) for k in side]) for side in sides]
     return Entry(maps[1], maps[0])
 
 
@@ -299,9 +285,8 @@ def _taken(c: Coefficients, op: Take | Put, source: Shape, target: Shape, index:
     inner = [c.fresh(k) for k in index.shape[op.batch :]]
     rest = [c.fresh(k) for k in long[op.axis + 1 :]]
     (at,) = _places(c, np.where(index < 0, index + n, index), [*labels[: op.batch], *inner], (n,))
-    lead, tail = [axis_map(k, c.sizes[k]) for k in labels], [axis_map(k, c.sizes[k]) for k in rest]
-    short = (*lead, *[axis_map(k, c.sizes[k]) for k in inner], *tail)
-    e = Entry(short, (*lead, at, *tail))
+    lead, tail = _runs(c, labels), _runs(c, rest)
+    e = Entry((*lead, *_runs(c, inner), *tail), (*lead, at, *tail))
     return [e if isinstance(op, Take) else e.turned]
 
 
@@ -316,7 +301,7 @@ def _convolution(
     i, j = c.fresh(sizes[0]), c.fresh(sizes[1])
     both = tuple([(x, 1) for x in (i, j) if c.sizes[x] != 1])
     last: dict[int, IndexMap] = {0: axis_map(i, sizes[0]), 1: axis_map(j, sizes[1]), 2: Affine(0, both)}
-    lead = [axis_map(c.fresh(n), n) for n in shape[:-1]]
+    lead = _fresh(c, shape[:-1])
 
     def side(s: Shape, leg: int) -> tuple[IndexMap, ...]:
         rows = lead[len(lead) - len(s) + 1 :]
@@ -324,8 +309,6 @@ def _convolution(
 
     t = [c.fresh(n) for n in shapes[1 - k]]
     factor = c.factor(other, t)
-    factor = c.moved(
-        factor, {x: m for x, m in zip(t, side(shapes[1 - k], legs[1 - k]), strict=True) if x in factor.labels}
-    )
-    every = frozenset([x for x in (i, j, *distinct(lead)) if c.sizes[x] != 1])
-    return tidied(c, [(Entry(side(shape, op.leg), side(shapes[k], legs[k]), (factor,)), every)])
+    change = dict(zip(t, side(shapes[1 - k], legs[1 - k]), strict=True))
+    factor = c.moved(factor, {x: m for x, m in change.items() if x in factor.labels})
+    return _tidied(c, Entry(side(shape, op.leg), side(shapes[k], legs[k]), (factor,)), (i, j, *distinct(lead)))

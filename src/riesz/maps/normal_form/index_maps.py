@@ -41,7 +41,7 @@ def table(array: Any, labels: Labels) -> IndexMap:
         start = int(array[0])
         step = int(array[1]) - start if array.size > 1 else 0
         last = start + step * (array.size - 1)
-        if int(array[-1]) == last and np.array_equal(array, start + step * np.arange(array.size)):
+        if int(array[-1]) == last and np.array_equal(array, cast(Any, start + step * np.arange(array.size))):
             return Affine(start, ((labels[0], step),) if step else ())
     return IndexTable(array, labels)
 

@@ -59,7 +59,8 @@ class Network:
     def like(self, **changed: Any) -> Network:
         """The same network but for some parts."""
         other = Network.__new__(Network)
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k != "turned"} | {"made": {}} | changed)
+        parts: dict[str, Any] = {**self.__dict__, "made": {}, **changed}
+        other.__dict__.update({k: v for k, v in parts.items() if k != "turned" or k in changed})
         return other
 
     @property
@@ -79,7 +80,8 @@ class Network:
     @cached_property
     def turned(self) -> Network:
         """The transpose of a network without hubs: the same entries with their sides exchanged."""
-        blocks: Any = {a: {} for a in self.inputs}  # an input that nothing reads has a row too, an empty one
+        # an input that nothing reads has a row too, an empty one
+        blocks: dict[int, dict[int, list[Entry]]] = {a: {} for a in self.inputs}
         for to, row in self.blocks.items():
             for a, es in row.items():
                 blocks[a][to] = [e.turned for e in es]

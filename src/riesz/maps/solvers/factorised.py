@@ -130,7 +130,7 @@ def sealed(solver: Solver) -> Solver:
     waiting: list[Any] = [solver]
     while waiting:
         for part in seal(vars(waiting.pop())).values():
-            several: list[Any] = part if isinstance(part, (list, tuple)) else [part]
+            several = cast("list[Any]", part) if isinstance(part, (list, tuple)) else [part]
             waiting += [x for x in several if isinstance(x, Solver)]
     return solver
 

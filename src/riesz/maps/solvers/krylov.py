@@ -82,16 +82,16 @@ class Krylov(Solver):
             return np.zeros_like(b)
         if not np.isfinite(size):
             raise SolveError(f"{self.name}: the right-hand side is not finite")
-        P, M = self.preconditioner, None
+        P, near = self.preconditioner, None
         if P is not None:
             solve = partial(P.solve, transposed=transposed)
-            M = sparse_linalg.LinearOperator(A.shape, matvec=solve, dtype=self.dtype)
+            near = sparse_linalg.LinearOperator(A.shape, matvec=solve, dtype=self.dtype)
         self.iterations = 0
 
         def count(_: Any) -> None:
             self.iterations += 1
 
-        options: dict[str, Any] = {"rtol": self.tolerance, "maxiter": self.max_iterations, "M": M, "callback": count}
+        options: dict[str, Any] = {"rtol": self.tolerance, "maxiter": self.max_iterations, "M": near, "callback": count}
         if self.method == "minres":
             options["rtol"] = self.tolerance / 10.0  # its own estimate is relative to ‖A‖‖x‖
         else:
@@ -114,12 +114,11 @@ class Krylov(Solver):
         P = None if transposed else self.preconditioner
         if not np.isfinite(b).all():
             raise SolveError(f"{self.name}: the right-hand side is not finite")
-        B = A
         if P is not None:
             back = partial(P.solve, transposed=True)
-            B = A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=back)
+            A = A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=back)
         limits = {"atol": self.tolerance, "btol": self.tolerance, "conlim": 0.0, "maxiter": self.max_iterations}
-        x, stop, self.iterations, norm_r, norm_ar, norm_a = sparse_linalg.lsmr(B, b, **limits)[:6]
+        x, stop, self.iterations, norm_r, norm_ar, norm_a = sparse_linalg.lsmr(A, b, **limits)[:6]
         self.residual = float(min(norm_r / (np.linalg.norm(b) or 1.0), norm_ar / ((norm_a * norm_r) or 1.0)))
         if stop == 7 or not np.isfinite(x).all():
             raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖"))
