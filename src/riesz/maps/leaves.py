@@ -9,6 +9,7 @@ traces around it are captured, others are refused (`slot_of`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,8 +190,8 @@ def solved(L: LinearMap, b: Any, method: str, options: dict[str, Any]) -> Any:
     spaces = L.codomain.unweighted, L.domain.unweighted
     if several_sides(L, b):
         spaces = real_space(b.shape), real_space((L.shape[1], b.shape[1]))
-    ways = [lambda b, M=M: M.solve(b, method, **options) for M in (L, L.T)]
-    return later.evaluate(declare_linear(*ways, *spaces, "solve", False), b)
+    solve, turned = [partial(M.solve, method=method, **options) for M in (L, L.T)]
+    return later.evaluate(declare_linear(solve, turned, *spaces, "solve", False), b)
 
 
 def several_sides(L: LinearMap, b: Any) -> bool:

@@ -111,7 +111,7 @@ class LinearMap(Structured):
                [1.]])
         """
         if not isinstance(cast(Any, term), Term):
-            advice = "; give it a space with .at(V)" if isinstance(term, Arrow) else ""
+            advice = "; give it a space with .at(V)" if isinstance(cast(Any, term), Arrow) else ""
             raise LinearityError(f"a LinearMap is made of a linear term with known spaces; got {term!r}{advice}")
         require_linear(term, "a LinearMap")
         return cls(term.domain, term.codomain, lower(term))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ Array = Any
 Operand = tuple[Any, Labels]
 
 
+@dataclass(eq=False, repr=False)
 class PlacedTerm:
     """scale · Σ over labels of a product: `factors` are arrays with one label per axis, `index` maps labels to places
     along the axes of the result.
@@ -29,43 +31,23 @@ class PlacedTerm:
     A label in an index map is a direction of the result, any other is summed over; `sizes` has all of them.
     """
 
-    def __init__(
-        self,
-        scale: float,
-        factors: tuple[Operand, ...],
-        index: tuple[IndexMap, ...],
-        sizes: dict[int, int],
-        axes: dict[int, Any],
-    ) -> None:
-        self.scale = scale
-        self.factors = factors
-        self.index = index
-        self.sizes = sizes
-        self.axes = axes  # which labels run together with those of other terms
-
-    def changed(self, **parts: Any) -> PlacedTerm:
-        """The same term but for some parts."""
-        kept = {k: getattr(self, k) for k in ("scale", "factors", "index", "sizes", "axes")}
-        return PlacedTerm(**(kept | parts))
+    scale: float
+    factors: tuple[Operand, ...]
+    index: tuple[IndexMap, ...]
+    sizes: dict[int, int]
+    axes: dict[int, Any]  # which labels run together with those of other terms
 
     def coefficient(self, out: Labels, strong: tuple[int, ...] = ()) -> Array:
         """The product on some labels, summed over all others."""
-        times = math.prod(
-            [n for k, n in self.sizes.items() if k not in out and not any([k in ls for _, ls in self.factors])]
-        )
+        have = {*out, *[k for _, ls in self.factors for k in ls]}
+        times = math.prod([n for k, n in self.sizes.items() if k not in have])
         return _product(self.factors, out, self.sizes, self.scale * times, strong)
 
     def evaluated(self, strong: tuple[int, ...] = ()) -> PlacedTerm:
         """The same term with one factor."""
         out = distinct(self.index)
-        found = self.coefficient(out, strong)
-        return PlacedTerm(
-            1.0,
-            ((found, out),),
-            self.index,
-            {k: self.sizes[k] for k in out},
-            {k: a for k, a in self.axes.items() if k in out},
-        )
+        sizes, axes = [{k: x for k, x in of.items() if k in out} for of in (self.sizes, self.axes)]
+        return PlacedTerm(1.0, ((self.coefficient(out, strong), out),), self.index, sizes, axes)
 
     def outer(self, shape: Shape) -> tuple[Array, Array] | None:
         """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is no such
@@ -77,12 +59,12 @@ class PlacedTerm:
         return known["_outer"]
 
     def _cut(self, shape: Shape, cut: int) -> tuple[Array, Array] | None:
-        named = [
-            (labels_of(m)[0] if n != 1 else None) if n == 1 or whole(m, n, self.sizes) else -1
-            for m, n in zip(self.index, shape, strict=True)
-        ]
-        first, rest = [[k for k in side if k is not None] for side in (named[:cut], named[cut:])]
-        if -1 in named or len({*first, *rest}) < len(first) + len(rest):
+        axes = list(zip(self.index, shape, strict=True))
+        first, rest = [[m for m, n in side if n != 1] for side in (axes[:cut], axes[cut:])]
+        if not all([n == 1 or whole(m, n, self.sizes) for m, n in axes]):
+            return None
+        first, rest = [[labels_of(m)[0] for m in side] for side in (first, rest)]
+        if len({*first, *rest}) < len(first) + len(rest):
             return None
         sides: tuple[list[Operand], list[Operand]] = ([], [])
         for f in self.factors:
@@ -99,19 +81,12 @@ class PlacedTerm:
         return (U, V) if k == 1.0 else (U * k, V) if U.size <= V.size else (U, V * k)
 
     def __repr__(self) -> str:
-        names = {k: _letter(i) for i, k in enumerate(self.sizes)}
-        factors = " · ".join(
-            [
-                f"{'×'.join(map(str, np.shape(a))) or 'number'}[{', '.join([names[k] for k in ls])}]"
-                for a, ls in self.factors
-            ]
-        )
+        names = {k: "ijklmnpqrst"[i] if i < 11 else f"l{i}" for i, k in enumerate(self.sizes)}
+        shapes = ["×".join(map(str, np.shape(a))) or "number" for a, _ in self.factors]
+        labels = [", ".join([names[k] for k in ls]) for _, ls in self.factors]
+        factors = " · ".join([f"{shape}[{ls}]" for shape, ls in zip(shapes, labels, strict=True)])
         at = ", ".join([_shown(m, names) for m in self.index])
         return f"{self.scale:.6g} · {factors or '1'} at [{at}]"
-
-
-def _letter(i: int) -> str:
-    return "ijklmnpqrst"[i] if i < 11 else f"l{i}"
 
 
 def _shown(m: IndexMap, names: dict[int, str]) -> str:
@@ -129,12 +104,8 @@ def _product(
     if not factors:
         return np.full([sizes[k] for k in out], scale)
     have = {k for _, ls in factors for k in ls}
-    op = contraction(
-        tuple([ls for _, ls in factors]),
-        out,
-        {k: sizes[k] for k in out if k not in have},
-        strong if len(factors) > 1 else (),
-    )
+    extra = {k: sizes[k] for k in out if k not in have}
+    op = contraction(tuple([ls for _, ls in factors]), out, extra, strong if len(factors) > 1 else ())
     with quietly():
         found = np.asarray(dense(op.run(*[a for a, _ in factors])))
     return found if scale == 1.0 else found * scale
@@ -152,7 +123,7 @@ def add_term(W: Array, t: PlacedTerm, k: float) -> None:
     listed = [i for i, m in enumerate(t.index) if type(m) is IndexTable]
     if len(listed) == 1:
         axis = listed[0]
-        turned = t.changed(index=(t.index[axis], *t.index[:axis], *t.index[axis + 1 :]))
+        turned = replace(t, index=(t.index[axis], *t.index[:axis], *t.index[axis + 1 :]))
         front = np.moveaxis(W, axis, 0)
         rows, found = rows_of([turned], front.shape, W.dtype)
         front[rows] += k * found
@@ -247,10 +218,10 @@ def stacked(terms: Sequence[PlacedTerm], chosen: Sequence[int]) -> list[tuple[Pl
     groups: dict[Any, list[tuple[PlacedTerm, int]]] = {}
     for t, b in zip(terms, chosen, strict=True):
         names = {k: i for i, k in enumerate(t.sizes)}
-        maps = tuple(
-            [(tuple([names[k] for k in m.labels]),) if type(m) is IndexTable else renamed(m, names) for m in t.index]
-        )
-        key = (names[b], tuple(t.sizes.values()), maps, tuple([tuple([names[k] for k in ls]) for _, ls in t.factors]))
+        maps = [renamed(m, names) for m in t.index]
+        places = tuple([(m.labels,) if type(m) is IndexTable else m for m in maps])
+        factors = tuple([tuple([names[k] for k in ls]) for _, ls in t.factors])
+        key = (names[b], tuple(t.sizes.values()), places, factors)
         groups.setdefault(key if t.factors else id(t), []).append((t, b))
     return [_as_one([t for t, _ in group], group[0][1]) if len(group) > 1 else group[0] for group in groups.values()]
 
@@ -260,11 +231,10 @@ def _as_one(terms: Sequence[PlacedTerm], b: int) -> tuple[PlacedTerm, int]:
     new = 1 + max(first.sizes)
     scales = np.array([t.scale for t in terms], first.factors[0][0].dtype)
     factors = [(np.stack([t.factors[i][0] for t in terms]), (new, *ls)) for i, (_, ls) in enumerate(first.factors)]
-    index: list[Any] = [cast(Any, [t.index[i] for t in terms]) for i in range(len(first.index))]
-    index = [
-        IndexTable(np.stack([m.array for m in ms]), (new, *ms[0].labels)) if type(ms[0]) is IndexTable else ms[0]
-        for ms in index
-    ]
+    index: list[IndexMap] = []
+    for i, m in enumerate(first.index):
+        tables = [cast(Any, t.index[i]).array for t in terms] if type(m) is IndexTable else []
+        index.append(IndexTable(np.stack(tables), (new, *labels_of(m))) if tables else m)
     return PlacedTerm(1.0, (*factors, (scales, (new,))), tuple(index), first.sizes | {new: len(terms)}, first.axes), b
 
 
@@ -279,11 +249,8 @@ def inner_by_example(s: PlacedTerm, b: int, t: PlacedTerm, other: int, shape: Sh
         m, q = left[i], right[i]
         if n == 1:
             continue
-        free = [
-            (x, y)
-            for x, y in ((q, m), (m, q))
-            if whole(x, n, sizes) and labels_of(x)[0] != b and labels_of(x)[0] not in labels_of(y)
-        ]
+        runs = [(x, y) for x, y in ((q, m), (m, q)) if whole(x, n, sizes)]
+        free = [(x, y) for x, y in runs if labels_of(x)[0] not in (b, *labels_of(y))]
         if not free:  # two places that may or may not be the same
             both = distinct((m, q))
             kind = np.result_type(*[a for a, _ in factors]) if factors else float
@@ -291,12 +258,11 @@ def inner_by_example(s: PlacedTerm, b: int, t: PlacedTerm, other: int, shape: Sh
             continue
         label, to = labels_of(free[0][0])[0], free[0][1]
         factors = [(a, ls) if label not in ls else _gathered(a, ls, label, to, sizes) for a, ls in factors]
-        left, right = [[_put_in(x, label, to, sizes) for x in side] for side in (left, right)]
+        left, right = [[Tables().substituted(x, {label: to}, sizes) for x in side] for side in (left, right)]
         del sizes[label]
     short = {k: i for i, k in enumerate([b, *[k for k in sizes if k != b]])}  # einsum takes small numbers as labels
-    scale, rest = network(
-        [(a, tuple([short[k] for k in ls])) for a, ls in factors], (0,), {short[k]: n for k, n in sizes.items()}
-    )
+    operands = [(a, tuple([short[k] for k in ls])) for a, ls in factors]
+    scale, rest = network(operands, (0,), {short[k]: n for k, n in sizes.items()})
     total = np.full(sizes[b], s.scale * t.scale * scale, np.result_type(*[a for a, _ in factors]) if factors else float)
     for a, ls in rest:
         total = total * spread(a, ls, (0,))
@@ -311,8 +277,3 @@ def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: dict[in
         return a, tuple([labels_of(m)[0] for m in maps])
     found = a[tuple([values(m, out, sizes) for m in maps])]
     return np.broadcast_to(found, [sizes[k] for k in out]), out
-
-
-def _put_in(m: IndexMap, label: int, to: IndexMap, sizes: dict[int, int]) -> IndexMap:
-    """A map with a label replaced by a map of other labels."""
-    return Tables().substituted(m, {label: to}, sizes)

@@ -183,7 +183,7 @@ def _in_blocks(
     full: int,
 ) -> Structure:
     """Block-diagonal: for every value of the batch axes one matrix between the others."""
-    shared = list(zip(*axes, strict=True))
+    shared: Any = list(zip(*axes, strict=True))
     n = math.prod([shapes[0][i] for i in shared[0]])
     labels = {labels_of(e.out[i])[0] for e in entries for i in shared[0]}
 

@@ -114,11 +114,12 @@ class Krylov(Solver):
         P = None if transposed else self.preconditioner
         if not np.isfinite(b).all():
             raise SolveError(f"{self.name}: the right-hand side is not finite")
+        given = A
         if P is not None:
             back = partial(P.solve, transposed=True)
-            A = A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=back)
+            given = A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=back)
         limits = {"atol": self.tolerance, "btol": self.tolerance, "conlim": 0.0, "maxiter": self.max_iterations}
-        x, stop, self.iterations, norm_r, norm_ar, norm_a = sparse_linalg.lsmr(A, b, **limits)[:6]
+        x, stop, self.iterations, norm_r, norm_ar, norm_a = sparse_linalg.lsmr(given, b, **limits)[:6]
         self.residual = float(min(norm_r / (np.linalg.norm(b) or 1.0), norm_ar / ((norm_a * norm_r) or 1.0)))
         if stop == 7 or not np.isfinite(x).all():
             raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖"))
