@@ -257,9 +257,9 @@ class _Problem:
         """LSMR in the scaled unknowns D s; as exact as is of use at this distance from the solution."""
         self.name = "LSMR"
         shape = self.J.shape
-        ways: Any = {"matvec": lambda s: self.product(s.reshape(-1) / D)}
-        ways["rmatvec"] = lambda y: self.turned(y.reshape(-1)) / D
-        A = sparse_linalg.LinearOperator(shape, **ways, dtype=float)
+        forward: Callable[[Any], Any] = lambda s: self.product(s.reshape(-1) / D)  # noqa: E731
+        backward: Callable[[Any], Any] = lambda y: self.turned(y.reshape(-1)) / D  # noqa: E731
+        A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
         enough = max(min(1e-2, 0.1 * self.cosine()), 1e-14)
         limits = {"atol": enough, "btol": 1e-14, "conlim": 0.0, "maxiter": max(2 * min(shape), 100)}
         return sparse_linalg.lsmr(A, -self.r, damp=math.sqrt(damping), **limits)[0] / D

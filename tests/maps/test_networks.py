@@ -148,13 +148,13 @@ def test_sums_products_and_parts_of_maps(seed):
 
 
 LIMITS = [
-    ("riesz.maps.matrices.filling.LONG", 2),
-    ("riesz.maps.matrices.matrix_patterns.LONG", 2),
-    ("riesz.maps.normal_form.coefficients.SEEN", 0),
-    ("riesz.maps.normal_form.entries.SPLIT", 0),
-    ("riesz.maps.normal_form.network.LONG", 2),
-    ("riesz.maps.normal_form.network.MANY", 1),
-    ("riesz.maps.normal_form.merging.MANY", 0),
+    ("riesz.runtime.tuning.FILLED_LABEL", 2),
+    ("riesz.runtime.tuning.GATHERED_NUMBERS", 0),
+    ("riesz.runtime.tuning.COMPARED_CONSTANT_NUMBERS", 0),
+    ("riesz.runtime.tuning.SPLIT_OFFSETS", 0),
+    ("riesz.runtime.tuning.ENTRY_FACTORS", 2),
+    ("riesz.runtime.tuning.HUB_COMPOSITIONS", 1),
+    ("riesz.runtime.tuning.UNMULTIPLIED_PRODUCTS", 0),
 ]
 
 

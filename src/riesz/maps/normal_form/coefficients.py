@@ -67,6 +67,16 @@ class Factor(NamedTuple):
         return self._replace(labels=tuple([names[k] for k in self.labels]))
 
 
+class SlotFacts(NamedTuple):
+    """Along which axes the numbers of a slot can differ; whether they are there anyway, being an argument or a constant
+    or a part of one; the number they all are, if known; whether all are finite at every finite point."""
+
+    varies: tuple[bool, ...]
+    given: bool
+    number: float | None
+    finite: bool
+
+
 class Room(NamedTuple):
     """How many positions an entry may reach; if it stays a product, how many it may have on its two sides together."""
 
@@ -84,10 +94,7 @@ class Coefficients:
         self.const, self.scale = self.program.const, self.program.scale
         self.tables = Tables()
         self.sizes: Sizes = {}  # of all labels ever made
-        self._vary: list[tuple[bool, ...]] = []
-        self._given: list[bool] = []
-        self._finite: list[bool] = []
-        self._number: list[float | None] = []
+        self._about: list[SlotFacts] = []
         self._constants: dict[Any, tuple[Any, Any]] = {}  # those made of others, which are kept for their identity
         self._folded: dict[Any, int] = {}
         self.origins: dict[int, tuple[Any, tuple[int, ...], Any]] = {}  # what folded constants were made of, for print
@@ -111,39 +118,26 @@ class Coefficients:
 
     # -- what is known of a slot -------------------------------------------------------------------------
 
-    def varies(self, slot: int) -> tuple[bool, ...]:
-        """Along which axes the numbers of a slot can differ."""
-        self._look()
-        return self._vary[slot]
-
-    def given(self, slot: int) -> bool:
-        """Whether a slot is an argument or a constant, or a part of one: numbers that are there anyway."""
-        self._look()
-        return self._given[slot]
+    def about(self, slot: int) -> SlotFacts:
+        """What is known of a slot."""
+        ops, shapes = self.program.ops, self.program.shapes
+        for at in range(len(self._about), slot + 1):
+            op, args, shape = ops[at], self.program.args[at], shapes[at]
+            known = [self._about[a] for a in args]
+            vary = _varying(op, shape, [(shapes[a], k.varies) for a, k in zip(args, known, strict=True)])
+            part = type(op) is Reshape
+            if type(op) is Reduction:
+                part = len(op.relations) == 1 and shape != () and self.size(at) <= self.size(args[0])
+            elif type(op) is Contraction:
+                part = len(args) == 1 and not op.extra and len(op.out) == len(op.labels[0])
+            given = op is INPUT or type(op) is Constant or (part and known[0].given)
+            finite = _is_finite(op) and all([k.finite for k in known])
+            self._about.append(SlotFacts(vary, given, _known(op, vary, [k.number for k in known]), finite))
+        return self._about[slot]
 
     def number(self, slot: int) -> float | None:
         """The value of a slot that is one known number everywhere."""
-        self._look()
-        return self._number[slot]
-
-    def finite(self, slot: int) -> bool:
-        """Whether a slot has finite numbers only at every finite point, as far as is known."""
-        self._look()
-        return self._finite[slot]
-
-    def _look(self) -> None:
-        ops, args, shapes = self.program.ops, self.program.args, self.program.shapes
-        for slot in range(len(self._vary), len(ops)):
-            op, mine, shape = ops[slot], args[slot], shapes[slot]
-            self._vary.append(_varying(op, shape, [(shapes[a], self._vary[a]) for a in mine]))
-            self._number.append(_known(op, self._vary[slot], [self._number[a] for a in mine]))
-            self._finite.append(_is_finite(op) and all([self._finite[a] for a in mine]))
-            part = type(op) is Reshape
-            if type(op) is Reduction:
-                part = len(op.relations) == 1 and shape != () and self.size(slot) <= self.size(mine[0])
-            elif type(op) is Contraction:
-                part = len(mine) == 1 and not op.extra and len(op.out) == len(op.labels[0])
-            self._given.append(op is INPUT or type(op) is Constant or (part and self._given[mine[0]]))
+        return self.about(slot).number
 
     # -- writing -----------------------------------------------------------------------------------------
 
@@ -219,7 +213,7 @@ class Coefficients:
     def factor(self, slot: int, labels: Sequence[int], strong: bool = False) -> Factor:
         """A factor without the labels along which it is constant, and without axes of size 1."""
         labels = tuple(labels)
-        vary, shape = self.varies(slot), self.shape(slot)
+        vary, shape = self.about(slot).varies, self.shape(slot)
         kept = [i for i, v in enumerate(vary) if v or not shape[i]]
         if len(kept) < len(shape):
             op = self.program.ops[slot]

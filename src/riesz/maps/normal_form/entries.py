@@ -362,10 +362,10 @@ def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> boo
     """Whether two factors are better multiplied: what comes out is hardly more than what was computed anyway, or less
     than either."""
     small, large = sorted([c.size(f.slot), c.size(g.slot)])
-    computed = max([c.size(h.slot) for h in (f, g) if not c.given(h.slot)], default=0)
+    computed = max([c.size(h.slot) for h in (f, g) if not c.about(h.slot).given], default=0)
     if work > 64 * large:
         return work <= 1024 * large and 8 * result <= small
-    copied = any([c.given(h.slot) and result >= c.size(h.slot) > computed for h in (f, g)])  # diag(s)·X, X there anyway
+    copied = any([c.about(h.slot).given and result >= c.size(h.slot) > computed for h in (f, g)])  # diag(s)·X
     return result <= small or (result <= 4 * computed and not copied)
 
 
@@ -407,7 +407,7 @@ def _cost(c: Coefficients, e: Entry) -> EntryCost:
     if e.cost is None:
         reached = sparse_size(c, e)
         listed = all([any([type(m) is IndexTable for m in side]) for side in (e.out, e.inn)])
-        computed = sum([c.size(f.slot) for f in e.factors if not c.given(f.slot)])
+        computed = sum([c.size(f.slot) for f in e.factors if not c.about(f.slot).given])
         e.cost = EntryCost(1, work(c, e) + computed, reached, reached if listed else 0)
     return e.cost
 

@@ -157,7 +157,7 @@ def _without_zeros(net: Network) -> None:
 
 
 def _zero(c: Coefficients, e: Entry) -> bool:
-    return any([c.number(f.slot) == 0.0 for f in e.factors]) and all([c.finite(f.slot) for f in e.factors])
+    return any([c.number(f.slot) == 0.0 for f in e.factors]) and all([c.about(f.slot).finite for f in e.factors])
 
 
 class _Elimination:

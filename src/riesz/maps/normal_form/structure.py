@@ -184,8 +184,8 @@ def _in_blocks(
 ) -> Structure:
     """Block-diagonal: for every value of the batch axes one matrix between the others."""
     shared: Any = list(zip(*axes, strict=True))
-    n = math.prod([shapes[0][i] for i in shared[0]])
-    labels = {labels_of(e.out[i])[0] for e in entries for i in shared[0]}
+    n = math.prod([shapes[0][i] for i, _ in axes])
+    labels = {labels_of(e.out[i])[0] for e in entries for i, _ in axes}
 
     def beside(side: Any, which: int) -> Any:
         return tuple([x for i, x in enumerate(side) if i not in shared[which]])
