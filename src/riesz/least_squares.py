@@ -269,8 +269,7 @@ class _Problem:
 
 
 class _Damping:
-    """λ falls with how well the linear model foretold the cost, and grows faster and faster while steps fail
-    (Nielsen)."""
+    """λ falls with how well the linear model foretold the cost, and grows while steps fail, ever faster (Nielsen)."""
 
     def __init__(self, value: float) -> None:
         self.value, self.growth = value, 2.0

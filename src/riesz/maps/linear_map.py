@@ -148,8 +148,7 @@ class LinearMap(Structured):
         return self.steps.program.held
 
     def _typed(self, results: list[Any], given: list[Any]) -> list[Any]:
-        """Results in the wider type of the map and what it was given: zeros know no type of their own, and parts of a
-        wide map may be narrow."""
+        """Results in the wider type of map and vector: zeros know no type, parts of a wide map may be narrow."""
         wide = self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given])
         kind = np.dtype(float) if wide else self.dtype
         return [
@@ -391,8 +390,7 @@ class LinearMap(Structured):
         return self.T.matmat(Y)
 
     def _on_coordinates(self, given: Any) -> Any:
-        """L on coordinate vectors and sums of them, whose zeros are no numbers: nothing reaches these places (Note
-        [Strong] in ops/op.py)."""
+        """L on coordinate vectors and their sums: nothing reaches their zeros (Note [Strong] in ops/op.py)."""
         found = self.matmat(given)
         bad = np.isnan(found)
         if not bad.any():
@@ -485,8 +483,7 @@ def as_element(args: tuple[Any, ...], space: Space) -> Any:
 
 
 def _columns(L: LinearMap, given: Any, masked: Program | None = None) -> Any:
-    """Apply to all columns at once: the program under one leading axis; `masked`: another one, that is told which
-    places are reached."""
+    """L on all columns at once, or another program (`masked`) that is told which places are reached."""
     from .matrices.materialise import places
 
     n, kind = given.shape[1], np.result_type(given.dtype if L.dtype != float else float, L.dtype)

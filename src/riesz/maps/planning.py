@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """A way of applying a map: what is done once, what for each right-hand side (operations), and the numbers it
-    keeps."""
+    """A way of applying a map: operations once and for each right-hand side, and the numbers it keeps."""
 
     name: str
     once: int

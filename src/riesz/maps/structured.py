@@ -126,8 +126,7 @@ class Structured(Shown):
 
     @property
     def positions(self) -> int | None:
-        """How many positions of the matrix are reached, some of them counted twice; None where only a dense matrix
-        would tell."""
+        """How many positions of the matrix are reached, some counted twice; None where only a dense one would tell."""
         from .normal_form.sparsity import few
 
         v = self._thin

@@ -215,8 +215,7 @@ class _Expansion:
         return [Entry(out, (), tuple([f for _, f in found]), math.prod([k for k, _ in found]))]
 
     def _summed(self, op: Contraction, entries: Sequence[Entry]) -> list[Entry] | None:
-        """Axes summed, permuted and repeated: their maps dropped, permuted and repeated. None where one factor of a
-        product would be summed alone."""
+        """Axes summed, permuted and repeated in the maps. None where one factor of a product would be summed alone."""
         (labels,) = op.labels
         if len(set(labels)) < len(labels):
             return None
@@ -260,8 +259,7 @@ class _Expansion:
         return bool(factors) and self._size(a) <= sum([self.c.size(s) for s in factors])
 
     def _after(self, step: Entry, e: Entry, box: Sequence[int]) -> list[Entry]:
-        """A step after an entry. Only maps are composed: all labels of the entry are carried along, no sum is carried
-        out."""
+        """A step after an entry. Only maps are composed: its labels are carried along, no sum is carried out."""
         labels = e.labels
         carried = Entry(e.out, tuple([along(k) for k in labels]))
         made: list[Entry] = []
@@ -291,8 +289,7 @@ class _Expansion:
 
 
 def _axes(program: Program) -> list[tuple[int, ...]]:
-    """A number for each axis of each slot: the same for axes that run together through the program, as those of
-    examples do."""
+    """A number for each axis of each slot: the same for axes that run together, as those of examples do."""
     start: list[int] = []
     parent: list[int] = []
     for shape in program.shapes:

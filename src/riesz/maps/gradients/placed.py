@@ -50,8 +50,7 @@ class PlacedTerm:
         return PlacedTerm(1.0, ((self.coefficient(out, strong), out),), self.index, sizes, axes)
 
     def outer(self, shape: Shape) -> tuple[Array, Array] | None:
-        """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is no such
-        product."""
+        """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is none."""
         known = self.__dict__
         if "_outer" not in known:
             cuts = (self._cut(shape, k) for k in range(1, len(shape)))
@@ -213,8 +212,7 @@ def summed_labels(t: PlacedTerm) -> dict[int, int]:
 
 
 def stacked(terms: Sequence[PlacedTerm], chosen: Sequence[int]) -> list[tuple[PlacedTerm, int]]:
-    """Terms with one label chosen in each; those of one form (a matrix used again and again) as one term with a label
-    more."""
+    """Terms with a label chosen in each; those of one form (a matrix used again) as one with a label more."""
     groups: dict[Any, list[tuple[PlacedTerm, int]]] = {}
     for t, b in zip(terms, chosen, strict=True):
         names = {k: i for i, k in enumerate(t.sizes)}

@@ -22,8 +22,7 @@ from ..normal_form.network_values import Values
 
 
 class Filling(NamedTuple):
-    """Component code, the column of each component, and how the columns become the data: as they lie (None), reordered,
-    or added up by place."""
+    """Component code, the column of each component, and how columns become data: as they lie, reordered or added."""
 
     code: Components
     columns: list[Any]

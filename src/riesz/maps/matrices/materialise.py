@@ -70,8 +70,7 @@ def numbers(v: Values, p: MatrixPattern, entries: Sequence[Entry]) -> Any:
 
 
 def product(v: Values, columns: list[LeafPlace], shape: tuple[int, int]) -> Any:
-    """The matrix of a network with hubs as CSR: the product of the sparse matrices of its steps. None where some have
-    no entries or are dense."""
+    """A network with hubs as CSR: the product of sparse matrices; None where steps have no entries or are dense."""
     import scipy.sparse as scipy_sparse  # pyright: ignore[reportMissingTypeStubs]
 
     net, csr = v.net, cast(Any, scipy_sparse).csr_array
@@ -122,8 +121,7 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) -> Blocks | None:
-    """The blocks of a map between two leaves, along the labels of both sides; None where blocks of one shape cannot say
-    it."""
+    """The blocks between two leaves, along the labels of both sides; None where blocks of one shape cannot say it."""
     c = v.net.c
     axes = batch_axes(c, entries, row, column)
     if axes:
@@ -140,8 +138,7 @@ def blocks_of(v: Values, entries: Sequence[Entry], row: Shape, column: Shape) ->
 def block_part(
     c: Coefficients, entries: Sequence[Entry], axes: list[tuple[int, int]], row: Shape, column: Shape
 ) -> Part:
-    """The blocks along axes that every entry shares, as an array of these axes, the other rows and the other
-    columns."""
+    """The blocks along axes that every entry shares, as an array of these axes, other rows and other columns."""
     down = _shared_first([i for i, _ in axes], row)
     across = _shared_first([j for _, j in axes], column)[len(axes) :]
     placed = [(e, [*[e.out[i] for i in down], *[e.inn[j] for j in across]]) for e in entries]

@@ -95,8 +95,7 @@ def _sorted(c: Coefficients, entries: Sequence[Placed], height: int, width: int)
 
 
 def _order(down: Any, across: Any, height: int, width: int) -> Any:
-    """Positions by rows, within a row by columns: by merging where they come in a few ascending runs, as those of
-    observations and of stencils do, else by counting."""
+    """Positions by rows, then columns: a few ascending runs (observations, stencils) are merged, others counted."""
     flat = down.astype(np.int64) * width + across
     if 64 * np.count_nonzero(flat[1:] < flat[:-1]) <= len(flat):
         return np.argsort(flat, kind="stable")

@@ -29,8 +29,7 @@ from .index_maps import Sizes, Tables, all_positions, distinct, whole
 
 
 def plain(k: float) -> bool:
-    """Whether a number may be multiplied at any time, before a selection or after it: it is neither 0 nor inf nor nan.
-    Others stay factors."""
+    """Whether a number may be multiplied at any time: it is neither 0 nor inf nor nan. Others stay factors."""
     return k != 0.0 and math.isfinite(k)
 
 
@@ -55,8 +54,7 @@ def _is_finite(op: Any) -> bool:
 
 
 class Factor(NamedTuple):
-    """A slot with one label per axis; `strong`: its zeros annihilate whatever they meet (Note [Strong] in
-    ops/op.py)."""
+    """A slot with one label per axis; `strong`: its zeros annihilate what they meet (Note [Strong] in ops/op.py)."""
 
     slot: int
     labels: Labels
@@ -142,8 +140,7 @@ class Coefficients:
     # -- writing -----------------------------------------------------------------------------------------
 
     def step(self, op: Any, args: Sequence[int]) -> int:
-        """A step, without factors of one and transposes inside products; of constants, the constant it gives, if that
-        is no larger than they are."""
+        """A step, without factors of one and transposes inside products; of small constants, the constant it gives."""
         if type(op) is Contraction and not op.strong:
             return self._contracted(op, args)
         if type(op) is Combination:
@@ -154,8 +151,7 @@ class Coefficients:
         return self._plain(op, args)
 
     def _contracted(self, op: Contraction, args: Sequence[int]) -> int:
-        """A product of what its factors are made of: numbers go into a scale, transposes and broadcasts into the
-        labels."""
+        """A product of what its factors are made of: numbers go into a scale, transposes into the labels."""
         sizes = op.sizes(tuple([self.shape(a) for a in args]))
         scale = 1.0
         factors: list[tuple[int, tuple[int, ...]]] = []

@@ -25,8 +25,7 @@ class StaysApart(Exception):
 
 
 class EntryCost(NamedTuple):
-    """What entries cost: how many they are, operations and numbers, positions reached, those among them that index
-    arrays list on both sides."""
+    """How many entries, operations and numbers, positions, and positions that index arrays list on both sides."""
 
     entries: int
     weight: int
@@ -105,8 +104,7 @@ def identity(c: Coefficients, shape: Sequence[int]) -> Entry:
 
 
 def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -> list[Entry]:
-    """second ∘ first as entries: none where they never meet, several where a window meets a slice; raises Apart where
-    they had better stay two."""
+    """second ∘ first as entries, none where they never meet; raises StaysApart where they had better stay two."""
     if 0 in box:  # nothing goes through
         return []
     first = first.fresh(c)
@@ -238,8 +236,7 @@ def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
 
 
 def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[set[int]]) -> dict[int, IndexMap] | None:
-    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many.
-    `sides` are the labels of the entry that they belong to."""
+    """All labels at which two maps agree, listed; None where there are none. `sides`: the labels of the entry."""
     la, lb = labels_of(a), labels_of(b)
     if set(la) & set(lb):
         every = tuple(dict.fromkeys((*la, *lb)))
@@ -327,8 +324,7 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
 
 
 def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:
-    """Sums over labels of one factor; then products, the smallest first, as long as what comes out is not larger than
-    what went in."""
+    """Sums over labels of one factor; then products, the smallest first, as long as they are no larger."""
     while True:
         count: dict[int, int] = {}
         for f in factors:
@@ -359,8 +355,7 @@ def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list
 
 
 def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> bool:
-    """Whether two factors are better multiplied: what comes out is hardly more than what was computed anyway, or less
-    than either."""
+    """Whether two factors are better multiplied: hardly more than what was computed anyway, or less than either."""
     small, large = sorted([c.size(f.slot), c.size(g.slot)])
     computed = max([c.size(h.slot) for h in (f, g) if not c.about(h.slot).given], default=0)
     if work > 64 * large:

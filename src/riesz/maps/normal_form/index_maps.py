@@ -111,8 +111,7 @@ class Tables:
 
 
 def radix(m: IndexMap, n: int, sizes: Sizes) -> list[tuple[int, int]] | None:
-    """The terms of a map that counts through an axis of size n in mixed radix, the fastest first; None where it does
-    not."""
+    """The terms of a map that counts through n places in mixed radix, the fastest first; None where it does not."""
     if type(m) is not Affine or m.offset:
         return None
     below = 1
@@ -125,8 +124,7 @@ def radix(m: IndexMap, n: int, sizes: Sizes) -> list[tuple[int, int]] | None:
 
 
 def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fresh: Any) -> dict[int, IndexMap] | None:
-    """Labels of two mixed-radix maps of one axis written in common finer labels, so that the maps agree; None where the
-    cuts do not divide."""
+    """Labels of two mixed-radix maps in common finer labels, so that they agree; None where cuts do not divide."""
     cuts = sorted({s for _, s in (*a, *b)} | {s * sizes[k] for k, s in (*a, *b)})
     change: dict[int, IndexMap] = {}
     pieces: list[tuple[int, int, int]] = []  # from, to, label
@@ -141,8 +139,7 @@ def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fr
 
 
 def injective(maps: Sequence[IndexMap], labels: Labels) -> bool:
-    """Whether different values of the labels always give different positions: each label can be read off one axis, once
-    others are known."""
+    """Whether different labels always give different positions: each can be read off an axis in turn."""
     known: set[int] = set()
     every = [set(labels_of(m)) for m in maps if type(m) is Affine]
     while True:

@@ -20,8 +20,7 @@ from .index_maps import distinct, size_of
 
 
 class Frame(NamedTuple):
-    """An entry without the places where its diagonals begin: `key` is what must agree, `starts` the beginning of each
-    label (None: not movable)."""
+    """An entry but for where its diagonals begin: `key` must agree, `starts` are beginnings (None: not movable)."""
 
     entry: Entry
     key: Any
@@ -60,8 +59,7 @@ ALONE = None
 
 
 class EntrySum:
-    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost is
-    counted on the way."""
+    """Entries between two arrays by frame, and their cost: another is compared with those of its frame only."""
 
     def __init__(self, c: Coefficients, entries: Sequence[Entry] = ()) -> None:
         self._start: Sequence[Entry] = entries  # not yet looked at: they have been added already
@@ -144,8 +142,7 @@ def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
 
 
 def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
-    """Entries with at most one factor each, as one: diagonals over the union of their ranges. None where that union is
-    mostly empty."""
+    """Entries with at most one factor as one, over the union of their ranges; None where that is mostly empty."""
     first = group[0]
     rank = len(first.labels)
     low = [None if s is None else min([f.starts[i] or 0 for f in group]) for i, s in enumerate(first.starts)]
@@ -201,8 +198,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
 
 
 def _gaps(c: Coefficients, group: list[Frame], axes: list[int]) -> bool:
-    """Whether the ranges of some diagonals leave out a part of their union: a zero there is a place without a
-    number."""
+    """Whether the ranges of some diagonals leave out a part of their union, a place without a number."""
     ends = [[((f.starts[i] or 0), (f.starts[i] or 0) + c.sizes[f.labels[i]]) for i in axes] for f in group]
     cuts = [np.unique([e[k] for e in ends]) for k in range(len(axes))]
     covered = np.zeros([len(cut) - 1 for cut in cuts], bool)
@@ -274,8 +270,7 @@ def _matches(mine: Labels, yours: Labels, names: dict[int, int]) -> bool:
 
 
 def _regrouped(c: Coefficients, e: Entry) -> Entry:
-    """R·D·Rᵀ with one index array on both sides is block-diagonal: the coefficients are summed over what the array
-    sends to one place."""
+    """R·D·Rᵀ with one index array is block-diagonal: coefficients are summed over what it sends to one place."""
     if len(e.factors) > 1:
         return e
     for i, m in enumerate(e.out):

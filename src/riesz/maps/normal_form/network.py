@@ -25,8 +25,7 @@ from .merging import EntrySum, Groups, merged
 
 
 class Kept(NamedTuple):
-    """A step without entries: its op, the arguments that move (slots) and those that do not (coefficients), in
-    order."""
+    """A step without entries: its op, and in order its arguments, those that move (slots) and coefficients."""
 
     op: Any
     args: tuple[tuple[bool, int], ...]
@@ -223,8 +222,7 @@ class _Elimination:
             self.blocks[to].pop(s, None)
 
     def _removed(self, s: int) -> bool:
-        """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in
-        place."""
+        """Compose what comes into a node with what goes out of it, if that is no larger, and put it in place."""
         c, blocks, force = self.net.c, self.blocks, self.force
         before, after = blocks[s], self.users.get(s, set())
         coming, going = total([es.cost for es in before.values()]), total([blocks[to][s].cost for to in after])
@@ -267,23 +265,20 @@ class _Elimination:
         return True
 
     def _overfull(self, made: tuple[int, int, EntrySum, Groups], more: EntryCost) -> bool:
-        """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix
-        says it better."""
+        """Whether entries are too many, or reach positions several times over: a dense matrix says it better."""
         to, a, there, _ = made
         cost, every = there.cost.plus(more), math.prod(self.net.shapes[to]) * math.prod(self.net.shapes[a])
         return cost.entries > tuning.BLOCK_ENTRIES or cost.positions > 1024 + 4 * every
 
 
 def multiplied(net: Network) -> Network | None:
-    """The network without hubs: what matrices are made of. None where some step has no entries, or there would be too
-    many."""
+    """The network without hubs, which matrices are made of; None where steps have no entries or are too many."""
     found = thinned(net)
     return found if found.simple else None
 
 
 def thinned(net: Network) -> Network:
-    """The network without the hubs that a matrix does not need: all of them, if no step is without entries and
-    positions do not multiply."""
+    """The network without the hubs that a matrix does not need: all, unless positions multiply."""
     return net if net.simple or net.kept else net.known("thinned", lambda: _thinned(net))
 
 

@@ -23,8 +23,7 @@ from .symmetric_products import gram, twice
 
 
 class Spread:
-    """The coefficient of an entry on some labels, broadcast along those it does not depend on; labels of none of these
-    are summed over."""
+    """The coefficient of an entry on some labels, broadcast along those it does not depend on, summed over others."""
 
     def __init__(self, c: Coefficients, e: Entry, labels: Labels) -> None:
         have = {k for f in e.factors for k in f.labels}

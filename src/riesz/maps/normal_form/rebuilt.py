@@ -68,8 +68,7 @@ def placed(
     box: Shape,
     diagonals: bool = False,
 ) -> int:
-    """A product as steps of a program, contracted and scattered to where the maps say. `diagonals`: a label on two axes
-    needs no scatter."""
+    """A product, contracted and scattered to where the maps say. `diagonals`: a label on two axes is no scatter."""
     labels = distinct(maps)
     wanted = _axes(c, maps, box, diagonals)
     out = labels if wanted is None else wanted

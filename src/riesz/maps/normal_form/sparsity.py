@@ -68,8 +68,7 @@ def reaching(net: Network) -> Any:
 
 
 def few(net: Network) -> int | None:
-    """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly
-    sparse."""
+    """How many positions a product of sparse matrices has; None where it is no such product, or hardly sparse."""
     every = math.prod([sum([math.prod(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
     if net.kept or (8 * costs(net.c, net.entries).positions > every and not net.listed):
         return None
@@ -78,8 +77,7 @@ def few(net: Network) -> int | None:
 
 
 def _paths(net: Network) -> float:
-    """In how many ways the inputs reach the outputs: no less than the positions of the matrix, and what it takes to
-    find them."""
+    """In how many ways inputs reach outputs: no less than the positions, and what it takes to find them."""
     found: dict[int, Any] = {s: np.ones(math.prod(net.shapes[s])) for s in net.inputs}
     for to in net.order:
         none = np.zeros(math.prod(net.shapes[to]))
@@ -88,8 +86,7 @@ def _paths(net: Network) -> float:
 
 
 def filled(pattern: Reached, matrix: Any) -> Any:
-    """A dense or sparse matrix as CSR with the positions of a pattern, whose index arrays it shares; all others must be
-    0."""
+    """A matrix as CSR with the positions of a pattern, whose index arrays it shares; all others must be 0."""
     if isinstance(matrix, np.ndarray):
         return pattern.with_data(cast(Any, matrix)[pattern.rows, pattern.indices])
     if matrix.nnz == len(pattern.indices):
@@ -109,8 +106,7 @@ def apart(net: Network) -> Any:
 
 
 def _apart(pattern: Reached) -> Any:
-    """Group after group, each as large as it can be: of columns that meet, the one with the highest of some random
-    numbers is taken first."""
+    """Group after group: of columns that meet, the one with the highest of some random numbers comes first."""
     height, width = pattern.shape
     if width < tuning.COLUMN_BY_COLUMN or 8 * int(np.diff(pattern.indptr).max(initial=0)) > width:
         return None

@@ -69,8 +69,7 @@ def batch_axes(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sh
 
 
 def offsets(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> list[int] | None:
-    """The diagonals that hold all entries, as flat offsets (column − row), ascending; None where some entry is not on
-    diagonals."""
+    """The diagonals that hold all entries, as flat offsets (column − row), ascending; None where there are none."""
     found: set[int] = set()
     for e in entries:
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
@@ -203,8 +202,7 @@ def _in_blocks(
 
 
 def parts(e: Entry) -> list[set[int]]:
-    """The labels of the independent parts of an entry, each with rows and columns of its own, in the order of the rows;
-    none where some have not."""
+    """The labels of the independent parts of an entry, in the order of the rows; none where some lack a side."""
     groups: list[set[int]] = [{k} for k in e.outer]
     for f in e.factors:
         touched = [g for g in groups if g & set(f.labels)]

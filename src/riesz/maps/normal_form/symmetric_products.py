@@ -36,8 +36,7 @@ def twice(e: Entry, labels: Labels, sizes: Sizes) -> Split | None:
 
 
 def gram(e: Entry, split: Split, labels: Labels, numbers: dict[int, Any], dtype: Any) -> Any:
-    """The product of an entry's factors, one array twice, weighed where it is summed; times its scale, on some
-    labels."""
+    """The product of an entry's factors, one array twice, weighed where it is summed; times its scale."""
     first, second, common = split
     mine, other = e.factors[first].labels, e.factors[second].labels
     out = [i for i, k in enumerate(mine) if k not in common]
@@ -59,8 +58,7 @@ def gram(e: Entry, split: Split, labels: Labels, numbers: dict[int, Any], dtype:
 
 
 def _squared(X: Any, w: Any) -> Any:
-    """Xᵀ diag(w) X as ±(√|w| X)ᵀ(√|w| X), rows of either sign apart: NumPy computes one half of a product with the
-    transpose."""
+    """Xᵀ diag(w) X as ±(√|w| X)ᵀ(√|w| X), by sign: NumPy computes one half of such a product."""
     Y = np.sqrt(np.abs(w))[:, None] * X
     minus = w < 0
     if not minus.any():

@@ -288,8 +288,7 @@ def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape
 
 
 def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
-    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I
-    ⊗ A ⊗ I."""
+    """A ⊗ I + I ⊗ B: every entry acts along one axis; if it is one axis for all, I ⊗ A ⊗ I."""
     if row != column or len(row) < 2 or len(entries) < 2:
         return None
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}

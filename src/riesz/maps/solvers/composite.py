@@ -162,8 +162,7 @@ class Kronecker(Composite):
 
 
 class KroneckerSum(Solver):
-    """A₁ ⊗ I ⊗ … + I ⊗ A₂ ⊗ … + …: eigenvectors for any number of symmetric matrices, the Sylvester equation for two
-    others."""
+    """A₁ ⊗ I ⊗ … + I ⊗ A₂ ⊗ … + …: by eigenvectors if all are symmetric, by Sylvester's equation if two."""
 
     refinements = 1
 
@@ -228,8 +227,7 @@ class KroneckerSum(Solver):
 
 
 class Axes(Composite):
-    """A solver on arrays whose axes are in another order: rows and columns are arrays of given shapes, taken in given
-    orders."""
+    """A solver on arrays whose axes are in another order: those of rows and columns as the given lists say."""
 
     def __init__(self, inner: Solver, row: Shape, down: list[int], column: Shape, across: list[int]) -> None:
         super().__init__(inner.shape, inner.dtype, inner.name, inner.flops, inner.rcond)

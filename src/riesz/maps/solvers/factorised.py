@@ -136,8 +136,7 @@ def sealed(solver: Solver) -> Solver:
 
 
 def _inverse_norm(run: Any, n: int, dtype: Any) -> tuple[float, int]:
-    """‖A⁻¹‖₁ from below, almost always within a factor of three (Hager, Higham), and the largest component of a vector
-    that A nearly takes to 0."""
+    """‖A⁻¹‖₁ from below (Hager, Higham), and the largest component of a vector that A nearly takes to 0."""
     x = np.full((n, 1), 1.0 / n, dtype)
     y = run(x, False)
     best = float(np.abs(y).sum())
@@ -252,8 +251,7 @@ class Permutation(Solver):
 
 
 class BlockDiagonalSolver(Solver):
-    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once, as good as
-    those of LU."""
+    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once."""
 
     refinements = 1
 
@@ -292,8 +290,7 @@ class BlockDiagonalSolver(Solver):
 
 
 class Banded(Solver):
-    """A band matrix in SciPy's storage, ab[upper + i − j, j] = a[i, j], with `lower` diagonals below the main one and
-    `upper` above it."""
+    """A band matrix in SciPy's storage, ab[upper + i − j, j] = a[i, j], with so many diagonals on either side."""
 
     def __init__(self, ab: Any, lower: int, upper: int, rcond: float | None = None) -> None:
         given = numbers(ab, "a band matrix", 2).copy()

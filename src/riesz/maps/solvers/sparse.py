@@ -47,8 +47,7 @@ def _rows(a: Any) -> Any:
 
 
 class Sparse(Solver):
-    """A sparse matrix: SuperLU, without row exchanges where it is symmetric with a positive diagonal and that turns out
-    accurate."""
+    """A sparse matrix: SuperLU, without row exchanges where it is definite and that turns out accurate."""
 
     refinements = 1
 
@@ -101,8 +100,7 @@ class Sparse(Solver):
             raise SolveError(f"{self.name}: singular, {self._undetermined(scaled)} is not determined") from None
 
     def _undetermined(self, scaled: Any) -> str:
-        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration with a matrix
-        beside it."""
+        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration."""
         n, eps = self.shape[0], float(np.finfo(self.dtype).eps)
         for size in (64.0, -300.0):  # the first one may be singular too
             beside = sparse.diags_array(size * eps * self._norm * np.linspace(1.0, 2.0, n)).astype(self.dtype)
@@ -192,8 +190,7 @@ class ArrowSolver(Solver):
 
 
 class SparseLeastSquares(Solver):
-    """A sparse matrix of full rank that is not square: AᵀA, or AAᵀ where it is wide, is factorised, and the solution
-    corrected with A itself."""
+    """A sparse rectangle of full rank: AᵀA, or AAᵀ if wide, is factorised, and solutions are corrected with A."""
 
     refinements = 2
 
@@ -220,8 +217,7 @@ class SparseLeastSquares(Solver):
 
 
 def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
-    """The connected parts of a matrix as blocks (N, m, m), smaller ones padded by 1, and where each unknown is among
-    them; None if too large."""
+    """Connected parts as blocks (N, m, m), smaller ones padded by 1, and the place of each unknown; None if large."""
     n = a.shape[0]
     if not n:
         return np.zeros((0, 1, 1), a.dtype), np.zeros(0, np.intp)
