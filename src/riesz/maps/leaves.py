@@ -240,12 +240,12 @@ def fixed(leaves: Sequence[Any]) -> tuple[Any, ...]:
 
 def opened(space: Space, value: Any) -> list[Any]:
     """The leaves of a value that may be traced, as those of an element of a space."""
-    return space.open(value, _leaf)
 
+    def leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...]) -> Any:
+        given = tidy(value)
+        return given if np.shape(given) == shape else check_leaf(given, shape, space, path)
 
-def _leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...]) -> Any:
-    given = tidy(value)
-    return given if np.shape(given) == shape else check_leaf(given, shape, space, path)
+    return space.open(value, leaf)
 
 
 def written(program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:

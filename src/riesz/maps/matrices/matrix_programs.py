@@ -148,5 +148,5 @@ class _Written:
         slots: list[int] = []
         for e, maps in entries:
             operands = [f._replace(slot=self.factors[f.slot]) for f in e.factors] or [Factor(self.whole.const(1.0), ())]
-            slots.append(placed(self._net.c, self.whole, operands, e.scale, tuple(maps), box, diagonals=True))
+            slots.append(placed(self._net.c, self.whole, operands, (e.scale, maps, box), diagonals=True))
         return added(self.whole, slots, box)

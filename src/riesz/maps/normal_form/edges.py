@@ -64,7 +64,7 @@ ENTRIES("as the op inside", Strongly)(lambda op, s: ENTRIES[type(op.op)](op.op, 
 
 def _tidied(c: Coefficients, e: Entry, labels: Sequence[int]) -> list[Entry]:
     """An entry made tidy, with all its labels; those of size 1 are constants."""
-    return tidied(c, [(e, frozenset([k for k in labels if c.sizes[k] != 1]))])
+    return tidied(c, e, frozenset([k for k in labels if c.sizes[k] != 1]))
 
 
 def _runs(c: Coefficients, labels: Sequence[int]) -> tuple[IndexMap, ...]:

@@ -120,7 +120,7 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
                 break
             change[labels_of(m)[0]] = other
         else:
-            return tidied(c, [(whole_entry.changed(c, change), _after(every, change))])
+            return tidied(c, whole_entry.changed(c, change), _after(every, change))
     return _solved(c, whole_entry, every, sides, box)
 
 
@@ -140,12 +140,9 @@ State = tuple[Changes, frozenset[int], list[Equation]]
 
 
 def _solved(c: Coefficients, e: Entry, every: frozenset[int], sides: Any, box: Sequence[int]) -> list[Entry]:
-    """An entry where two sides agree, axis by axis.
-
-    The entry itself is changed once, at the end: between two equations its labels are not yet tied together, and a
-    factor or an index array along both of two labels would have all their pairs.
-    """
-    done: list[tuple[Entry, frozenset[int]]] = []
+    """An entry where two sides agree, axis by axis. It is changed once, at the end: between two equations labels are
+    not yet tied together, and a factor or an index array along both of two labels would have all their pairs."""
+    done: list[Entry] = []
     todo: list[State] = [((), every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
     while todo:
         changes, labels, left = state = todo.pop()
@@ -155,8 +152,8 @@ def _solved(c: Coefficients, e: Entry, every: frozenset[int], sides: Any, box: S
         whole_change: dict[int, IndexMap] = {}
         for change in reversed(changes):
             whole_change.update({k: c.tables.substituted(m, whole_change, c.sizes) for k, m in change.items()})
-        done.append((e.changed(c, whole_change), labels))
-    return tidied(c, done)
+        done += tidied(c, e.changed(c, whole_change), labels)
+    return done
 
 
 def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
@@ -293,16 +290,9 @@ def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None)
 # -- one entry made tidy -------------------------------------------------------------------------------------
 
 
-def tidied(c: Coefficients, entries: Sequence[tuple[Entry, frozenset[int]]]) -> list[Entry]:
-    """Entries with sums carried out that concern one factor only, products carried out that make things smaller,
-    numbers in the scale.
-
-    Each comes with its labels: one that is in no map and no factor multiplies.
-    """
-    return [e for e in [_tidy(c, e, every) for e, every in entries] if e is not None]
-
-
-def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
+def tidied(c: Coefficients, e: Entry, every: frozenset[int]) -> list[Entry]:
+    """An entry, if it is not zero, with sums carried out that concern one factor only, products carried out that make
+    things smaller, numbers in the scale. A label of `every` that is in no map and no factor multiplies."""
     scale = e.scale
     for k in every.difference(e.labels):
         scale *= c.sizes[k]
@@ -311,7 +301,7 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
     for f in e.factors:
         k = c.number(f.slot) if not f.labels else None
         if k == 0.0 and f.strong:
-            return None
+            return []
         if k == 0.0:
             zeros = [f]
         elif k is None or not plain(k):
@@ -319,8 +309,8 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
         else:
             scale *= k
     if scale == 0.0 or any([not c.sizes[k] for k in every]):
-        return None
-    return Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)
+        return []
+    return [Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)]
 
 
 def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:

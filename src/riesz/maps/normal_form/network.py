@@ -149,14 +149,15 @@ def derived(program: Program, fixed: int = 0) -> Network:
 
 def _without_zeros(net: Network) -> None:
     """Leave out entries that are 0 times finite numbers; 0 times what may be infinite stays."""
+
+    def counts(e: Entry) -> bool:
+        known = [net.c.about(f.slot) for f in e.factors]
+        return all([k.number != 0.0 for k in known]) or not all([k.finite for k in known])
+
     if net.simple:
         for to, row in net.blocks.items():
-            some = {a: [e for e in es if not _zero(net.c, e)] for a, es in row.items()}
+            some = {a: list(filter(counts, es)) for a, es in row.items()}
             net.blocks[to] = {a: es for a, es in some.items() if es}
-
-
-def _zero(c: Coefficients, e: Entry) -> bool:
-    return any([c.number(f.slot) == 0.0 for f in e.factors]) and all([c.about(f.slot).finite for f in e.factors])
 
 
 class _Elimination:

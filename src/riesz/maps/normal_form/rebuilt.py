@@ -17,6 +17,7 @@ from .network import Network
 from .network_values import Values
 
 Shape = tuple[int, ...]
+Target = tuple[float, Sequence[IndexMap], Shape]  # a scale, index maps, and the box they are of
 
 
 def rebuilt(v: Values) -> Program:
@@ -46,7 +47,7 @@ def laid_out(net: Network, program: Program, factor: Callable[[int], int]) -> Pr
             for e in es:
                 x, labels = _read(net.c, program, place[a], e.inn, net.shapes[a])
                 operands = [*[f._replace(slot=factor(f.slot)) for f in e.factors], Factor(x, labels, strongly)]
-                slots.append(placed(net.c, program, operands, e.scale, e.out, net.shapes[node]))
+                slots.append(placed(net.c, program, operands, (e.scale, e.out, net.shapes[node])))
         place[node] = added(program, slots, net.shapes[node])
     program.outputs = [place[o] for o in net.outputs]
     return program
@@ -59,18 +60,10 @@ def added(program: Program, slots: list[int], shape: Shape) -> int:
     return slots[0] if len(slots) == 1 else program.step(Combination((1.0,) * len(slots)), slots)
 
 
-def placed(
-    c: Coefficients,
-    program: Program,
-    operands: Sequence[Factor],
-    scale: float,
-    maps: Sequence[IndexMap],
-    box: Shape,
-    diagonals: bool = False,
-) -> int:
+def placed(c: Coefficients, program: Program, operands: Sequence[Factor], at: Target, diagonals: bool = False) -> int:
     """A product, contracted and scattered to where the maps say. `diagonals`: a label on two axes is no scatter."""
-    labels = distinct(maps)
-    wanted = _axes(c, maps, box, diagonals)
+    scale, maps, box = at
+    labels, wanted = distinct(maps), _axes(c, maps, box, diagonals)
     out = labels if wanted is None else wanted
     have = {k for f in operands for k in f.labels}
     strong = tuple([i for i, f in enumerate(operands) if f.strong]) if len(operands) > 1 else ()

@@ -202,7 +202,9 @@ def _reduction(op: Reduction, s: KeptStep) -> Any:
     def step(i: int) -> Any:
         relation, lead = op.relations[i], math.prod(s.shapes[i][: op.axis])
         rows, cols, _ = relation.pairs()
-        core = _at(cols, rows, (relation.target.size, relation.source.size))
+        shape = relation.target.size, relation.source.size
+        core = _sparse().csr_array((np.ones(len(rows), bool), (cols, rows)), shape=shape)
+        core.sum_duplicates()
         return _kron(_kron(_eye(lead), core), _eye(math.prod(s.shapes[i]) // max(lead * relation.source.size, 1)))
 
     return s.reached(step)
@@ -287,17 +289,8 @@ def _sparse() -> Any:
     return cast(Any, scipy_sparse)
 
 
-def _at(down: Any, across: Any, shape: tuple[int, int]) -> Any:
-    if 0 in shape:  # an axis of no length that all entries are the same along has no label
-        down = across = np.zeros(0, np.intp)
-    found = _sparse().csr_array((np.ones(len(down), bool), (down, across)), shape=shape)
-    found.sum_duplicates()
-    return found
-
-
 def _eye(n: int, width: int | None = None, start: int = 0) -> Any:
-    at = np.arange(n)
-    return _at(at, start + at, (n, n if width is None else width))
+    return _sparse().eye_array(n, n if width is None else width, k=start, format="csr", dtype=bool)
 
 
 def _full(rows: int, columns: int) -> Any:
