@@ -91,9 +91,10 @@ def adjoint(transpose: Instance, V: Space, W: Space) -> Instance:
     return transpose.with_program(("adjoint", V, W), make)
 
 
-def _together(
-    what: Any, sources: Sequence[Instance], write: Callable[[Program, Iterable[Sequence[int]], list[int]], None]
-) -> Instance:
+Write = Callable[[Program, Iterable[Sequence[int]], list[int]], None]
+
+
+def _together(what: Any, sources: Sequence[Instance], write: Write) -> Instance:
     """A program made of several, at the points of all; remembered with the first where all are there for many points.
 
     `write` gets the program, for each source the slots of its point, and the slots of the vector."""

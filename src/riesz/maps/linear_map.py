@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from .solvers.factorised import Solver
 
 
+Join = Callable[..., Instance]
+Facts = Iterable[str]
+Spaces = tuple[Space, Space]
+
+
 class LinearMap(Structured):
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`;
     `L.to_dense()` only on request.
@@ -65,7 +70,7 @@ class LinearMap(Structured):
         program: Program | Callable[[], Program] | None,
         dtype: Any = float,
         instance: Callable[[], Instance] | None = None,
-        facts: Iterable[str] = (),
+        facts: Facts = (),
         simplified: bool = False,
         leaves: Leaves | None = None,
     ) -> None:
@@ -192,7 +197,7 @@ class LinearMap(Structured):
             if self.domain.plain and self.codomain.plain:
                 turned = self if self._adjoint is None and "symmetric" in self.facts else self._adjoint
             if turned is None:
-                turned = _made(self.codomain, self.domain, instances.turned, (self,), self.dtype, self.facts)
+                turned = _made((self.codomain, self.domain), instances.turned, (self,), self.dtype, self.facts)
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -202,7 +207,7 @@ class LinearMap(Structured):
         if self._adjoint is None:
             V, W, turned = self.domain, self.codomain, self.T
             if not (V.plain and W.plain):
-                turned = _made(W, V, instances.adjoint, (turned,), self.dtype, (), V, W)
+                turned = _made((W, V), instances.adjoint, (turned,), self.dtype, (), V, W)
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -229,7 +234,7 @@ class LinearMap(Structured):
             raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
         facts = ("symmetric", "definite") if self is other.H and other.codomain.plain and other.domain.plain else ()
         factors = (self._factors or (self,)) + (other._factors or (other,))
-        found = _made(other.domain, self.codomain, instances.after, factors, _common(self, other), facts)
+        found = _made((other.domain, self.codomain), instances.after, factors, _common(self, other), facts)
         found._factors = factors
         return found
 
@@ -255,7 +260,7 @@ class LinearMap(Structured):
         summands = (self._summands or (self,)) + (other._summands or (other,))
         times = (*self._times, k, *[k * t for t in other._times]) if other._times else (*self._times, k)
         join = partial(instances.added, times)
-        found = _made(self.domain, self.codomain, join, summands, _common(self, other), facts)
+        found = _made((self.domain, self.codomain), join, summands, _common(self, other), facts)
         found._summands, found._times = summands, times
         return found
 
@@ -279,7 +284,7 @@ class LinearMap(Structured):
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
         times = float(k)  # pyright: ignore[reportUnknownArgumentType]
         facts = self.facts if times > 0 else self.facts - {"definite"}
-        return _made(self.domain, self.codomain, instances.scaled, (self,), self.dtype, facts, times)
+        return _made((self.domain, self.codomain), instances.scaled, (self,), self.dtype, facts, times)
 
     __rmul__ = __mul__
 
@@ -294,7 +299,7 @@ class LinearMap(Structured):
             due = "an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4)"
             raise SpaceError(f"L ** X maps over {due}; got {X!r}")
         facts = self.facts if self.domain.plain and self.codomain.plain else ()
-        return _made(self.domain**X, self.codomain**X, instances.over, (self,), self.dtype, facts, X.box)
+        return _made((self.domain**X, self.codomain**X), instances.over, (self,), self.dtype, facts, X.box)
 
     def __truediv__(self, k: Any) -> LinearMap:
         return self * (1.0 / k)
@@ -441,23 +446,15 @@ class LinearMap(Structured):
         self._solvers = {}
 
 
-def _made(
-    domain: Space,
-    codomain: Space,
-    join: Callable[..., Instance],
-    parts: tuple[LinearMap, ...],
-    dtype: Any,
-    facts: Iterable[str],
-    *more: Any,
-) -> LinearMap:
+def _made(spaces: Spaces, join: Join, parts: tuple[LinearMap, ...], dtype: Any, facts: Facts, *more: Any) -> LinearMap:
     """The map that `join` makes of others: of their programs with numbers, and of the families these are instances of.
     Where the leaves of one are no numbers, it is made of the programs as they are applied, at the points of all."""
     leaves = met([p.leaves for p in parts])
     if leaves is not None:
         make = lambda: join(*[p.steps for p in parts], *more)  # noqa: E731
-        return LinearMap(domain, codomain, None, dtype, make, facts, leaves=leaves)
+        return LinearMap(*spaces, None, dtype, make, facts, leaves=leaves)
     written = lambda: join(*[Instance(p.program) for p in parts], *more).program  # noqa: E731
-    return LinearMap(domain, codomain, written, dtype, lambda: join(*[p.instance for p in parts], *more), facts)
+    return LinearMap(*spaces, written, dtype, lambda: join(*[p.instance for p in parts], *more), facts)
 
 
 def _common(a: LinearMap, b: LinearMap) -> Any:

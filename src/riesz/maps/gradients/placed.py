@@ -16,7 +16,7 @@ from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, alo
 from ...runtime.warnings_off import quietly
 from ...spaces.contraction import network, spread
 from ...spaces.formal_vectors import dense
-from ..normal_form.index_maps import Tables, distinct, whole
+from ..normal_form.index_maps import Sizes, Tables, distinct, whole
 
 Shape = tuple[int, ...]
 Array = Any
@@ -34,7 +34,7 @@ class PlacedTerm:
     scale: float
     factors: tuple[Operand, ...]
     index: tuple[IndexMap, ...]
-    sizes: dict[int, int]
+    sizes: Sizes
     axes: dict[int, Any]  # which labels run together with those of other terms
 
     def coefficient(self, out: Labels, strong: tuple[int, ...] = ()) -> Array:
@@ -97,7 +97,7 @@ def _shown(m: IndexMap, names: dict[int, str]) -> str:
 
 
 def _product(
-    factors: Sequence[Operand], out: Labels, sizes: dict[int, int], scale: float, strong: tuple[int, ...] = ()
+    factors: Sequence[Operand], out: Labels, sizes: Sizes, scale: float, strong: tuple[int, ...] = ()
 ) -> Array:
     """The product of some factors, times a number, on the given labels."""
     if not factors:
@@ -267,7 +267,7 @@ def inner_by_example(s: PlacedTerm, b: int, t: PlacedTerm, other: int, shape: Sh
     return total
 
 
-def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: dict[int, int]) -> Operand:
+def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: Sizes) -> Operand:
     """A factor with a label replaced by a map of other labels."""
     maps = [to if k == label else along(k) for k in labels]
     out = distinct(maps)

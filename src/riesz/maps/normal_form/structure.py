@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .network_values import Values
 
 Shape = tuple[int, ...]
+Entries = Sequence[Entry]
+Pairs = list[tuple[int, int]]
 
 
 class Facts(NamedTuple):
@@ -108,10 +110,10 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     every = [facts(c, e) for e in entries]
     diagonals = offsets(c, entries, row, column)
     if diagonals is not None:
-        return _on_diagonals(c, entries, diagonals, count, full, (height, width))
+        return _on_diagonals(c, entries, diagonals, count, (height, width))
     axes = batch_axes(c, entries, row, column)
     if axes and any([f.left or f.right for f in every]):
-        return _in_blocks(c, entries, axes, (row, column), count, full)
+        return Structure(*_in_blocks(c, entries, axes, (row, column)), count, full)
     if any([f.listed for f in every]):
         return _listed(entries, every[0], count, (height, width), full)
     if all([not f.left and not f.right for f in every]):
@@ -152,9 +154,8 @@ def _shifted(e: Entry) -> bool:
     return len(pairs) == len(e.out) and all([a.terms == b.terms and [s for _, s in a.terms] == [1] for a, b in pairs])
 
 
-def _on_diagonals(
-    c: Coefficients, entries: Sequence[Entry], found: list[int], count: int, full: int, shape: tuple[int, int]
-) -> Structure:
+def _on_diagonals(c: Coefficients, entries: Entries, found: list[int], count: int, shape: tuple[int, int]) -> Structure:
+    full = min(shape)
     if found == [0]:
         whole_range = sum([sparse_size(c, e) for e in entries]) == full == max(shape)
         if whole_range and len(entries) == 1 and not entries[0].factors and injective(entries[0].out, entries[0].outer):
@@ -173,14 +174,7 @@ def _on_diagonals(
     return Structure("banded", f"{len(found)} diagonals, {where} the main one", count, full)
 
 
-def _in_blocks(
-    c: Coefficients,
-    entries: Sequence[Entry],
-    axes: list[tuple[int, int]],
-    shapes: tuple[Shape, Shape],
-    count: int,
-    full: int,
-) -> Structure:
+def _in_blocks(c: Coefficients, entries: Entries, axes: Pairs, shapes: Sequence[Shape]) -> tuple[str, str]:
     """Block-diagonal: for every value of the batch axes one matrix between the others."""
     shared: Any = list(zip(*axes, strict=True))
     n = math.prod([shapes[0][i] for i, _ in axes])
@@ -196,9 +190,8 @@ def _in_blocks(
     rows, columns = beside(shapes[0], 0), beside(shapes[1], 1)
     words, shape = block_structure(c, inside, rows, columns).words, f"{math.prod(rows)}×{math.prod(columns)}"
     if not any([set(f.labels) & labels for e in entries for f in e.factors]):
-        product = f"Kronecker product of the identity on {n:,} and one {shape} block ({words})"
-        return Structure("Kronecker", product, count, full)
-    return Structure("block-diagonal", f"block-diagonal: {n:,} blocks of {shape}, each {words}", count, full)
+        return "Kronecker", f"Kronecker product of the identity on {n:,} and one {shape} block ({words})"
+    return "block-diagonal", f"block-diagonal: {n:,} blocks of {shape}, each {words}"
 
 
 def parts(e: Entry) -> list[set[int]]:
