@@ -57,9 +57,6 @@ class Family(Shown):
     def __getstate__(self) -> Any:
         return {**self.__dict__, "_arrays": None}  # captured arrays lose their names
 
-    def __bool__(self) -> bool:
-        return True
-
     def __len__(self) -> int:
         return len(self.program)
 

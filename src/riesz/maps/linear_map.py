@@ -421,9 +421,6 @@ class LinearMap(Structured):
         """L*L, with its structure."""
         return self.H @ self
 
-    def __bool__(self) -> bool:
-        return True
-
     def __len__(self) -> int:
         return len(self.steps.program)
 

@@ -59,7 +59,10 @@ def of_numbers(method: Method) -> Method:
 
 
 class Shown:
-    """What is printed as text and as LaTeX."""
+    """What is printed as text and as LaTeX; true however many steps it has."""
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         return later.text(self)

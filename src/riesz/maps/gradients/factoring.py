@@ -126,15 +126,12 @@ def _expanded(c: Coefficients, program: Program, place: Sequence[int]) -> list[l
     expand = _Expansion(c, program, place)
     for slot in sorted(needed):
         expand.add(slot)
-    return [_collected(c, expand.found[slot]) for slot in program.outputs]
-
-
-def _collected(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
-    """Entries with equal index maps added, where positions are known."""
-    known = [e for e in entries if not _computed(e)]
-    if len(known) > tuning.FACTORED_COMPARED_TERMS:
-        return list(entries)
-    return [*merged(c, known), *[e for e in entries if _computed(e)]]
+    every: list[list[Entry]] = []
+    for entries in [expand.found[slot] for slot in program.outputs]:  # where positions are known, equal ones are added
+        known = [e for e in entries if not _computed(e)]
+        few = len(known) <= tuning.FACTORED_COMPARED_TERMS
+        every.append([*merged(c, known), *[e for e in entries if _computed(e)]] if few else list(entries))
+    return every
 
 
 def _computed(e: Entry) -> list[Computed]:

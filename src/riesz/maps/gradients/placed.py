@@ -185,7 +185,10 @@ def rows_of(terms: Sequence[PlacedTerm], shape: Shape, dtype: Any) -> tuple[Arra
         mine = labels_of(t.index[0])
         at = inverse.reshape(-1)[start : start + p.size]
         start += p.size
-        if _plain(t, shape):
+        rest = [(m, n) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
+        own = [*mine, *[k for m, _ in rest for k in labels_of(m)]]
+        if all([whole(m, n, t.sizes) for m, n in rest]) and len(set(own)) == len(own):
+            # all axes but the first have a label of their own that runs through them
             block = np.asarray(t.coefficient((*mine, *distinct(t.index[1:]))), dtype)
             total += add_rows(at, len(rows), block.reshape(p.size, math.prod(shape[1:]))).reshape(small)
         else:
@@ -193,13 +196,6 @@ def rows_of(terms: Sequence[PlacedTerm], shape: Shape, dtype: Any) -> tuple[Arra
             labels = distinct(index)
             np.add.at(total, tuple([values(m, labels, t.sizes) for m in index]), t.coefficient(labels))
     return rows, total
-
-
-def _plain(t: PlacedTerm, shape: Shape) -> bool:
-    """Whether all axes but the first have a label of their own that runs through them."""
-    rest = [(m, n) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
-    labels = [*labels_of(t.index[0]), *[k for m, _ in rest for k in labels_of(m)]]
-    return all([whole(m, n, t.sizes) for m, n in rest]) and len(set(labels)) == len(labels)
 
 
 # -- inner products, example by example ----------------------------------------------------------------------
