@@ -192,10 +192,6 @@ FILLED_LABEL = 1024
 GATHERED_NUMBERS = 1 << 20
 """numbers: up to so many numbers, a few of which meet, are taken in the order of the data: of more, in no order, a sum
 by slot is as quick. Chosen; see bench/scoreboard.py, bundle adjustment."""
-PATTERN_LABEL = 1024
-"""numbers: how long a label must be for its own way. Chosen."""
-PATTERN_NUMBERS_PER_VALUE = 4096
-"""numbers: how many numbers it may have at each value. Chosen."""
 COMPARED_CONSTANT_NUMBERS = 1 << 16
 """numbers: up to so many numbers of a constant are compared to find out along which axes it varies. Chosen."""
 MANY_PARTS_RATIO = 16
