@@ -47,17 +47,11 @@ class Loops:
 
     def kinds(self, given: Sequence[Kind]) -> tuple[Kind, ...] | None:
         """The kinds of the results, where those of the arguments are known."""
+        if any([k is None for k in given]):
+            return None
         shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
-        code = (
-            None
-            if any([k is None for k in given])
-            else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
-        )
-        return (
-            None
-            if code is None
-            else tuple([FLOAT if k is float and t.shape else k for k, t in zip(code.kinds, code.targets, strict=True)])
-        )
+        code = self.code([_of_array(k, shape) for k, shape in zip(given, shapes, strict=True)])
+        return code and tuple([_of_array(k, t.shape) for k, t in zip(code.kinds, code.targets, strict=True)])
 
     def run(self, *xs: Any) -> tuple[Any, ...]:
         """The results on numbers."""
@@ -73,16 +67,13 @@ class Loops:
         made = self._filled(code, loop, given)
         if made is None:  # a sine of something large
             made = self._filled(code, compiled(code.source, True), given, True)
-        assert made is not None
         results: list[Any] = []
         for t, y in zip(code.targets, made, strict=True):
             y = t.total.along(y, axis=0) if t.apart else y
             results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
         return tuple(results)
 
-    def _filled(
-        self, code: Written, loop: Callable[..., bool], given: list[Any], exact: bool = False
-    ) -> list[Any] | None:
+    def _filled(self, code: Written, loop: Callable[..., bool], given: list[Any], exact: bool = False) -> Any:
         """The arrays that the loops write; None where our own sines are not right, and these are not the `exact`
         loops."""
         nest, parts = self.nest, self.nest.parts
@@ -105,8 +96,13 @@ class Loops:
         return made if exact or not any(wide) else None
 
     def _interpreted(self, given: list[Any]) -> tuple[Any, ...]:
+        """The steps from what is read to the results, in time linear in these alone."""
         if self._steps is None:
-            self._steps = _from_loads(self.nest.program, self.nest.loads, self.slots)
+            program, small = self.nest.program, Program(share=False)
+            place = {slot: small.input(program.shapes[slot]) for slot in self.nest.loads}
+            small.copy(program, program.ancestors(self.slots, place), place)
+            small.outputs = [place[s] for s in self.slots]
+            self._steps = small
         return tuple([dense(x) for x in outputs(self._steps, NUMBERS, given)])
 
 
@@ -118,13 +114,8 @@ def _plain(x: Any) -> Any:
     return x if type(x) is float else np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)[()]
 
 
-def _from_loads(program: Program, inputs: Sequence[int], results: Sequence[int]) -> Program:
-    """The steps from some slots to others, in time linear in these alone."""
-    small = Program(share=False)
-    place = {slot: small.input(program.shapes[slot]) for slot in inputs}
-    small.copy(program, program.ancestors(results, place), place)
-    small.outputs = [place[s] for s in results]
-    return small
+def _of_array(kind: Kind, shape: Any) -> Kind:
+    return FLOAT if kind is float and shape else kind
 
 
 @lru_cache(maxsize=1024)

@@ -53,9 +53,8 @@ class Unrolled(ComponentNodes):
     def _constants(self, value: Any, shape: Shape) -> Any:
         """Numbers as nodes; all of them Python floats, so that arithmetic of numbers is carried out at once."""
         self.graph.room(math.prod(shape))
-        return np.array(
-            [self.graph.fixed(x) for x in np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()], np.intp
-        ).reshape(shape)
+        numbers = np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()
+        return np.array([self.graph.fixed(x) for x in numbers], np.intp).reshape(shape)
 
 
 def kinds(program: Program, given: Sequence[Any]) -> list[Any]:
