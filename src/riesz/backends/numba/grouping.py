@@ -115,8 +115,7 @@ class StepGroups:
             return False
         if type(op) is Contraction and self._multiplies(op, args, shapes, shape):
             return False
-        asked = Asked(shapes, shape, _dummies(shape), lambda _: -1, lambda _: 0)
-        return READS[type(op)](op, asked) is not None
+        return READS[type(op)](op, Asked(shapes, shape, _dummies(shape), _no_name, _no_name)) is not None
 
     def _multiplies(self, op: Contraction, args: tuple[int, ...], shapes: list[Any], shape: Any) -> bool:
         """Whether a contraction is left to matrix products: its numbers are used often, or lie in memory as they are
@@ -233,7 +232,7 @@ class StepGroups:
             return False
         if tuning.NEST_SCATTER_RATIO * size > numbers(shapes[0]) or size > tuning.NEST_SCATTER_NUMBERS:
             return False
-        place = accesses.scattered(op, _dummies(shapes[0]), lambda _: 0)
+        place = accesses.scattered(op, _dummies(shapes[0]), _no_name)
         return place is not None and any([isinstance(atom, TableEntry) for at in place for atom, _ in at.terms])
 
     def _scatter(self, slot: int, wants: Wants) -> None:
@@ -439,6 +438,10 @@ def _found(same: list[int], k: int) -> int:
         same[k] = same[same[k]]
         k = same[k]
     return k
+
+
+def _no_name(_: Any) -> int:
+    return -1
 
 
 def _dummies(shape: Any) -> tuple[Affine, ...]:

@@ -88,7 +88,7 @@ def expression(op: Any, terms: Sequence[Sequence[tuple[str, Kind]]], kind: Kind)
     floats = dtype.kind == "f"
     if type(op) in (float, Combination, Contraction, Elementwise, Ruled) and not floats:
         return None
-    xs: Sequence[tuple[str, Kind]] = terms[0] if terms else ()
+    xs = list(terms[0]) if terms else []
     match op:
         case Reduction() if floats or len(terms) == 1:
             return " + ".join([typed(*xs[0], dtype) for xs in terms]) or typed("0.0", FLOAT, dtype)
