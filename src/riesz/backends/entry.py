@@ -34,19 +34,14 @@ from ..runtime import tuning
 from ..runtime.stackless import quiet
 from ..spaces.space import Space
 from ..tracing.traced import Traced
-from .common import Code, Task, method, names_of
+from .common import Code, Run, Task, method, names_of
 from .python.unrolled import FLOAT
 from .unpacking import opens, unpacked
 
 if TYPE_CHECKING:
     from .profile import Profile
 
-BACKENDS = {
-    "python": "python.python_backend",
-    "numba": "numba.numba_backend",
-    "numpy": "numpy.numpy_backend",
-    "jax": "jax.jax_backend",
-}
+BACKENDS = {name: f"{name}.{name}_backend" for name in ("python", "numba", "numpy", "jax")}
 """The file of each."""
 AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
@@ -65,8 +60,8 @@ class Compiled(Remade):
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
-        self._again: Callable[[tuple[Any, ...]], Any] | None = None
-        self._first: Callable[[tuple[Any, ...]], Any] = other  # of the last code written for plain arguments
+        self._again: Run | None = None
+        self._first: Run = other  # of the last code written for plain arguments
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._first(args)
@@ -174,8 +169,7 @@ def compile_with(f: Any, backend: str) -> Compiled:
 
 
 class CompiledMaps(Compiled):
-    """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace
-    of f."""
+    """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs the trace of f keeps."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._asked == "jax" or "jax" in sys.modules:

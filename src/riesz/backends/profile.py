@@ -40,8 +40,7 @@ class Peak(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: median seconds, operations by the cost model, bytes of its arguments and its result, share of the
-    machine's peak."""
+    """A step: median seconds, operations, bytes of its arguments and its result, share of the machine's peak."""
 
     slot: int
     title: str
@@ -76,8 +75,7 @@ def waited(result: Any) -> None:
 
 @dataclass(eq=False)
 class Profile:
-    """The steps of a compiled function with their times, in the order they run; `whole` is the time of the generated
-    code. Prints as a table."""
+    """The steps of a compiled function with their times; `whole` is that of the generated code. Prints as a table."""
 
     name: str
     backend: str
@@ -138,8 +136,7 @@ HEAD = ("step", "time", "of all", "operations", "bytes", "of peak")
 
 
 def profiled(name: str, code: Code, arrays: Sequence[Any], whole: Callable[[], Any], repeat: int = 7) -> Profile:
-    """The profile of a program at array leaves; `whole` runs the generated code. Up to so many runs of each, half a
-    second of them in all."""
+    """The profile of a program at array leaves; `whole` runs the generated code. Half a second of runs, or `repeat`."""
     program, leaves = code.program, numbers_of(arrays)
     start = time.perf_counter()
     runs = [_run(program, leaves), _run(program, leaves)]  # the first warms caches up

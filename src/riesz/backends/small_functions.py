@@ -17,8 +17,7 @@ from .unpacking import opens, unpacked
 
 
 def called(function: TracedFunction, given: Given, record: Record) -> Run | None:
-    """A function of the arguments that gives f(x), or OTHER; None where f is not small, or its arguments hold more than
-    arrays and numbers."""
+    """A function of the arguments that gives f(x), or OTHER; None where f is large, or is given more than arrays."""
     run = _written(function, given, record) if _suits(function, given, record) else None
     return None if run is None else while_current(run, function, given)
 

@@ -78,8 +78,7 @@ def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
 
 
 def _factors(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
-    """A constant as a product of numbers and arrays, with the axes each has: an outer product that was never multiplied
-    out stays one."""
+    """A constant as a product of arrays, with the axes each has: an outer product stays one."""
     if type(value) is Formal and len(value.terms) == 1:
         (term,) = value.terms
         scale = [] if type(term.scale) is float and term.scale == 1.0 and term.factors else [(term.scale, ())]
@@ -89,8 +88,7 @@ def _factors(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
 
 
 class Skeleton(NamedTuple):
-    """A linear program without its numbers: `before` computes what it needs of them, `make(needed)` gives the function
-    of the vector."""
+    """A linear program without its numbers: `before` gives what is needed of them, `make` a function of the vector."""
 
     before: Program
     make: Callable[..., Run]

@@ -27,14 +27,6 @@ from .jax_steps import letters, mapped
 DEGREE = math.pi / 180.0
 
 
-def _inverse(x: Any) -> Any:
-    return jnp.where(x == 0, 0, 1 / jnp.where(x == 0, 1, x))
-
-
-def _power_slope(a: Any, b: Any) -> Any:
-    return jnp.where(b == 0, 0, b * jnp.power(jnp.where(b == 0, 1.0, a), b - 1.0))
-
-
 def _larger(a: Any, b: Any) -> Any:
     return jnp.where(a == b, 0.5, jnp.where(a > b, 1.0, 0.0)).astype(jnp.result_type(a, b))
 
@@ -80,10 +72,10 @@ _OURS: dict[str, Callable[..., Any]] = {
     "relu": lambda x: jnp.maximum(x, 0.0),
     "step": lambda x: jnp.where(jnp.isnan(x), x, jnp.where(x > 0, 1.0, 0.0)).astype(jnp.result_type(x)),
     "root": jnp.sqrt,
-    "inverse": _inverse,
+    "inverse": lambda x: jnp.where(x == 0, 0, 1 / jnp.where(x == 0, 1, x)),
     "log0": lambda x: jnp.log(jnp.where(x == 0, 1.0, x)),
     "pow": jnp.power,
-    "power_slope": _power_slope,
+    "power_slope": lambda a, b: jnp.where(b == 0, 0, b * jnp.power(jnp.where(b == 0, 1.0, a), b - 1.0)),
     "larger": _larger,
     "larger_number": _larger_number,
     "smaller_number": lambda a, b: _larger_number(-a, -b),
@@ -93,36 +85,11 @@ _OURS: dict[str, Callable[..., Any]] = {
 PRIMITIVES = {name: getattr(jnp, name) for name in RULES if name not in (*_OURS, "power")} | _OURS
 """riesz's own primitives."""
 
-_GAMMA = (
-    "gammaln",
-    "gammainc",
-    "gammaincc",
-    "betainc",
-    "betaln",
-    "beta",
-    "gamma",
-    "gammasgn",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-)
-_ERROR = (
-    "erf",
-    "erfc",
-    "erfinv",
-    "logit",
-    "ndtr",
-    "ndtri",
-    "log_ndtr",
-    "xlogy",
-    "xlog1py",
-    "entr",
-    "rel_entr",
-    "kl_div",
-)
+_GAMMA = ("gammaln", "gammainc", "gammaincc", "betainc", "betaln", "beta", "gamma", "gammasgn")
+_ERROR = ("erf", "erfc", "erfinv", "logit", "ndtr", "ndtri", "log_ndtr", "i0", "i0e", "i1", "i1e")
+_ENTROPY = ("xlogy", "xlog1py", "entr", "rel_entr", "kl_div")
 SPECIALS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(special, name) for name in (*_GAMMA, *_ERROR)},
+    **{name: getattr(special, name) for name in (*_GAMMA, *_ERROR, *_ENTROPY)},
     "psi": special.digamma,
     "log_expit": jax.nn.log_sigmoid,
     "ratio": lambda a, b: jnp.where(a == 0, 0.0, a / jnp.where(a == 0, 1.0, b)),
@@ -251,12 +218,8 @@ def _halved(p: Any, q: Any, *, strict: bool) -> Any:
     return product(v, product(product(product(v.mT, q), v) / sums, v.mT))
 
 
-def _extremum(x: Any, *, axis: Any, keepdims: bool, title: str) -> Any:
-    return (jnp.max if title == "max" else jnp.min)(x, axis=axis, keepdims=keepdims)
-
-
 SMOOTH: dict[str, Callable[..., Any]] = {
-    "extremum": _extremum,
+    "extremum": lambda x, *, title, **named: (jnp.max if title == "max" else jnp.min)(x, **named),
     "solve": lambda a, b, *, transposed: jnp.linalg.solve(a.mT if transposed else a, b),
     "solve_triangular": _triangular,
     "inv": lambda a, *, strict: jnp.linalg.inv(a),

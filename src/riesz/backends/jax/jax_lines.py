@@ -71,8 +71,7 @@ class JaxLines(JaxSteps):
     # -- values -------------------------------------------------------------------------------------------------------
 
     def _rows_taken(self) -> dict[int, int]:
-        """Steps x[i] along the first axis, where there are many, and what x is: they are written where used, and stacks
-        of them are slices."""
+        """Steps x[i] along the first axis, where there are many, and what x is: they are written where used."""
         found: dict[int, int] = {}
         for slot, (op, args) in enumerate(zip(self._program.ops, self._program.args, strict=True)):
             relation = op.relations[0] if type(op) is Reduction and len(args) == 1 and not op.axis else None
@@ -169,8 +168,7 @@ class JaxLines(JaxSteps):
         return name
 
     def given_back(self, kinds: Sequence[Any]) -> tuple[list[str], list[tuple[int, int | None]]]:
-        """The arrays to give back, and for each output which of them it is, or which row of which: where many are rows
-        of one, that is given."""
+        """The arrays to give back, and for each output which of them it is, or which row of which."""
         outs = self._program.outputs
         count = Counter([self._rows[s][0] for s in outs if s in self._rows])
         texts: dict[str, int] = {}
@@ -251,8 +249,7 @@ class JaxLines(JaxSteps):
 
 
 def _function(home: JaxSteps, title: str, inputs: Any, lines: Sequence[str], results: Any) -> str:
-    """A function of a carry and what a round gets, to the same after it and what it leaves behind, written inside
-    another; its name."""
+    """A function of (carry, what a round gets), to (carry, what it leaves behind), written inside another; its name."""
     name = home.shared.fresh(f"{title}_")
     opened = [f"{tupled(names)} = {what}" for names, what in zip(inputs, ("carry", "xs"), strict=True) if names]
     end = f"return {tupled(results[0])}, {tupled(results[1])}"
@@ -261,8 +258,7 @@ def _function(home: JaxSteps, title: str, inputs: Any, lines: Sequence[str], res
 
 
 def block(home: JaxSteps, op: Any, xs: list[JaxValue]) -> str:
-    """A call or a loop: the functions it needs are written, and what is left is an expression for the tuple of its
-    results."""
+    """A call or a loop: the functions it needs are written; an expression for the tuple of its results."""
     if isinstance(op, Loop):
         return _loop(home, op, xs)
     if op.fixed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -42,8 +43,7 @@ class TooLong(NoJaxCode):
 
 
 class JaxValue(NamedTuple):
-    """A slot in generated code: an expression, its shape, whether it is a number that stands for an array of them; of
-    an input, its type."""
+    """A slot in generated code: an expression, its shape, whether it is one number for all; of an input, its type."""
 
     text: str
     shape: Any
@@ -52,8 +52,7 @@ class JaxValue(NamedTuple):
 
 
 class Shared:
-    """What all functions of one source have in common: names they refer to, arrays that are arguments, a count of
-    lines."""
+    """What all functions of one source have in common: names, arrays that are arguments, a count of lines."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"jnp": jnp, "inf": math.inf, "nan": math.nan, "float": float, "int": int}
@@ -132,7 +131,7 @@ class JaxSteps:
     LINES("2.0 * x", float)(lambda self, op, xs: self._combination((op,), xs))
     LINES("x + 2.0 * y", Combination)(lambda self, op, xs: self._combination(op.coefficients, xs))
     LINES("astype", Cast)(
-        lambda self, op, xs: self._value(f"jnp.asarray({self.array(xs[0])}).astype({op.target.name!r})")
+        lambda self, op, xs: self._value(f"jnp.asarray({self.array(xs[0])}).astype('{op.target.name}')")
     )
     LINES("where", Select)(lambda self, op, xs: self._value(f"jnp.where({', '.join(self._spread(xs))})"))
     LINES("t[0]", Get)(lambda self, op, xs: JaxValue(f"{xs[0].text}[{op.at}]", self.shape))
@@ -141,7 +140,8 @@ class JaxSteps:
 
     @LINES("fft, rfft; others none", Single, Transform)
     def _transform(self, op: Any, xs: list[JaxValue]) -> JaxValue:
-        return self._applied(op.title, jax_steps.transform(op), xs)
+        found = jax_steps.TRANSFORMS.get(type(op))
+        return self._refused(op, xs) if found is None else self._applied(op.title, partial(found, op), xs)
 
     @LINES("convolve", Convolution, ExchangedLeg)
     def _convolution(self, op: Any, xs: list[JaxValue]) -> JaxValue:
@@ -316,8 +316,7 @@ class JaxSteps:
 
 
 def _pointwise(labels: Sequence[Any], out: Any) -> Any:
-    """The order of labels for a product that is not one of matrices: without sums, or a batch of sums that XLA fuses
-    with its factors."""
+    """The order of labels for a product without sums, or with sums that XLA fuses; None for products of matrices."""
     inside = {k for ls in labels for k in ls}
     if inside <= set(out):
         return tuple([k for k in out if k in inside])

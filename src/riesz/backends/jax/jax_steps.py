@@ -184,8 +184,7 @@ def choose(index: Any, *branches: Callable[[], Any]) -> tuple[Any, ...]:
 
 
 def again(*xs: Any) -> tuple[Any, ...]:
-    """The same values, of which the compiler does not know that they are: what is computed from them is computed
-    again."""
+    """The same values; the compiler does not know that, and what is computed from them is computed again."""
     return tuple(jax.lax.optimization_barrier(tuple([jnp.asarray(x) for x in xs])))
 
 
@@ -207,25 +206,25 @@ def _weighted(x: Any, n: int, axis: int, k: float) -> Any:
     return x * jnp.asarray(found.reshape((-1, *(1,) * -axis)), x.dtype)
 
 
-def transform(op: Any) -> Callable[..., Any] | None:
-    """A Fourier transform of real arrays with an axis of parts."""
+def _whole(op: Fourier, x: Any) -> Any:
+    z = _complex(x)
+    for axis in op.axes:  # one by one: any number of axes
+        z = (jnp.fft.fft if op.forward else jnp.fft.ifft)(z, axis=axis, norm=op.norm)
+    return _pairs(z)
 
-    def whole(x: Any) -> Any:
-        z = _complex(x)
-        for axis in op.axes:  # one by one: any number of axes
-            z = (jnp.fft.fft if op.forward else jnp.fft.ifft)(z, axis=axis, norm=op.norm)
-        return _pairs(z)
 
-    def half(x: Any) -> Any:
-        y = _pairs(jnp.fft.rfft(x, axis=op.axis, norm=op.norm))
-        return _weighted(y, x.shape[op.axis], op.axis, 2.0) if op.doubled else y
+def _half(op: RealFourier, x: Any) -> Any:
+    y = _pairs(jnp.fft.rfft(x, axis=op.axis, norm=op.norm))
+    return _weighted(y, x.shape[op.axis], op.axis, 2.0) if op.doubled else y
 
-    def back(x: Any) -> Any:
-        x = _weighted(x, op.n, op.axis, 0.5) if op.halved else x
-        return jnp.fft.irfft(_complex(x), op.n, axis=op.axis, norm=op.norm)
 
-    known = {Fourier: whole, RealFourier: half, HermitianFourier: back}
-    return next((function for kind, function in known.items() if isinstance(op, kind)), None)
+def _back(op: HermitianFourier, x: Any) -> Any:
+    x = _weighted(x, op.n, op.axis, 0.5) if op.halved else x
+    return jnp.fft.irfft(_complex(x), op.n, axis=op.axis, norm=op.norm)
+
+
+TRANSFORMS: dict[type, Callable[..., Any]] = {Fourier: _whole, RealFourier: _half, HermitianFourier: _back}
+"""Transforms of real arrays with an axis of parts, by the class of the op."""
 
 
 def convolution(op: Convolution | ExchangedLeg) -> Callable[..., Any]:

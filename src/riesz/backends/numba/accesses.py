@@ -61,8 +61,7 @@ class Reads(NamedTuple):
 
 
 def short_axes(sizes: dict[int, int], axes: Iterable[int]) -> list[int]:
-    """The axes, or labels, that are written out: in an order, while there are few components in all and many
-    positions."""
+    """The axes, or labels, that are written out: in order, while there are few components and many positions."""
     found: list[int] = []
     count, size = 1, math.prod(sizes.values())
     for k in axes:
@@ -190,8 +189,7 @@ def gone(op: Any, shape: Shape) -> list[int]:
 def _summed(
     labels: Sequence[Sequence[int]], q: Asked, sizes: dict[int, int], at: dict[int, Affine], summed: list[int]
 ) -> Reads:
-    """Arguments read under their labels, `at` says where; sums over some of these, as new labels or, of few numbers, as
-    terms."""
+    """Arguments read under their labels, `at` says where; sums as new labels or, of few numbers, as terms."""
     few = short_axes(sizes, summed)
     sums: list[tuple[int, int]] = []
     for k in summed:
@@ -290,8 +288,7 @@ def bulk(op: Any) -> int:
 
 
 def in_numpy(op: Any) -> int:
-    """What a number of a step's result costs in NumPy, in sums and products: sines and cosines are not vectorised there
-    for 64 bits."""
+    """What a number costs in NumPy, in sums and products: sines and cosines are not vectorised there for 64 bits."""
     if type(op) is not Elementwise or op.primitive.name in _SHORT:
         return 1
     return 12 if op.primitive.name in ("sin", "cos") else 3

@@ -397,8 +397,7 @@ class StepGroups:
         return True
 
     def _reaches(self, start: int, end: int) -> bool:
-        """Whether what a unit writes is needed, through others, by another one; also where that would take long to find
-        out."""
+        """Whether what a unit writes is needed, through others, by another; also where that takes long to find out."""
         high = self.units[end].high
         seen, waiting = {start}, [start]
         while waiting:

@@ -34,8 +34,7 @@ from .loop_forms import FLOAT, Accumulation, Kind, literal, typed
 
 
 class Store(NamedTuple):
-    """What is written, at which position, and the labels that its value runs over: those not in the position are
-    summed."""
+    """What is written, where, and the labels that its value runs over: those not in the position are summed."""
 
     slot: int
     at: tuple[Affine, ...]
@@ -48,11 +47,10 @@ class Store(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An array that a nest writes: its shape and type, whether it is added to, whether each part of the divided axis
-    has one of its own."""
+    """An array that a nest writes: whether it is added to, whether each part of the divided axis has one of its own."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    kind: Kind
     added: bool
     apart: bool
     total: Accumulation
@@ -63,7 +61,6 @@ class Written(NamedTuple):
 
     source: str
     targets: list[Target]
-    kinds: list[Kind]
 
 
 class Nest:
@@ -185,10 +182,12 @@ def _nested(blocks: Sequence[_Block]) -> list[str]:
     return lines
 
 
-class _Writer:
+class NestWriter:
+    """Writes a nest for arrays of some kinds."""
+
     def __init__(self, nest: Nest, kinds: Sequence[Kind]) -> None:
         self.nest = nest
-        self.fails = not all([forms.usual(k) for k in kinds])
+        self._fails = not all([forms.usual(k) for k in kinds])
         self._arguments = {slot: (f"A{i}", kind) for i, (slot, kind) in enumerate(zip(nest.loads, kinds, strict=True))}
         self._top = _Block(0)
         self._blocks: dict[int, _Block] = {}
@@ -234,16 +233,13 @@ class _Writer:
     def _entry(self, entry: TableEntry) -> str:
         """A number of an index array, read once, outside of inner loops."""
         if entry not in self._entries:
-            text = f"I{self.nest.numbers[entry.array]}[{self._place(entry.at)}]"
+            text = f"I{self.nest.numbers[entry.array]}[at({self._at(entry.at)})]"
             self._entries[entry] = self._new("e")
             self._deepest([entry.at]).lines.append(f"{self._entries[entry]} = {text}")
         return self._entries[entry]
 
-    def _place(self, at: Affine) -> str:
-        return f"at({self._at(at)})"
-
     def _element(self, name: str, index: Sequence[Affine], apart: bool = False) -> str:
-        places = [*(["at(part)"] if apart else []), *[self._place(at) for at in index]]
+        places = [*(["at(part)"] if apart else []), *[f"at({self._at(at)})" for at in index]]
         return f"{name}[{', '.join(places)}]" if places else name
 
     # -- values ------------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ class _Writer:
         kind = forms.result_kind(op, list({a.arg: k for a, (_, k) in pairs}.values()), shape)
         text = forms.expression(op, terms, kind)
         if text is None:
-            self.fails = True
+            self._fails = True
             return
         if text.isidentifier() and not found.sums:
             self._values[key] = text, kind
@@ -306,7 +302,7 @@ class _Writer:
 
     # -- results -----------------------------------------------------------------------------------------
 
-    def _store(self, s: Store) -> tuple[Target, Kind]:
+    def _store(self, s: Store) -> Target:
         nest, j = self.nest, self.nest.slots.index(s.slot)
         value, kind = self._values[s.slot, s.at]
         here, labels = s.labels, nest.labels
@@ -326,28 +322,23 @@ class _Writer:
             value = total
         lines = inner.lines if outer is inner else outer.after
         lines.append(f"{place} = {how.name}({place}, {value})" if added else f"{place} = {value}")
-        return Target(shape, np.dtype(kind), added, apart, how), kind
+        return Target(shape, kind, added, apart, how)
 
     def write(self) -> Written | None:
+        """The source; None where a step has no form for arrays of these kinds."""
         for key, found in self.nest.nodes.items():
-            if self.fails:
-                return None
-            self._node(key, found)
-        if self.fails:
+            if not self._fails:
+                self._node(key, found)
+        if self._fails:
             return None
-        stored: dict[int, tuple[Target, Kind]] = {}
+        stored: dict[int, Target] = {}
         for s in self.nest.stores:
-            target, kind = self._store(s)
-            if s.slot not in stored or stored[s.slot][1] is float:  # a plain number takes the kind of other components
-                stored[s.slot] = target, kind
+            target = self._store(s)
+            if s.slot not in stored or stored[s.slot].kind is float:  # a plain number takes the kind of others
+                stored[s.slot] = target
         arguments = ["low", "high", "part", *[a for a, _ in self._arguments.values()]]
         arguments += [f"I{i}" for i in range(len(self.nest.arrays))] + [f"Y{j}" for j in range(len(stored))]
         body = [*self._top.lines, *_nested(self._main), *self._top.after]
         body = ["wide = False", *body, "return wide"] if self._checks else [*body, "return False"]
         source = "\n".join(inside(f"def loops({', '.join(arguments)}):", body))
-        return Written(source, [t for t, _ in stored.values()], [k for _, k in stored.values()])
-
-
-def written(nest: Nest, kinds: Sequence[Kind]) -> Written | None:
-    """The source of a nest for arrays of some kinds; None where a step has no form for them."""
-    return _Writer(nest, kinds).write()
+        return Written(source, list(stored.values()))

@@ -27,7 +27,7 @@ from ..common import Code, Task, numbers
 from ..numpy.numpy_backend import array_code
 from .grouping import SingleStep, StepGroups
 from .loop_code import Nest
-from .loop_op import Loops, float_kinds
+from .loop_op import Loops
 
 WORTH, EACH = 3 << 20, 1 << 13
 """From how many operations in loop nests on, weighed by what they cost in NumPy, `auto` compiles them: some, and so
@@ -120,7 +120,7 @@ class _Made:
         steps = len({slot for slot, _ in nest.nodes})
         if nest.work < (tuning.NUMBA_SINGLE_STEP_NUMBERS if steps == 1 else tuning.NUMBA_GROUP_OPERATIONS):
             return False
-        code = Loops(nest).code(float_kinds(nest))
+        code = Loops(nest).code([float] * len(nest.loads))
         if code is None:
             return False
         if code.source not in self._known:
@@ -136,8 +136,7 @@ class _Made:
 
     @property
     def memory(self) -> int:
-        """How many bytes the arrays take that groups and single steps write, arguments and results of the program
-        apart."""
+        """Bytes of the arrays that groups and single steps write, arguments and results of the program apart."""
         kept = {*self.program.inputs, *self.program.outputs}
         plain = [s for s, op in enumerate(self.program.ops) if s not in kept and type(op) is not Constant]
         return 8 * sum([numbers(self.program.shapes[s]) for s in plain])
@@ -161,8 +160,7 @@ class _Made:
 
 
 def _simpler(program: Program) -> Program:
-    """The same, with the shares that places have in an extremum written as steps that loops can do: (x = m) / Σ (x =
-    m), in 64 bits."""
+    """The shares that places have in an extremum as steps that loops can do: (x = m) / Σ (x = m), in 64 bits."""
     if not any([type(op) is Discrete and op.function is shares for op in program.ops]):
         return program
 

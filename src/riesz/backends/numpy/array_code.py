@@ -212,8 +212,7 @@ class Arrays:
         return (FLOAT if self._shape else float) if kind is float or kind == FLOAT else kind
 
     def _spread(self, xs: list[ArrayValue]) -> list[ArrayValue] | None:
-        """Arguments of an elementwise step: numbers stay numbers if the other arguments have the shape of the result;
-        None if all are numbers."""
+        """Arguments of an elementwise step, as arrays where the others lack the shape; None if all are numbers."""
         if all([x.kind is float for x in xs]):
             return None
         full = np.broadcast_shapes(*[x.shape for x in xs if not x.repeated]) == self._shape
@@ -401,8 +400,7 @@ class Arrays:
         return self._set(f"float({text})" if kind is float else f"number({text})", kind)
 
     def _batched(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
-        """Matrix products over shared axes, the one in front whose free axis comes first in the result; other
-        contractions as they run anyway."""
+        """Matrix products over shared axes, the one in front whose free axis comes first in the result."""
         batch = [k for k in op.out if all([k in ls for ls in op.labels])]
         first = next((k for k in op.out if k not in batch), -1)
         (x, la), (y, lb) = sorted(zip(xs, op.labels, strict=True), key=lambda g: first not in g[1])

@@ -62,8 +62,7 @@ _TWICE = {f for f, form in FORMS.items() if "{0}" in form}
 
 
 class ScalarLines:
-    """The statements that compute some nodes; `texts[x]` is a node's name, literal or expression. `leaf` names the
-    numbers that are read."""
+    """The statements that compute some nodes; `texts[x]`: a node's expression; `leaf` names numbers that are read."""
 
     def __init__(self, graph: Scalars, ends: Sequence[int], leaf: Callable[[Small], str]) -> None:
         self.graph = graph
