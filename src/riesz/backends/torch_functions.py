@@ -5,8 +5,7 @@ The adjoint is a function of the arguments and the cotangents, made a function o
 differentiated again.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -4,8 +4,7 @@ arrays by jax_primitive.py.
 float64 stays float64: where JAX's 64-bit types are off, they are on while this code is written and run.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -76,6 +75,7 @@ class InJax:
         self.plain = defined(self.source, name, shared.names)
         self._held = list(shared.arrays.values())
         self._arrays: dict[bool, list[Any]] = {}
+        self.wide = any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self._held])
         called = f" Called back on the host: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""
         rolled = self.source.count("def layer_")
         loops = f" Repeated steps are {rolled} loop{'s' if rolled > 1 else ''}." if rolled else ""
@@ -107,11 +107,6 @@ class InJax:
             with jax.ensure_compile_time_eval():
                 self._arrays[wide] = [jax.tree.map(jnp.asarray, a) for a in self._held]
         return self._arrays[wide]
-
-    @property
-    def wide(self) -> bool:
-        """Whether it holds arrays of float64."""
-        return any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self._held])
 
     def run(self, *xs: Any) -> list[Any]:
         """The outputs at NumPy arrays, as NumPy arrays."""

@@ -4,8 +4,7 @@ JAX has one for.
 `found` and `primitive` give None for the others; they are called back on the host (jax_host.py), where that is safe.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import math

@@ -1,7 +1,6 @@
 """Ops that JAX has no function for, called back on the host."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """A program as the source of a function on JAX arrays: a line for each step; one loop where rounds of steps repeat."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections import Counter

@@ -4,8 +4,7 @@ The family comes from a template, a map at numbers, once for each kind of argume
 are programs of the point, compiled by XLA; on JAX arrays they work under jit, vmap and grad.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections import OrderedDict

@@ -4,8 +4,7 @@ Arrays that the program holds, and those of relations, are arguments of the func
 literals.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import math
@@ -200,8 +199,6 @@ class JaxSteps:
         p, given = op.primitive, self._spread(xs)
         if p.rule is RULES["power"]:
             return self._value(_power(given[0], p.parameter))
-        if p.rule is RULES["divide"]:
-            return self._value(f"jnp.divide({', '.join(given)})")
         function = jax_functions.primitive(p)
         if function is None:
             self.shared.called.append(p.name)
@@ -234,10 +231,7 @@ class JaxSteps:
             return self._wide(f"{self.shared.helper('einsum')}({pattern!r}, {self._arguments(xs)})", kept, out)
         text, gone = self._multiplied(xs, labels, order), _gone(order, out)
         order = tuple([k for k in order if k in out])
-        if gone or order != out:
-            text = f"({text}){gone}"
-        text = placed(text, order, out) if order != out else text
-        return self._value(text if set(order) == set(out) else f"jnp.broadcast_to({text}, {self.shape})")
+        return self._wide(f"({text}){gone}" if gone or order != out else text, order, out)
 
     def _squeezed(self, labels: Sequence[Any], xs: Sequence[JaxValue], gone: set[int]) -> Any:
         """Arguments without the axes of size 1 that are summed over."""
@@ -287,11 +281,11 @@ class JaxSteps:
         source, target, text = relation.source.box or (), relation.target.box or (), self.array(x)
         head = ":, " * op.axis
         match relation:
-            case Diagonal():
+            case Point() if source:
+                at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)])
+                return f"{text}[{head}{at}].reshape({shape})"
+            case Point() | Diagonal():
                 return f"{text}.reshape({shape})"
-            case Point():
-                at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)]) if source else "()"
-                return f"{text}[{head}{at}].reshape({shape})" if source else f"{text}.reshape({shape})"
             case Range(turned=False) if len(source) == 1 and len(target) == 1:
                 return f"{text}[{head}{slice_text(relation.slice(relation.target.size))}].reshape({shape})"
             case Gather() if len(source) == 1:

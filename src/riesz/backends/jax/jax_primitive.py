@@ -5,8 +5,7 @@ adjoint. Both are derived by riesz, so selections stay selections (no nan from a
 riesz's order. A batch is one more axis of some inputs.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
 from collections import OrderedDict

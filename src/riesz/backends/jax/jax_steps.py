@@ -1,8 +1,7 @@
 """The functions that generated JAX code calls: products by labels, reductions, loops, branches, and ops that take more
 than a call."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import functools

@@ -151,6 +151,10 @@ class StepGroups:
             return index
         return tuple([accesses.renamed(at, self.known_label) for at in index])
 
+    def known_access(self, a: Access) -> Access:
+        """An access under the names that labels have now."""
+        return Access(a.arg, self.known(a.at), tuple([(self.known((at,))[0], n) for at, n in a.guards]))
+
     def unit(self, u: int) -> int:
         """The unit that a unit has become part of."""
         return u if u < 0 else _found(self._same_unit, u)

@@ -78,8 +78,8 @@ class Nest:
         self.slots = list(dict.fromkeys([s.slot for s in self.stores]))
         known: dict[Key, Reads] = {}
         for (slot, index), found in group.nodes.items():
-            terms = [tuple([_known_access(grouping, a) for a in term]) for term in found.terms]
-            known.setdefault((slot, grouping.known(index)), Reads(tuple(terms), found.sums))
+            terms = tuple([tuple([grouping.known_access(a) for a in term]) for term in found.terms])
+            known.setdefault((slot, grouping.known(index)), Reads(terms, found.sums))
         self.nodes = self._needed(known)
         self.loads: list[int] = []
         self.numbers: dict[int, int] = {}  # of index arrays, from those of the grouping
@@ -94,6 +94,10 @@ class Nest:
         self.arrays = [np.ascontiguousarray(grouping.arrays[k], np.intp) for k in self.numbers]
         self.box = math.prod([self.sizes[k] for k in self.labels])
         self.divided, self.parts = self._divided()
+        ops = [self.program.ops[slot] for slot, _ in self.nodes]
+        self.bulk = sum([bulk(op) for op in ops])  # about how much a compiler has to do
+        self.work = len(ops) * self.box  # operations of one run, about
+        self.work_in_numpy = sum([in_numpy(op) for op in ops]) * self.box  # the same where NumPy does them
 
     def _needed(self, known: dict[Key, Reads]) -> dict[Key, Reads]:
         """The nodes that what is stored is made of, arguments first."""
@@ -139,25 +143,6 @@ class Nest:
 
     def _size(self, slots: Iterable[int]) -> int:
         return sum([numbers(self.program.shapes[slot]) for slot in slots])
-
-    @property
-    def bulk(self) -> int:
-        """How much a compiler has to do, about."""
-        return sum([bulk(self.program.ops[slot]) for slot, _ in self.nodes])
-
-    @property
-    def work(self) -> int:
-        """How many operations one run takes, about."""
-        return len(self.nodes) * self.box
-
-    @property
-    def work_in_numpy(self) -> int:
-        """The same where NumPy does them."""
-        return sum([in_numpy(self.program.ops[slot]) for slot, _ in self.nodes]) * self.box
-
-
-def _known_access(grouping: StepGroups, a: Access) -> Access:
-    return Access(a.arg, grouping.known(a.at), tuple([(grouping.known((at,))[0], n) for at, n in a.guards]))
 
 
 def entries_in(index: Sequence[Affine]) -> list[int]:

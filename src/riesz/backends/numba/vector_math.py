@@ -4,7 +4,7 @@ last place.
 The usual reductions: eˣ = 2ᵏ·eʳ with |r| ≤ ½ ln 2, ln x = k·ln 2 + ln m with m near 1, and polynomials there.
 """
 
-# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import math

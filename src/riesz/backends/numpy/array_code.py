@@ -94,11 +94,7 @@ class Arrays:
             self._free()
             if hushed is not None and hushed[slot]:
                 self.calm = len(self.lines)
-
-    @property
-    def outputs(self) -> list[ArrayValue]:
-        """The values of the program's outputs."""
-        return [self._values[s] for s in self.program.outputs]
+        self.outputs: list[ArrayValue] = [self._values[s] for s in program.outputs]
 
     # -- values ------------------------------------------------------------------------------------------
 
