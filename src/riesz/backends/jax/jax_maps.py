@@ -40,10 +40,9 @@ def mapped_in(known: OrderedDict[Any, Any], function: TracedFunction, given: Giv
         known[given.key] = found, _program(found, function.name, len(point)), JaxLeaves(function.name)
         if len(known) > tuning.TRACES_KEPT:
             known.popitem(last=False)
-    template, program, leaves = known[given.key]
+    like, program, leaves = known[given.key]
     instance = Instance(program, tuple(given.arrays))
-    t = template
-    return LinearMap(t.domain, t.codomain, None, t.dtype, lambda: instance, t.facts, leaves=leaves)
+    return LinearMap(like.domain, like.codomain, None, like.dtype, lambda: instance, like.facts, leaves=leaves)
 
 
 def _program(template: LinearMap, name: str, count: int) -> Program:

@@ -254,13 +254,13 @@ class Arrays:
         elif k == 1.0:
             name, given = self._np("positive"), []
         else:
-            name, texts = (negative, texts) if k == -1.0 else (multiply, [literal(k), x.text])
+            name, texts = (negative, texts) if k == -1.0 else (multiply, [literal(float(k)), x.text])
         first = self._ufunc(name, texts, [] if rest else given, kind)
         if rest and any([v.shape != self._shape for v in xs]):  # a partial sum may be smaller than the whole
             first = f"{self._name('array', np.array)}({self._wide(first, self._shape)})"
         value = self._set(first, kind, True)
         for k, y in rest:
-            term = y.text if abs(k) == 1.0 else f"{literal(k)} * {y.text}"
+            term = y.text if abs(k) == 1.0 else f"{literal(float(k))} * {y.text}"
             self.lines.append(f"{add if k != -1.0 else subtract}({value.text}, {term}, out={value.text})")
         return value
 
@@ -288,9 +288,9 @@ class Arrays:
             self.lines.append(f"{y} = {self._np('multiply')}({y}, {x if k == 3.0 else y}, out={y})")
             return found
         if not self._over(kind):
-            return self._set(f"{x} ** {literal(k)}", kind, True)
+            return self._set(f"{x} ** {literal(float(k))}", kind, True)
         named = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt"}.get(k)  # as NumPy's own operator does it
-        texts = [x] if named else [x, literal(k)]
+        texts = [x] if named else [x, literal(float(k))]
         return self._set(self._ufunc(self._np(named or "power"), texts, xs, kind), kind, True)
 
     @LINES("where", Select)
