@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..functions.function import Aval, own
+from ..functions.function import Aval
 from ..maps.linear_map import LinearMap
 from ..ops.number_domains import NUMBERS
 from ..ops.op import contraction, product
@@ -139,13 +139,8 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     vectors = ["v"] if len(given) == 1 else [f"v{i}" for i in range(len(given))]
     values += [ArrayValue(v, a.shape, FLOAT if a.shape else float) for v, a in zip(vectors, given, strict=True)]
     code = TiledArrays(tiled(after), values)
-    space, texts, seen = code.names, list[str](), set[str]()
-    space["own"] = own
-    for j, out in enumerate(code.outputs):
-        space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
-        alone = (out.kind is float or (out.fresh and out.kind == FLOAT)) and not out.repeated and out.text not in seen
-        texts.append(out.text if alone else code.handed(out, f"aval_{j}", seen))
-        seen.add(out.text)
+    space = code.names
+    texts = code.given_back([Aval(out.shape, FLOAT, not out.shape) for out in code.outputs])
     lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]
     if not all([_DOT.fullmatch(line) for line in code.lines]):  # NumPy warns of nothing in matrix products
         space["errstate"] = np.errstate

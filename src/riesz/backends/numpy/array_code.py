@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...functions.function import Aval, own
 from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Transform
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single, contraction
@@ -110,12 +111,24 @@ class Arrays:
             return ArrayValue(literal(one), self._shape, float)
         return ArrayValue(self._name(f"c{self._slot}", one), np.shape(one), np.asarray(one).dtype)
 
-    def handed(self, v: ArrayValue, aval: str, seen: set[str]) -> str:
-        """An output as the caller gets it: copied if somebody else holds it, or has got it already."""
-        wide = self.array(v).text
-        shared = not v.new or v.text in seen
-        seen.add(v.text)
-        return f"own({wide}, {aval}{', True' if shared else ''})"
+    def given_back(self, avals: Sequence[Aval]) -> list[str]:
+        """The outputs as the caller gets them: copied if somebody else holds them, or has got them already."""
+        texts, seen = list[str](), set[str]()
+        for j, (v, aval) in enumerate(zip(self.outputs, avals, strict=True)):
+            fresh = v.fresh and v.kind == aval.dtype and bool(aval.shape) and v.text not in seen
+            number = v.kind is float and not aval.shape
+            if aval.dtype == FLOAT and (number or fresh):
+                texts.append(v.text)
+            elif fresh:  # masks and Python floats may make a float64 where float32 is due
+                name = f"dtype_{aval.dtype.name}"
+                self.names[name] = np.dtype(aval.dtype.name)
+                texts.append(f"({v.text} if {v.text}.dtype is {name} else {v.text}.astype({name}))")
+            else:
+                self.names |= {f"aval_{j}": aval, "own": own}
+                shared = not v.new or v.text in seen
+                texts.append(f"own({self.array(v).text}, aval_{j}{', True' if shared else ''})")
+            seen.add(v.text)
+        return texts
 
     def array(self, v: ArrayValue) -> ArrayValue:
         """A value whose text is an array of its shape."""

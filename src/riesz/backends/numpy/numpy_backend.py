@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy import vdot
 
 from ...functions.function import own
@@ -49,22 +48,8 @@ def array_code(task: Task) -> Code:
     for v in dict.fromkeys(looked):  # the interpreter has the guards
         code.names["vdot"] = vdot
         lines.extend([f"found = vdot({v}, {v})", "if found != found:", "    return OTHER"])  # as in has_nan
-    texts: list[str] = []
-    space, seen = code.names, set[str]()
-    for j, (v, aval) in enumerate(zip(code.outputs, record.outputs, strict=True)):
-        if v.kind is float and not aval.shape and aval.dtype == FLOAT:
-            texts.append(v.text)
-        elif v.fresh and v.kind == aval.dtype and v.text not in seen and aval.shape:
-            name = f"dtype_{aval.dtype.name}"
-            space[name] = np.dtype(aval.dtype.name)
-            exact = f"({v.text} if {v.text}.dtype is {name} else {v.text}.astype({name}))"
-            wide = space[name] == FLOAT  # masks and Python floats may make a float64 where float32 is due
-            texts.append(v.text if wide else exact)
-            seen.add(v.text)
-        else:
-            space[f"aval_{j}"], space["own"] = aval, own
-            texts.append(code.handed(v, f"aval_{j}", seen))
-    lines.append(f"return {result_text(record, texts, space)}")
+    space = code.names
+    lines.append(f"return {result_text(record, code.given_back(record.outputs), space)}")
     source, run = function(record.name, record.avals, names, lines, space)
     ops = ", ".join(dict.fromkeys(code.called))
     called = f" {len(code.called)} run as in the interpreter: {ops}." if code.called else ""
