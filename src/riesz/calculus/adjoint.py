@@ -7,29 +7,11 @@ from typing import Any
 from ..ops.op import contraction
 from ..runtime.interning import children, postorder
 from ..runtime.stackless import quiet
+from ..terms import sums
 from ..terms.applied_op import Applied
 from ..terms.bilinear import Labelled, Section
 from ..terms.declared import DeclaredLinear
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Pack,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Scan,
-    Total,
-    Unpack,
-    Unzip,
-    Zip,
-)
+from ..terms.sums import BlockDiag, Fork, Inject, Join, Map, Par, Project, Reduce, Rep, Scan, Total
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap, require_linear
 from ..terms.unitary import Unitary
 from ..terms.weights import Equip, Forget, Represent, Weigh
@@ -74,7 +56,7 @@ def _rule(f: Term, inside: list[Term]) -> Term:
             return Map(inside[0], f.index)  # (f^X)* = (f*)^X, for f^X = Π f
         case Reduce():
             return Reduce(f.relation.converse, f.base)  # red_R* = red_{Rᵀ}
-        case Unitary() | Zip() | Unzip() | Pack() | Unpack() | Regroup():
+        case Unitary() | sums.Zip() | sums.Unzip() | sums.Pack() | sums.Unpack() | sums.Regroup():
             return f.inverse  # u* = u⁻¹
         case Combine():
             return Combine(f.coefficients, tuple(inside))  # (Σ kᵢ·fᵢ)* = Σ kᵢ·fᵢ*, for ⊙ is bilinear
@@ -86,10 +68,10 @@ def _rule(f: Term, inside: list[Term]) -> Term:
             return Total(f.index, f.base, f.only)  # rep_Y* = (red_{1×Y} • ι)* = π • red_{Y×1} = Σ_Y
         case Total():
             return Rep(f.index, f.base, f.only)  # Σ_Y* = rep_Y
-        case Add():
-            return Dup(f.space)  # +* = dup: (Σ • pack)* = unpack • rep
-        case Dup():
-            return Add(f.space)  # dup* = +
+        case sums.Add():
+            return sums.Dup(f.space)  # +* = dup: (Σ • pack)* = unpack • rep
+        case sums.Dup():
+            return sums.Add(f.space)  # dup* = +
         case Scan():
             return Scan(f.index, f.base, not f.suffix)  # scan* = red_{≤ᵀ} = red_≥, the suffix sum
         case Labelled():

@@ -73,8 +73,7 @@ def specialised(program: Program, xs: Sequence[Any]) -> Program:
         for a in args:
             if a not in place:
                 place[a] = tape.const(values[a])
-        given = [place[a] for a in args]
-        place[slot] = applied(tape, op, given)
+        place[slot] = applied(tape, op, [place[a] for a in args])
     for slot in program.outputs:
         if not moving[slot]:
             _require_zero(values[slot])

@@ -4,7 +4,7 @@ tuples, read with `Get`."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class Block(Op):
     def known(self) -> dict[Any, Any]:
         """What was derived from this block: differentials and transposes."""
         return {}
+
+    def replaced(self, **changes: Any) -> Self:
+        """The same with other fields."""
+        return type(self)(*[changes.get(f, getattr(self, f)) for f in self.fields])
 
 
 class Call(Block):
