@@ -243,8 +243,7 @@ class AffineDomain(Generic[Leaf]):
 
     @DIFFERENTIALS("its own differential", Ruled)
     def _ruled(self, op: Ruled, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> Any:
-        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): the rule's program in two halves, coefficients here, linear steps
-        on the tape."""
+        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): coefficients of the rule here, its linear steps on the tape."""
         shapes = tuple([self.base.shape(v) for v in values])
         result = op.shape_of(shapes)
         ys = [self.base.step(Get(i), (y,)) for i in range(len(result))] if several(result) else [y]
@@ -255,8 +254,7 @@ class AffineDomain(Generic[Leaf]):
         return found or None if several(result) else found.get(0)
 
     def inline(self, program: Program, values: Sequence[Any], wires: Sequence[int]) -> list[int]:
-        """A program linear in its last inputs, written on the tape: what depends on the wires as linear steps, the rest
-        in the base domain."""
+        """A program linear in its last inputs: what depends on these wires on the tape, the rest in the base domain."""
         base: dict[int, Any] = dict(zip(program.inputs[: len(values)], values, strict=True))
         place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
         moving = program.dependent(program.inputs[len(values) :])
@@ -293,8 +291,7 @@ class AffineDomain(Generic[Leaf]):
         return [place[s] for s in program.outputs]
 
     def _plainly_linear(self, op: Any, fixed: list[Any], slots: list[int], shape: tuple[int, ...]) -> int:
-        """What a rule may do with a differential besides linear steps: choose by something fixed, divide by something
-        fixed."""
+        """What a rule may do with a differential besides linear steps: choose or divide by something fixed."""
         if type(op) is Select and fixed[0] is not None:
             moved = [w if x is None else None for w, x in zip(slots, fixed, strict=True)]
             return self._wide(self._chosen(fixed[0], moved[1], moved[2]), shape)

@@ -136,8 +136,7 @@ class Mapped(Generic[Leaf]):
 
     @BATCHED("the call of mapped programs; branches chosen by index are all computed", Call)
     def _call(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        """A branch chosen alike everywhere is a call of mapped programs; chosen index by index, both are computed and
-        selected from."""
+        """A branch chosen alike everywhere is a call; chosen index by index, all are computed and selected from."""
         moving = [a.moving for a in args[op.fixed :]]
         branches = [lifted(b, moving, [True] * len(b.outputs), self.n) for b in op.branches]
         if op.fixed and args[0].moving:
@@ -160,8 +159,7 @@ class Mapped(Generic[Leaf]):
 
     @BATCHED("the loop of the mapped body", Loop)
     def _loop(self, op: Loop, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        """The loop of the mapped body: carries and outputs have the leading axis, per-round inputs it behind the axis
-        of rounds."""
+        """Carries and outputs have the leading axis, per-round inputs have it behind the axis of rounds."""
         c, m = op.consts, op.carries
         flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
         body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
@@ -176,8 +174,7 @@ class Mapped(Generic[Leaf]):
 
 
 def one_by_one(op: Ruled, n: int) -> Ruled:
-    """A function that takes no leading axes, at each index of one: its values one after the other, its differential
-    mapped."""
+    """A function that takes no leading axes, at each index of one; its differential is mapped."""
     key = ("each", n)
     if key in op.rules:
         return op.rules[key]

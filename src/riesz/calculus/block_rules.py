@@ -115,8 +115,7 @@ def _loop_differential(op: Loop, moving: Flags, strong: bool) -> tuple[Loop, lis
 
 
 class TransposedBlock(NamedTuple):
-    """The transpose of a linear block: an op on the fixed arguments and the cotangents of the results, and what its
-    results belong to."""
+    """The transpose of a linear block: an op on fixed arguments and cotangents, and what its results are."""
 
     op: Block
     fixed: list[int]  # arguments that go first

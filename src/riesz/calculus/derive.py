@@ -71,8 +71,7 @@ def _finite(x: Any) -> bool:
 
 
 def _finite_constants(program: Program) -> frozenset[int] | None:
-    """The identities of finite arrays of a program that nobody can write to, looked at once; None where a step has
-    programs inside."""
+    """The identities of finite arrays nobody can write to, looked at once; None with programs inside."""
 
     def make() -> frozenset[int] | None:
         if any([isinstance(op, Block) for op in program.ops]):
@@ -85,8 +84,7 @@ def _finite_constants(program: Program) -> frozenset[int] | None:
 
 
 def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
-    """Coefficients of a tape; arrays that belong to the caller are copied once, so that writing to them later changes
-    nothing."""
+    """Coefficients of a tape; arrays of the caller are copied once, so writing to them later changes nothing."""
     arrays: list[Any] = [x for x in leaves if isinstance(x, np.ndarray)]
     given = {id(x) for x in arrays if x.flags.writeable}
     if not given:
@@ -147,8 +145,7 @@ def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
 
 
 def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
-    """Cotangents computed plainly, and once more with guards if there is a nan among them (Note [Strong] in
-    ops/op.py)."""
+    """Cotangents computed plainly, and with guards if there is a nan among them (Note [Strong] in ops/op.py)."""
     found = cotangents(False)
     for c in found:
         if c is not None:

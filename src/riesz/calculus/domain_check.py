@@ -98,8 +98,7 @@ def _inside(block: Block, values: list[Any]) -> str:
     assert isinstance(block, Loop)
     c, m = block.consts, block.carries
     carry, stacked = values[c : c + m], [dense(x) for x in values[c + m :]]
-    times = range(block.length - 1, -1, -1) if block.reverse else range(block.length)
-    for t in times:
+    for t in block.times:
         given = [*values[:c], *carry, *[x[t] for x in stacked]]
         found = outputs(block.body, NUMBERS, given)
         if any([_some(x, np.isnan) for x in found]):

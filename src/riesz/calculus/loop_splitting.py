@@ -100,8 +100,7 @@ class _Parts:
 
     @property
     def worth(self) -> bool:
-        """Whether something leaves the loop, and what is kept for all rounds is not too much; steps with several
-        results stay where they are."""
+        """Whether something leaves the loop, not too much is kept, and no step has several results."""
         shapes = self.body.shapes
         if any(map(several, shapes)):
             return False

@@ -35,8 +35,7 @@ TRUTHS = {
 
 
 class Reach:
-    """A mask that is made when it is first asked for, from other masks. `make` gets theirs, None where everything is
-    reached."""
+    """A mask made when it is first asked for, from other masks; None stands for a mask that is true everywhere."""
 
     __slots__ = ("found", "make", "parts")
 
@@ -101,8 +100,7 @@ def _counted(domain: Domain[Any], mask: Any, shape: Shape = ()) -> Any:
 def after(
     domain: Domain[Leaf], op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Leaf] = ()
 ) -> Reach | None:
-    """What a step that moves and adds numbers reaches, from what its arguments reach; `more` are arguments that are no
-    vectors."""
+    """What a step that moves and adds numbers reaches; `more` are arguments that are no vectors."""
     if ZEROS in reach:
         return ZEROS
     if not more and all([r is None for r in reach]) and _places(op, tuple(shapes)) is None:
@@ -162,8 +160,7 @@ def through(
     masks: Sequence[tuple[int, Leaf]],
     shapes: Sequence[Shape],
 ) -> Reach | None:
-    """What a product reaches, whose argument k is a vector: what the sum over its labels reaches, where the selecting
-    arguments let it."""
+    """What a product reaches, whose argument k is a vector: where the selecting arguments let its sums through."""
     if not masks and before is None and not op.repeats:
         return None
     which = (k, *[i for i, _ in masks])
@@ -185,8 +182,7 @@ def through(
 
 
 def somewhere(domain: Domain[Any], before: Reach | None, source: Shape, target: Shape, op: Any = None) -> Reach | None:
-    """What a map that mixes everything reaches: all places, or none if it was given none; in each part of a step that
-    acts on parts."""
+    """What a map that mixes everything reaches: all places or none, in each part of a step that acts on parts."""
     if before is None or before is ZEROS:
         return before
     n, m = len(source), len(target)
@@ -203,6 +199,5 @@ def somewhere(domain: Domain[Any], before: Reach | None, source: Shape, target: 
 
 
 def guarded(op: Contraction, k: int) -> Contraction:
-    """The product with one more argument, a mask of the shape of argument k that says where it is reached. See Note
-    [Strong] in ops/op.py."""
+    """The product with a mask as one more argument: where argument k is reached (Note [Strong] in ops/op.py)."""
     return contraction((*op.labels, op.labels[k]), op.out, dict(op.extra), (*op.strong, len(op.labels)), k)

@@ -192,8 +192,7 @@ class Backwards:
     def _product(
         self, c: Any, d: Any, shape: Shape, target: Shape, selects: bool, r: Reach | None
     ) -> tuple[Any, Reach | None]:
-        """d ⊛ c, summed over what broadcasting repeated: the adjoint of (d ⊛), whose argument has the shape `target`;
-        and what it reaches."""
+        """d ⊛ c, summed over what broadcasting repeated, and what it reaches: the adjoint of (d ⊛)."""
         domain = self.domain
         if type(d) is float:
             if math.isfinite(d) or (r is None and not selects):
@@ -254,8 +253,7 @@ class Backwards:
 
     @TRANSPOSES("a block of transposes, see `transpose_block`", Call, Loop)
     def _block(self, op: Block, slot: int, given: tuple[int, ...], parts: Any, r: Reach | None) -> None:
-        """The transpose of a block is a block. Which of its results are not reached everywhere it knows; where, their
-        zeros say."""
+        """The transpose of a block is a block; zeros of its results that it knows to be strong are not reached."""
         from .block_rules import narrowed, transpose_block
 
         small, results, arguments = narrowed(op, list(parts))

@@ -65,8 +65,7 @@ _NO_CHOICE = {float, Input, Constant, Elementwise, Combination, Reduction, Resha
 
 
 class Program:
-    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts steps, without inputs and
-    constants."""
+    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts no inputs and constants."""
 
     hushes = False  # writing a step warns of nothing
 
@@ -111,8 +110,7 @@ class Program:
         return slot
 
     def step(self, op: Op, args: Sequence[int]) -> int:
-        """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left
-        out."""
+        """A slot that holds op of other slots; a step written before is found again, one that does nothing left out."""
         given = tuple(args)
         known, shapes = self._known, self.shapes
         if known is not None:
@@ -150,8 +148,7 @@ class Program:
         return self.input(source.shapes[slot]) if op is INPUT else applied(self, op, args)
 
     def copy(self, source: Program, slots: Iterable[int], place: dict[int, int]) -> None:
-        """Slots of another program, each after its arguments; `place` says where slots of that program are in this
-        one."""
+        """Slots of another program, each after its arguments; `place` says where its slots are in this one."""
         given = source.args
         for slot in slots:
             place[slot] = self.take(source, slot, [place[a] for a in given[slot]])
@@ -285,8 +282,7 @@ class Program:
         return live
 
     def ancestors(self, ends: Iterable[int], given: Container[int]) -> list[int]:
-        """The slots that some slots are made of, these included, from the `given` ones, in order: no others are looked
-        at."""
+        """The slots that some slots are made of, from the `given` ones, in order: no others are looked at."""
         found, stack = set[int](), list(ends)
         while stack:
             slot = stack.pop()
@@ -373,8 +369,7 @@ def applied(domain: Any, op: Any, args: Sequence[Any]) -> Any:
 def run(
     program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf], last: Sequence[Sequence[int]] | None = None
 ) -> list[Leaf]:
-    """Every slot of a program over a value domain; outputs are at `program.outputs`. `last`: the slots to be let go of
-    after each step."""
+    """Every slot of a program over a value domain. `last`: the slots to be let go of after each step."""
     slots: list[Any] = [None] * len(program.ops)
     for slot, value in zip(program.inputs, inputs, strict=True):
         slots[slot] = value
@@ -404,8 +399,7 @@ def _steps(program: Program, domain: Domain[Any], which: Iterable[int], slots: l
 
 
 def _last_uses(program: Program) -> list[list[int]] | None:
-    """For each step the large slots that nothing reads after it: their memory is used again at once. None where there
-    are none."""
+    """For each step the large slots that nothing reads after it, to be used again; None where there are none."""
 
     def make() -> list[list[int]] | None:
         results = set(program.outputs)

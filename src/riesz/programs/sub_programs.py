@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..ops.number_domains import NUMBERS
 from ..ops.op import Op, Shape
 from ..spaces.formal_vectors import dense
 from .program import Program, outputs
@@ -55,8 +56,6 @@ class Call(Block):
         return int(len(self.branches) > 1)
 
     def run(self, *xs: Any) -> Any:
-        from ..ops.number_domains import NUMBERS
-
         branch = self.branches[int(xs[0])] if self.fixed else self.branches[0]
         return tuple(outputs(branch, NUMBERS, xs[self.fixed :]))
 
@@ -90,19 +89,20 @@ class Loop(Block):
         """How many stacked outputs there are."""
         return len(self.body.outputs) - self.carries
 
-    def run(self, *xs: Any) -> Any:
-        from ..ops.number_domains import NUMBERS
+    @property
+    def times(self) -> range:
+        """The rounds, in the order in which they run."""
+        return range(self.length)[::-1] if self.reverse else range(self.length)
 
+    def run(self, *xs: Any) -> Any:
         consts, carry = list(xs[: self.consts]), list(xs[self.consts : self.consts + self.carries])
         stacked = [dense(x) for x in xs[self.consts + self.carries :]]
         rounds: list[list[Any]] = []
-        times = range(self.length - 1, -1, -1) if self.reverse else range(self.length)
-        for t in times:
+        for t in self.times:
             found = outputs(self.body, NUMBERS, [*consts, *carry, *[_at(x, t) for x in stacked]])
             rounds.append([dense(v) for v in found[self.carries :]] + (carry if self.keep else []))
             carry = [dense(v) for v in found[: self.carries]]
-        if self.reverse:
-            rounds.reverse()
+        rounds = rounds[::-1] if self.reverse else rounds
         shapes = self.result(())[self.carries :]
         columns: list[list[Any]] = [list(c) for c in zip(*rounds, strict=True)] if rounds else [[] for _ in shapes]
         return (*carry, *[np.stack(c) if c else np.zeros(s) for c, s in zip(columns, shapes, strict=True)])

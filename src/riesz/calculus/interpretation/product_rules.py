@@ -75,8 +75,7 @@ def weigh(value: Leaf, weights: tuple[Weight, ...], lead: int, ndim: int, which:
 
 
 def metric(leaves: list[Leaf], space: Space, which: int, D: Domain[Leaf], lead: int = 0) -> list[Leaf]:
-    """The Riesz map of a space (or its inverse, or root) on leaves, as steps; nothing where the inner product is
-    Euclidean."""
+    """The Riesz map of a space (or its inverse, or root) on leaves, as steps; none if it is Euclidean."""
     if space.plain:
         return leaves
     rows = zip(leaves, space.leaves, strict=True)

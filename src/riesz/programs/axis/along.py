@@ -53,8 +53,7 @@ class AxisRead(NamedTuple):
 
 
 def followed(program: Program, outputs: Sequence[int], n: int, axis: int) -> tuple[dict[int, int], list[int]]:
-    """The long axis of each slot that has it, and the slots that are needed whole; of each output it is `axis`, or
-    another one of size n."""
+    """The long axis of each slot that has it (of outputs `axis`, or another of size n), and the slots needed whole."""
     shapes = program.shapes
     long: dict[int, int] = {}
     whole: set[int] = set()
@@ -154,8 +153,7 @@ def _label(relation: Relation, j: int) -> int | None:
 
 
 def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
-    """The type of a step's result from those of its arguments, as NumPy decides it; the type float is that of numbers
-    that take any other."""
+    """The type of a step's result, as NumPy decides it; the type float is that of numbers that take any other."""
     samples = [1.0 if kind is float else np.empty(0, kind) for kind in kinds]
     match op:
         case Elementwise(primitive=p) if set(kinds) != {float}:
@@ -230,8 +228,7 @@ class ComponentNodes:
         return self._small[slot]
 
     def _constants(self, value: Any, shape: Shape) -> Any:
-        """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure,
-        unless `exact`."""
+        """Numbers as nodes. In an array of zeros and ±1 (a selection, say) zeros are structure, unless `exact`."""
         self.graph.room(math.prod(shape))
         if not np.ndim(value):
             one = self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)
@@ -347,8 +344,7 @@ class ComponentNodes:
         return total.reshape(shape)
 
     def _gathered(self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape) -> list[Any]:
-        """(place, nodes, how often) for each way that components of a slot are read along axis j of a relation's
-        target."""
+        """(place, nodes, how often) for each way that a slot is read along axis j of a relation's target."""
         box, target = relation.source.box or (), relation.target.box or ()
         outside = [(*a, *b) for a in np.ndindex(*lead) for b in np.ndindex(*trail)]
 

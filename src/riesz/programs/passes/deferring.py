@@ -140,8 +140,7 @@ def unguarded(program: Program) -> tuple[Program, list[int]] | None:
 
 
 def reached_outputs(program: Program, born: Sequence[int], carries: Sequence[int]) -> list[int] | None:
-    """The outputs that a nan born in some slots, or among the carries of a loop, reaches; None where it might get lost
-    on the way."""
+    """The outputs that a nan born in some slots, or among carries, reaches; None where it might get lost."""
     moved = bytearray(len(program.ops))
     for slot in (*born, *carries):
         moved[slot] = 1
@@ -154,8 +153,7 @@ def reached_outputs(program: Program, born: Sequence[int], carries: Sequence[int
 
 
 def without_guards(program: Program) -> Program:
-    """The same function as far as coefficients are finite, for people to read: a guard only says what 0 · ∞ is; no
-    unused steps."""
+    """The same function for people to read: a guard only says what 0 · ∞ is. No unused steps."""
     if not any(map(_guarded, program.ops)):
         return program.pruned
 
@@ -167,8 +165,7 @@ def without_guards(program: Program) -> Program:
 
 
 def _truths(program: Program, op: Contraction, args: tuple[int, ...], i: int) -> bool:
-    """Whether a strong argument selects by truth values, other than as a guard: what it does not choose need not be
-    0."""
+    """Whether a strong argument selects by truth values, other than as a guard."""
     inner = program.ops[args[i]]
     floats = type(inner) is Elementwise or (type(inner) is Constant and np.asarray(inner.value).dtype.kind == "f")
     return not floats and not (_guarded(op) and i == len(args) - 1)

@@ -253,8 +253,7 @@ class _Networks:
 
 
 class _Draft:
-    """A network while it is read: the factors so far, and a stack of steps still to be opened with the labels their
-    readers give them."""
+    """A network while it is read: its factors so far, and steps still to be opened with their readers' labels."""
 
     def __init__(self, root: int, rank: int) -> None:
         self.stack: list[tuple[int, Labels]] = [(root, tuple(range(rank)))]
@@ -354,8 +353,7 @@ def _write(program: Program, network: ProductNetwork, scale: float, place: list[
 
 
 def _floating(op: Any) -> bool:
-    """Whether a step holds floating-point numbers, which may be multiplied in any order; sums of truth values are not
-    numbers."""
+    """Whether a step holds floating-point numbers, which may be multiplied in any order; truth values may not."""
     if type(op) is Constant:
         return type(op.value) in (float, Formal) or op.value.dtype.kind == "f"
     return type(op) is not Discrete or getattr(dict(op.parameters).get("dtype"), "kind", "") == "f"
