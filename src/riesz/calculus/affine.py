@@ -15,9 +15,8 @@ from typing import Any, Generic
 import numpy as np
 
 from ..errors import LinearityError
-from ..ops import op as ops
 from ..ops.domain import Leaf, SlopedDomain
-from ..ops.op import Cast, Combination, Contraction, Elementwise, Linear, Multilinear, Op, Reduction, Reshape
+from ..ops.op import Combination, Contraction, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
 from ..ops.op_rules import OpRules
 from ..ops.opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
 from ..programs.program import INPUT, Constant, Program, applied, run, several
@@ -27,7 +26,7 @@ from ..relations.index_sets import Seg, box_set
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 from ..terms.primitives import UNKNOWN, divide, reciprocal
-from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
+from .reached import ZEROS, Reach, guarded, known_finite, of_step, through
 from .reverse import unknown
 
 _NOT_LINEAR = "a derivative must be linear in the differentials; this one"
@@ -121,13 +120,7 @@ class AffineDomain(Generic[Leaf]):
         if not self.guards:
             return wire
         known, shapes = [self.reach.get(w) for w in wires], [self.tape.shape(w) for w in wires]
-        if type(op) is Combination:
-            return self._knowing(wire, union(self.base, known, shapes, self.tape.shape(wire)))
-        if type(op) in (Reduction, Contraction) or (isinstance(op, (Reshape, Take)) and known != [None]):
-            return self._knowing(wire, after(self.base, op, known, shapes, more))
-        if isinstance(op, (Cast, Reshape, Take)):
-            return self._knowing(wire, known[0])
-        return self._knowing(wire, somewhere(self.base, known[0], shapes[0], self.tape.shape(wire), op))
+        return self._knowing(wire, of_step(self.base, op, known, shapes, self.tape.shape(wire), more))
 
     def part(self, wire: int, at: int, partly: bool) -> int:
         """One of the results of a block; `partly`: nothing reaches its zeros."""
@@ -149,28 +142,23 @@ class AffineDomain(Generic[Leaf]):
             return self.tape.scale(k, wire)
         if math.isfinite(k):
             return self._knowing(self.tape.scale(k, wire), r)
-        return self._knowing(self._product(ops.product((), self.tape.shape(wire)), [self.base.const(k)], 1, wire), r)
+        return self._knowing(self._product(product((), self.tape.shape(wire)), [self.base.const(k)], 1, wire), r)
 
     def _product(self, op: Contraction, values: Sequence[Any], k: int, wire: int) -> int:
         """A product with a wire, its argument k, of which some places may not be reached, and other `values`."""
-        slots = self._lifted(values, k, wire)
+        slots = [self.lift(v) for v in values]
+        slots.insert(k, wire)
         r = self.reach.get(wire)
         if r is ZEROS:
             return self.tape.step(op.strongly(k), slots)
-        mask = None if r is None or all([_finite(self.base, v) for v in values]) else r.mask
+        mask = None if r is None or all([known_finite(self.base, v) for v in values]) else r.mask
         return self.tape.step(op, slots) if mask is None else self.tape.step(guarded(op, k), [*slots, self.lift(mask)])
-
-    def _lifted(self, values: Sequence[Any], k: int, wire: int) -> list[int]:
-        """The arguments of a step on the tape: a wire in place k, coefficients elsewhere."""
-        slots = [self.lift(v) for v in values]
-        slots.insert(k, wire)
-        return slots
 
     def _wide(self, wire: int, shape: tuple[int, ...]) -> int:
         """A wire in the shape of the value, where broadcasting made that larger."""
         if self.tape.shape(wire) == shape:
             return wire
-        op = ops.broadcast(self.tape.shape(wire), shape)
+        op = broadcast(self.tape.shape(wire), shape)
         return self._reached(self.tape.step(op, (wire,)), op, [wire])
 
     @DIFFERENTIALS("linear in each argument: summed", Multilinear)
@@ -196,7 +184,8 @@ class AffineDomain(Generic[Leaf]):
             masks = [(i, values[i]) for i in op.strong if i != k]
             shapes = [self.tape.shape(wire) if j == k else self.base.shape(v) for j, v in enumerate(values)]
             return self._knowing(found, through(self.base, op, k, self.reach.get(wire), masks, shapes))
-        return self._reached(self.tape.step(op, self._lifted(others, k, wire)), op, [wire], others)
+        slots = [wire if j == k else self.lift(v) for j, v in enumerate(values)]
+        return self._reached(self.tape.step(op, slots), op, [wire], others)
 
     def _primitive(self, op: Elementwise, args: Sequence[Pair[Leaf]]) -> Pair[Leaf]:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
@@ -210,7 +199,9 @@ class AffineDomain(Generic[Leaf]):
                 if d is UNKNOWN:
                     raise unknown(op, i)
                 wires.append(self._times(d, a.wire, strong))
-        return Pair(y, self._wide(self._sum(wires), self.base.shape(y)) if wires else None)
+        if len(args) == 1 or not wires:
+            return Pair(y, wires[0] if wires else None)
+        return Pair(y, self._wide(self._sum(wires), self.base.shape(y)))
 
     def _times(self, partial: Any, wire: int, strong: tuple[int, ...]) -> int:
         """partial ⊛ wire; `strong`: it selects."""
@@ -219,7 +210,7 @@ class AffineDomain(Generic[Leaf]):
                 return self._scaled(partial, wire)
             partial = self.base.const(partial)
         shapes = self.base.shape(partial), self.tape.shape(wire)
-        op = ops.product(*shapes, strong)
+        op = product(*shapes, strong)
         if not self.guards:
             return self.tape.step(op, (self.lift(partial), wire))
         left = through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes)
@@ -354,10 +345,3 @@ def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:
     n = shape[op.axis]
     at = np.asarray(index, np.intp)
     return Reduction((Gather(Seg(n), box_set(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)
-
-
-def _finite(base: Any, value: Any) -> bool:
-    """Whether a coefficient is known to be finite: a constant of a program, or numbers."""
-    if isinstance(base, Program):
-        return known_finite(base, value)
-    return type(value) is not tuple and bool(np.isfinite(dense(value)).all())

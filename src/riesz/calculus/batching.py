@@ -18,7 +18,7 @@ from ..ops.op import Combination, Contraction, Elementwise, Op, Reduction, Resha
 from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
 from ..programs.program import Program, outputs, run, several
-from ..programs.sub_programs import Call, Loop
+from ..programs.sub_programs import Call, Loop, entry
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 
@@ -138,7 +138,7 @@ class Mapped(Generic[Leaf]):
     def _call(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
         """A branch chosen alike everywhere is a call; chosen index by index, all are computed and selected from."""
         moving = [a.moving for a in args[op.fixed :]]
-        branches = [lifted(b, moving, [True] * len(b.outputs), self.n) for b in op.branches]
+        branches = [lifted(b, moving, self.n) for b in op.branches]
         if op.fixed and args[0].moving:
             branches = [self._selected(branches)]
         return Lane(self.base.step(Call(tuple(branches), op.adjoint), [a.value for a in args]), True)
@@ -162,7 +162,7 @@ class Mapped(Generic[Leaf]):
         """Carries and outputs have the leading axis, per-round inputs have it behind the axis of rounds."""
         c, m = op.consts, op.carries
         flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
-        body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
+        body = lifted(op.body, flags, self.n)
         given = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
         given += [_swapped(self.base, a.value) if a.moving else a.value for a in args[c + m :]]
         loop, whole = op.replaced(body=body), Program()
@@ -184,7 +184,7 @@ def one_by_one(op: Ruled, n: int) -> Ruled:
         if not n:
             shapes = op.result(tuple([np.shape(x)[1:] for x in xs]))
             return tuple([np.zeros((0, *s)) for s in shapes]) if several(shapes) else np.zeros((0, *shapes))
-        rows = [op.run(*[_column(x, j) for x in xs]) for j in range(n)]
+        rows = [op.run(*[entry(dense(x), j) for x in xs]) for j in range(n)]
         return tuple([np.stack(part) for part in zip(*rows, strict=True)]) if type(rows[0]) is tuple else np.stack(rows)
 
     def shapes(*given: Shape, **named: Any) -> Any:
@@ -212,21 +212,11 @@ def _swapped(domain: Domain[Leaf], value: Leaf) -> Leaf:
     return domain.step(contraction(((0, 1, *rest),), (1, 0, *rest)), (value,))
 
 
-def _column(x: Any, j: int) -> Any:
-    part = dense(x)[j]
-    return float(part) if np.ndim(part) == 0 and np.asarray(part).dtype == float else part
-
-
-def lifted(program: Program, moving: Sequence[bool], wanted: Sequence[bool], n: int) -> Program:
-    """The program mapped over a leading axis of some of its inputs; `wanted` outputs have the axis in any case."""
-    whole = Program()
-    domain = Mapped(whole, n)
-    shapes = [program.shapes[s] for s in program.inputs]
-    lanes = [Lane(whole.input((n, *s) if f else s), f) for s, f in zip(shapes, moving, strict=True)]
-    slots = run(program, domain, lanes)
-    whole.outputs = [
-        domain.spread(slots[s]) if w else slots[s].value for s, w in zip(program.outputs, wanted, strict=True)
-    ]
+def lifted(program: Program, moving: Sequence[bool], n: int) -> Program:
+    """The program mapped over a leading axis of some of its inputs; all outputs have the axis."""
+    whole, shapes = Program(), [program.shapes[s] for s in program.inputs]
+    inputs = [whole.input((n, *s) if f else s) for s, f in zip(shapes, moving, strict=True)]
+    whole.outputs = mapped(program, whole, inputs, moving, n)
     return whole
 
 

@@ -13,6 +13,7 @@ from ..ops.domain import SlopedDomain
 from ..ops.number_domains import MULTIPLIED, NUMBERS
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..ops.opaque import NOT, Discrete, Select
+from ..programs.passes.deferring import has_nan
 from ..programs.program import Constant, Input, Program, outputs, run
 from ..programs.sub_programs import Block
 from ..relations.base import frozen
@@ -147,13 +148,7 @@ def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
 def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
     """Cotangents computed plainly, and with guards if there is a nan among them (Note [Strong] in ops/op.py)."""
     found = cotangents(False)
-    for c in found:
-        if c is not None:
-            x = c if type(c) is np.ndarray else dense(c)
-            total = x.reshape(-1).dot(x.reshape(-1)) if type(x) is np.ndarray else x
-            if total != total:
-                return cotangents(True)
-    return found
+    return cotangents(True) if any([has_nan(dense(c)) for c in found if c is not None]) else found
 
 
 def one(shape: tuple[int, ...]) -> Any:
@@ -235,9 +230,7 @@ class Derivative:
     """
 
     def __init__(self, affine: Program, inputs: int, outputs: int) -> None:
-        self.affine = affine
-        self.inputs = inputs
-        self.outputs = outputs
+        self.affine, self.inputs, self.outputs = affine, inputs, outputs
 
     @cached_property
     def reverse(self) -> Program:
@@ -289,12 +282,11 @@ def transpose_linear(
     are reached.
     """
     flags = program.dependent(program.inputs[inputs:])
-    back = Program()
-    place: dict[int, int] = {}
+    back, place = Program(), dict[int, int]()
     back.copy(program, [s for s, moves in enumerate(flags) if not moves], place)
     fixed = list(back.inputs)
-    seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
-    masks: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]] if masked else []
+    seeds: list[Any] = back.like(program.outputs[values:], program)
+    masks: list[Any] = back.like(program.outputs[values:], program) if masked else []
     every, none = list[bool](), [None] * values
     within = none + masks if masked else None
     found = pullback(program, flags, none + seeds, back, place.__getitem__, strong, every, within)[inputs:]
@@ -308,7 +300,6 @@ def transpose_linear(
 def weighted_adjoint(transpose: Program, fixed: int, V: Space, W: Space) -> Program:
     """M_V⁻¹ · Lᵀ · M_W from Lᵀ, whose first `fixed` inputs are the point that L depends on."""
     whole = Program()
-    slots = [whole.input(transpose.shapes[s]) for s in transpose.inputs]
-    weighed = metric(slots[fixed:], W, METRIC, whole)
-    result = outputs(transpose, whole, [*slots[:fixed], *weighed])
+    slots = whole.like(transpose.inputs, transpose)
+    result = outputs(transpose, whole, [*slots[:fixed], *metric(slots[fixed:], W, METRIC, whole)])
     return whole.prune(slots, metric(result, V, INVERSE, whole))

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import DomainError
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Elementwise
-from ..programs.program import Program, outputs, run
+from ..programs.program import Program, run
 from ..programs.sub_programs import Block, Call, Loop
 from ..spaces.formal_vectors import dense
 
@@ -96,14 +96,9 @@ def _inside(block: Block, values: list[Any]) -> str:
     if isinstance(block, Call):
         return _culprit(block.branches[int(values[0])] if block.fixed else block.branches[0], values[block.fixed :])
     assert isinstance(block, Loop)
-    c, m = block.consts, block.carries
-    carry, stacked = values[c : c + m], [dense(x) for x in values[c + m :]]
-    for t in block.times:
-        given = [*values[:c], *carry, *[x[t] for x in stacked]]
-        found = outputs(block.body, NUMBERS, given)
+    for t, given, found in block.rounds(values):
         if any([_some(x, np.isnan) for x in found]):
             return f"in round {t} of a loop: {_culprit(block.body, given)}"
-        carry = found[:m]
     return "a nan arises in a loop"
 
 

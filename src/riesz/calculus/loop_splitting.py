@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.op import Combination, Contraction, contraction
+from ..ops.op import Combination, contraction
 from ..ops.opaque import Get
 from ..programs.passes.hoisting import hoisted
 from ..programs.program import INPUT, Constant, Program, several
@@ -158,16 +158,15 @@ def _computed_already(program: Program, loops: dict[int, Loop], second: int, par
         if not other.keep or other.length != loop.length or any(map(several, other.body.shapes)):
             continue
         same = _alike(program, first, other, given, loop)
-        stack, seen = list(part.early), set[int]()
+        stack, seen = list(part.early), set(found)
         while stack:
             s = stack.pop()
-            if s in seen or s not in part.before:
-                continue
-            seen.add(s)
-            if s in same and s not in found:
-                found[s] = first, same[s]
-            elif s not in found:
-                stack.extend(body.args[s])
+            if s not in seen and s in part.before:
+                seen.add(s)
+                if s in same:
+                    found[s] = first, same[s]
+                else:
+                    stack.extend(body.args[s])
     return found
 
 
@@ -182,29 +181,11 @@ def _alike(program: Program, first: int, other: Loop, given: Sequence[int], loop
         op = program.ops[a]
         if isinstance(op, Get) and program.args[a][0] == first and op.at >= k + other.results:
             rows[a] = theirs[n + op.at - k - other.results]
-    same: dict[int, int] = {}
+    joint, there, here = Program(), dict[int, int](), dict[int, int]()  # what is written twice is found again
+    joint.copy(other.body, range(len(other.body.ops)), there)
     for i, (slot, a) in enumerate(zip(body.inputs, given, strict=True)):
         found = shared.get(a) if i < loop.consts else rows.get(a) if i >= loop.consts + loop.carries else None
-        if found is not None:
-            same[slot] = found
-    table = {_key(other.body, s, other.body.args[s]): s for s in range(len(other.body.ops))}
-    for s, args in enumerate(body.args):
-        if s not in same and all([a in same for a in args]) and body.ops[s] is not INPUT:
-            turned = [same[a] for a in args]
-            at = table.get(_key(body, s, turned))
-            op = body.ops[s]
-            if at is None and len(args) == 2 and isinstance(op, (Contraction, Combination)):
-                other_way = op.swapped if isinstance(op, Contraction) else Combination(op.coefficients[::-1])
-                at = table.get((other_way, tuple(turned[::-1])))
-            if at is not None:
-                same[s] = at
-    return same
-
-
-def _key(body: Program, slot: int, args: Sequence[int]) -> Any:
-    op = body.ops[slot]
-    if op is INPUT:
-        return slot
-    if type(op) is Constant:
-        return ("k", op.value.hex() if type(op.value) is float else id(op.value))
-    return ("s", op.hex(), tuple(args)) if type(op) is float else (op, tuple(args))
+        here[slot] = joint.input(body.shapes[slot]) if found is None else there[found]
+    joint.copy(body, [s for s in range(len(body.ops)) if s not in here], here)
+    back = {at: s for s, at in reversed(there.items())}
+    return {s: back[at] for s, at in here.items() if at in back}

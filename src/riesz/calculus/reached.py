@@ -17,10 +17,10 @@ import numpy as np
 
 from ..ops.discrete_fourier import Transform, mixed_axes
 from ..ops.domain import Domain, Leaf
-from ..ops.op import Contraction, Elementwise, Op, Reduction, contraction
-from ..ops.opaque import Discrete, Ruled, Select
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, contraction
+from ..ops.opaque import Discrete, Put, Ruled, Select, Take
 from ..programs.program import Constant, Program
-from ..spaces.formal_vectors import Formal
+from ..spaces.formal_vectors import Formal, dense
 from ..terms.primitives import larger, larger_number, smaller_number
 
 Shape = tuple[int, ...]
@@ -75,9 +75,9 @@ def truth(domain: Domain[Leaf], leaf: Leaf) -> bool:
 
 
 def known_finite(domain: Domain[Leaf], leaf: Leaf) -> bool:
-    """Whether a coefficient is known to be finite while a program is written: a constant, or shares of a choice."""
+    """Whether a coefficient is known to be finite: numbers, a constant of a program, or shares of a choice."""
     if not isinstance(domain, Program):
-        return False
+        return type(leaf) is not tuple and bool(np.isfinite(dense(leaf)).all())
     op = domain.ops[cast(int, leaf)]
     if type(op) is Constant:
         return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
@@ -97,8 +97,22 @@ def _counted(domain: Domain[Any], mask: Any, shape: Shape = ()) -> Any:
     return domain.step(Select(), (mask, domain.const(1.0), domain.const(0.0)))
 
 
+Reaches = Sequence["Reach | None"]
+
+
+def of_step(
+    domain: Domain[Any], op: Any, reach: Reaches, shapes: Sequence[Shape], shape: Shape, more: Sequence[Any] = ()
+) -> Reach | None:
+    """What a linear step reaches, from what its arguments reach; `more` are arguments that are no vectors."""
+    if type(op) is Combination:
+        return union(domain, reach, shapes, shape)
+    if type(op) in (Reduction, Contraction, Put) or (isinstance(op, (Reshape, Take)) and reach[0] is not None):
+        return after(domain, op, reach, shapes, more)
+    return reach[0] if isinstance(op, (Cast, Reshape, Take)) else somewhere(domain, reach[0], shapes[0], shape, op)
+
+
 def after(
-    domain: Domain[Leaf], op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Leaf] = ()
+    domain: Domain[Leaf], op: Op, reach: Reaches, shapes: Sequence[Shape], more: Sequence[Leaf] = ()
 ) -> Reach | None:
     """What a step that moves and adds numbers reaches; `more` are arguments that are no vectors."""
     if ZEROS in reach:
@@ -133,7 +147,7 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     return known[shapes]
 
 
-def union(domain: Domain[Any], parts: Sequence[Reach | None], shapes: Sequence[Shape], shape: Shape) -> Reach | None:
+def union(domain: Domain[Any], parts: Reaches, shapes: Sequence[Shape], shape: Shape) -> Reach | None:
     """What a sum reaches."""
     if any([r is None and s == shape for r, s in zip(parts, shapes, strict=True)]) or all([r is None for r in parts]):
         return None

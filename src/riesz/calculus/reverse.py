@@ -16,17 +16,16 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import TraceError
-from ..ops import op as ops
 from ..ops.domain import Domain, Leaf
 from ..ops.number_domains import NUMBERS
-from ..ops.op import Cast, Combination, Contraction, Elementwise, Multilinear, Reduction, Reshape, Shape, Single
+from ..ops.op import Combination, Contraction, Elementwise, Multilinear, Reduction, Shape, Single, product, unbroadcast
 from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Select, Strongly, Take
 from ..programs.program import Program
 from ..programs.sub_programs import Block, Call, Loop
 from ..spaces.formal_vectors import Formal
 from ..terms.primitives import UNKNOWN
-from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
+from .reached import ZEROS, Reach, after, guarded, known_finite, of_step, through, union
 
 TRANSPOSES = OpRules[Callable[..., None]]("calculus.reverse.TRANSPOSES")
 """Gives the arguments of a step their cotangents, from that of its result (of several, by number) and its reach."""
@@ -131,13 +130,13 @@ class Backwards:
     def _scaled(self, k: float, c: Any, shape: Shape, reached: Reach | None) -> Any:
         if reached is None or math.isfinite(k):
             return self.domain.scale(k, c)
-        return self._times(ops.product((), shape), 1, (self.domain.const(k), c), reached)
+        return self._times(product((), shape), 1, (self.domain.const(k), c), reached)
 
     def _summed(self, c: Any, r: Reach | None, shape: Shape, target: Shape) -> tuple[Any, Reach | None]:
         """A cotangent summed over what broadcasting repeated, and what it reaches."""
         if shape == target:
             return c, r
-        sums = ops.unbroadcast(shape, target)
+        sums = unbroadcast(shape, target)
         return self.domain.step(sums, (c,)), None if r is None else after(self.domain, sums, [r], [shape])
 
     def _with(self, c: Any, k: int, given: tuple[int, ...]) -> Sequence[Any]:
@@ -219,11 +218,8 @@ class Backwards:
         """A map with an adjoint of its own."""
         source, target = self.shapes[slot], self.shapes[given[0]]
         turned = op.turned(target)
-        if r is not None and isinstance(turned, Reshape):
-            r = after(self.domain, turned, [r], [source])
-        elif r is not None and not isinstance(turned, Cast):
-            r = somewhere(self.domain, r, source, target, turned)
-        self.give(given[0], self.domain.step(turned, (c,)), r)
+        left = None if r is None else of_step(self.domain, turned, [r], [source], target)
+        self.give(given[0], self.domain.step(turned, (c,)), left)
 
     @TRANSPOSES("`transpose`, one for each argument", Multilinear)
     def _multilinear(self, op: Multilinear, slot: int, given: tuple[int, ...], c: Any, r: Reach | None) -> None:
@@ -231,11 +227,10 @@ class Backwards:
         for k, a in enumerate(given):
             if self.flags[a]:
                 turned, arguments = op.transpose(k, read), self._with(c, k, given)
-                if not isinstance(turned, (Take, Put)):
-                    left = somewhere(self.domain, r, self.shapes[slot], self.shapes[a], turned)
-                    turned = Strongly(turned, k) if r is not None and isinstance(turned, Multilinear) else turned
-                elif self.guards and (r is not None or type(turned) is Put):
-                    left = after(self.domain, turned, [r], [self.shapes[slot]], arguments[1:])
+                if self.guards:
+                    left = of_step(self.domain, turned, [r], [self.shapes[slot]], self.shapes[a], arguments[1:])
+                if r is not None and isinstance(turned, Multilinear) and not isinstance(turned, (Take, Put)):
+                    turned = Strongly(turned, k)
                 self.give(a, self.domain.step(turned, arguments), left)
 
     @TRANSPOSES("put beside the other results", Get)
@@ -295,4 +290,4 @@ def unknown(op: Any, at: int) -> TraceError:
 @lru_cache(maxsize=4096)
 def _product_back(factor: Shape, target: Shape, strong: tuple[int, ...]) -> tuple[Shape, Any]:
     """The shape of a product with a factor, and the adjoint of that product."""
-    return np.broadcast_shapes(factor, target), ops.product(factor, target, strong).transpose(1, (factor, target))
+    return np.broadcast_shapes(factor, target), product(factor, target, strong).transpose(1, (factor, target))

@@ -126,7 +126,10 @@ class Program:
                     return given[0]
             known[key] = len(shapes)
         shape = op.shape_of((shapes[given[0]],) if len(given) == 1 else tuple([shapes[a] for a in given]))
-        return self._append(op, given, shape)
+        self.ops.append(op)  # as in `_append`, without a call
+        self.args.append(given)
+        shapes.append(shape)
+        return len(shapes) - 1
 
     def scale(self, k: float, slot: int) -> int:
         """(k·) of a slot; its op is the float k itself, the cheapest thing to hold a hundred thousand of."""

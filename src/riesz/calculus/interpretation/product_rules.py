@@ -87,13 +87,6 @@ def weighed(leaves: list[Any], space: Space, which: int) -> list[Any]:
     return metric(leaves, space, which, NUMBERS)
 
 
-def _metric(which: int) -> Callable[..., Tree[Any]]:
-    def rule(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-        return t.codomain.tree(metric(leaves_of(x), t.space, which, D, len(lead)))
-
-    return rule
-
-
 def _transpose(t: Transpose, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     rows, cols, given = t.first.leaves, t.last.leaves, leaves_of(x)
     made: list[Any] = []
@@ -134,8 +127,8 @@ PRODUCTS: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
     **dict.fromkeys((bilinear.Contract, bilinear.Outer, bilinear.Inner, bilinear.ScalarMul), _bilinear),
     **dict.fromkeys((bilinear.MatVec, bilinear.MatMul, bilinear.Hadamard, DeclaredBilinear), _bilinear),
     Section: _section,
-    Represent: _metric(INVERSE),
-    Weigh: _metric(METRIC),
+    Represent: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, INVERSE, D, len(lead))),
+    Weigh: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, METRIC, D, len(lead))),
     Transpose: _transpose,
     Labelled: _labelled,
     Primitive: lambda t, x, lead, D: D.step(t.op, leaves_of(x)),

@@ -13,27 +13,15 @@ from ...runtime.stackless import Rule
 from ...spaces.space import Copower, DirectSum, Space
 from ...terms import sums
 from ...terms.sums import BlockDiag, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Zip
-from ...terms.term import Combine, Const, Id, Term, ZeroMap
+from ...terms.term import Combine, Const, Id, ZeroMap
 from ...terms.unitary import Assoc, Bra, Distrib, Ket, Unassoc, Unbra, Undistrib, Unket
 from ...terms.weights import Equip, Forget
 from .value_trees import Shape, Tree, leaves_of, repeated, zero_tree
 
 
-def _keep(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return x
-
-
-def _rebuild(t: Term, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return t.codomain.tree(leaves_of(x))
-
-
 def _const(t: Const, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     held = [repeated(D.const(v), leaf.shape, (), lead, D) for v, leaf in zip(t.leaves, t.target.leaves, strict=True)]
     return t.target.tree(held)
-
-
-def _zero(t: ZeroMap, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return zero_tree(t.target, lead, D)
 
 
 def _parts(t: Par | BlockDiag | Join, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
@@ -56,14 +44,6 @@ def combine(coefficients: tuple[float, ...], trees: list[Tree[Any]], space: Spac
     """Σ kᵢ · treeᵢ, leaf by leaf."""
     op = Combination(coefficients)
     return space.tree([D.step(op, row) for row in zip(*[leaves_of(x) for x in trees], strict=True)])
-
-
-def _add(t: sums.Add, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return combine((1.0,) * len(x), list(x), t.codomain, D)
-
-
-def _dup(t: sums.Dup, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return (x,) * len(t.space.summands)
 
 
 def _map(t: Map, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
@@ -150,8 +130,7 @@ def _inject(t: Inject, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
 
 
 def _unpack(t: sums.Unpack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    space = Copower(t.base, t.index)
-    return tuple([component(space, x, i, lead, D) for i in range(t.index.size)])
+    return tuple([component(Copower(t.base, t.index), x, i, lead, D) for i in range(t.index.size)])
 
 
 def _pack(t: Pack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
@@ -208,15 +187,19 @@ def _by_definition(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
     return (yield t.definition, x, lead)
 
 
-STRUCTURE: dict[type, Callable[..., Any]] = {
-    **dict.fromkeys((Id, Forget, Equip, Bra, Unbra, Ket, Unket, Assoc, Unassoc, Distrib, Undistrib), _keep),
-    Regroup: _rebuild,
+def _same(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return x
+
+
+STRUCTURE: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
+    **dict.fromkeys((Id, Forget, Equip, Bra, Unbra, Ket, Unket, Assoc, Unassoc, Distrib, Undistrib), _same),
+    Regroup: lambda t, x, lead, D: t.codomain.tree(leaves_of(x)),
     Const: _const,
-    ZeroMap: _zero,
+    ZeroMap: lambda t, x, lead, D: zero_tree(t.target, lead, D),
     **dict.fromkeys((Par, BlockDiag, Join), _parts),
     **dict.fromkeys((Fork, Combine), _each),
-    sums.Add: _add,
-    sums.Dup: _dup,
+    sums.Add: lambda t, x, lead, D: combine((1.0,) * len(x), list(x), t.codomain, D),
+    sums.Dup: lambda t, x, lead, D: (x,) * len(t.space.summands),
     Map: _map,
     Zip: _zip,
     sums.Unzip: _unzip,

@@ -8,7 +8,6 @@ table, `Source`, at the row that belongs to the position.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -22,7 +21,7 @@ from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ...relations import Gather, Relation
 from ...relations.index_algebra import Affine, IndexTable, along, labels_of
-from ...relations.spans import Span, positions
+from ...relations.spans import Span
 from ...spaces.formal_vectors import Formal, weak
 from ...terms.primitives import RULES
 from ..program import INPUT, Constant, Program
@@ -333,18 +332,22 @@ class ComponentNodes:
         lead, trail = shape[: op.axis], shape[op.axis + len(box) :]
         total = np.full((math.prod(lead), math.prod(shape[op.axis : op.axis + len(box)]), math.prod(trail)), ZERO)
         for relation, a, i in zip(op.relations, args, axes, strict=True):
-            if i is None:
-                terms = self._gathered(relation, a, op.axis, k - op.axis, lead, trail)
+            if op.axis <= k < op.axis + len(box):
+                terms = self._terms(relation, a, op.axis, k - op.axis, lead, trail, i is not None)
             else:
-                rows, cols, times = _pairs(relation, op.axis, k, self.graph)
+                self.graph.room(relation.count)
+                pairs = zip(*[p.tolist() for p in relation.pairs()], strict=True)
                 x = self.row(a).reshape(total.shape[0], -1, total.shape[2])
-                terms = [(c, x[:, r], t) for r, c, t in zip(rows.tolist(), cols.tolist(), times.tolist(), strict=True)]
+                terms = [(c, x[:, r], t) for r, c, t in pairs]
             for c, x, t in terms:
                 total[:, c] = _each(self._function(Combination((1.0, float(t)))), [total[:, c], x], x.shape)
         return total.reshape(shape)
 
-    def _gathered(self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape) -> list[Any]:
-        """(place, nodes, how often) for each way that a slot is read along axis j of a relation's target."""
+    def _terms(
+        self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape, runs: bool
+    ) -> list[Any]:
+        """(place, nodes, how often) of what is added up at one position of axis j of a relation's target; `runs`: the
+        slot has the long axis, otherwise it is read along it."""
         box, target = relation.source.box or (), relation.target.box or ()
         outside = [(*a, *b) for a in np.ndindex(*lead) for b in np.ndindex(*trail)]
 
@@ -361,38 +364,34 @@ class ComponentNodes:
             self.graph.room(flat.shape[1])
             rows = [self._index(np.ascontiguousarray(column)) for column in flat.T]
             return [(c, loads(AxisRead(slot, every, rows=row), ()), 1) for c, row in enumerate(rows)]
-        span = cast(Span, relation.span)
+        span, found = cast(Span, relation.span), list[Any]()
         moving = [i for i, m in enumerate(span.left) if label in labels_of(m)]
-        others = [m for m in range(len(span.sizes)) if m != label]
-        self.graph.room(math.prod([span.sizes[m] for m in others]))
-        found: list[Any] = []
-        for values in itertools.product(*[range(span.sizes[m]) for m in others]):
-            at = {**dict(zip(others, values, strict=True)), label: 0}
-            place = [_value(m, at) for m in span.right]
-            thin = [1 if i == j else size for i, size in enumerate(target)]
-            inner = tuple([_value(m, at) for i, m in enumerate(span.left) if i not in moving])
-            source = self._source(slot, axis, box, [(i, span.left[i]) for i in moving], label, at)
-            if source:
-                nodes = loads(source, inner)
+        whole = self.row(slot) if runs else None if moving else self.small(slot)
+        sizes = [1 if m == label else n for m, n in enumerate(span.sizes)]
+        self.graph.room(math.prod(sizes))
+        for at in np.ndindex(*sizes):
+            place = _flat([_value(m, at) for m in span.right], [1 if i == j else n for i, n in enumerate(target)])
+            inner = {i: _value(m, at) for i, m in enumerate(span.left) if i not in moving}
+            if whole is None:
+                source = self._source(slot, axis, box, [(i, span.left[i]) for i in moving], label, at)
+                nodes = loads(source, tuple(inner.values()))
             else:
-                nodes = self.small(slot).reshape(math.prod(lead), -1, math.prod(trail))[:, _flat(inner, box)]
-            found.append((_flat(place, thin), nodes, span.times))
+                thin = [n if i in inner else 1 for i, n in enumerate(box)]
+                row = _flat([inner.get(i, 0) for i in range(len(box))], thin)
+                nodes = whole.reshape(math.prod(lead), -1, math.prod(trail))[:, row]
+            found.append((place, nodes, span.times))
         return found
 
-    def _source(
-        self, slot: int, axis: int, box: Shape, moving: list[tuple[int, Any]], label: int, at: dict[int, int]
-    ) -> AxisRead | None:
-        """How a slot is read when the index maps of some axes move with the long one; None when none does."""
-        if not moving:
-            return None
+    def _source(self, slot: int, axis: int, box: Shape, moving: list[tuple[int, Any]], label: int, at: Any) -> AxisRead:
+        """How a slot is read when the index maps of some axes move with the long one."""
         axes = tuple([axis + i for i, _ in moving])
-        lines = [None if type(m) is IndexTable else (_value(m, at), dict(m.terms)[label]) for _, m in moving]
+        lines: list[Any] = [None if type(m) is IndexTable else (_value(m, at), dict(m.terms)[label]) for _, m in moving]
         if len(moving) == 1:
             table = moving[0][1]
             return AxisRead(slot, axes, *lines[0]) if lines[0] else AxisRead(slot, axes, rows=self._index(table.array))
         key = "joint", slot, axes, tuple([line or id(m.array) for line, (_, m) in zip(lines, moving, strict=True)])
         if key not in self._numbers:
-            flat = np.zeros(self.n, np.intp)
+            flat: Any = np.zeros(self.n, np.intp)
             for line, (i, m) in zip(lines, moving, strict=True):
                 flat = flat * box[i] + (line[0] + line[1] * np.arange(self.n) if line else m.array)
             self._numbers[key] = self._index(flat)
@@ -425,22 +424,7 @@ def _spread(x: Any, labels: Sequence[int], every: Sequence[int], sizes: Shape) -
     return np.broadcast_to(np.expand_dims(x, tuple([i for i, k in enumerate(every) if k not in distinct])), sizes)
 
 
-def _pairs(relation: Relation, axis: int, k: int, graph: Scalars) -> tuple[Any, Any, Any]:
-    """The pairs of a relation at one position of the long axis, which is axis k of the result."""
-    box, target = relation.source.box or (), relation.target.box or ()
-    if not axis <= k < axis + len(target):
-        graph.room(relation.count)
-        return relation.pairs()
-    label, span = _label(relation, k - axis), cast(Span, relation.span)
-    thin = span._replace(sizes=tuple([1 if m == label else size for m, size in enumerate(span.sizes)]))
-    graph.room(math.prod(thin.sizes))
-    at = [i for i, m in enumerate(span.left) if label in labels_of(m)]
-    rows = positions(thin, thin.left, tuple([1 if i in at else size for i, size in enumerate(box)]))
-    cols = positions(thin, thin.right, tuple([1 if i == k - axis else size for i, size in enumerate(target)]))
-    return rows, cols, np.full(len(rows), span.times)
-
-
-def _value(m: Any, at: dict[int, int]) -> int:
+def _value(m: Any, at: Any) -> int:
     """An index map at given labels."""
     return int(m.array[at[m.labels[0]]]) if type(m) is IndexTable else m.offset + sum([s * at[k] for k, s in m.terms])
 

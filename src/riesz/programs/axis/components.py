@@ -58,25 +58,16 @@ def components(
 class Components:
     """A program taken apart along an axis of `length` positions."""
 
-    def __init__(
-        self,
-        program: Program,
-        outputs: Sequence[int],
-        length: int,
-        axis: int,
-        most: int = tuning.COMPONENT_OPERATIONS,
-        exact: bool = False,
-    ) -> None:
-        self.program, self.outputs, self.length = program, list(outputs), length
-        self.axes, self._whole = followed(program, outputs, length, axis)
-        rows = ComponentNodes(program, self.axes, self._whole, length, most, exact)
+    def __init__(self, program: Program, outputs: list[int], length: int, axis: int, most: int, exact: bool) -> None:
+        self.program, self.outputs, self.length = program, outputs, length
+        self.axes, whole = followed(program, outputs, length, axis)
+        rows = ComponentNodes(program, self.axes, whole, length, most, exact)
         for slot in sorted(self.axes):  # arguments first: nothing is deep
             rows.row(slot)
         self.graph, self.sources = rows.graph, rows.sources
         self.indices = [np.ascontiguousarray(i, np.intp) for i in rows.indices]
-        self.nodes: list[Any] = [
-            np.squeeze(rows.row(s), self.axes[s]) if s in self.axes else None for s in self.outputs
-        ]
+        found = {s: np.squeeze(rows.row(s), self.axes[s]) for s in outputs if s in self.axes}
+        self.nodes: list[Any] = [found.get(s) for s in outputs]
         self.varies = bytearray()
         self._see_what_varies()
         read = {s.slot for s in self.sources} | {op.slot for op in self.graph.ops if type(op) is Small}
@@ -231,8 +222,7 @@ class _Job:
     """Nodes on their way to places; code is written for each kind of inputs."""
 
     def __init__(self, owner: Components, places: list[TargetPlace]) -> None:
-        self.owner = owner
-        self.places = places
+        self.owner, self.places = owner, places
         self.order = code.ordered(owner.graph, [p.node for p in places])
         self.numbers = [x for x in self.order if not owner.varies[x]]
         self.size = len(self.order) - len(self.numbers)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ...ops.number_domains import NUMBERS
 from ...ops.op import Contraction, Reduction, Reshape, Shape, contraction
 from ...ops.opaque import Discrete, Ruled
 from ...runtime import buffers, tuning
@@ -108,13 +109,6 @@ class Tiled(Block):
         tiles = f"{len(self.cuts) - 1:,} tiles of up to {self.lengths[0]:,} of {self.length:,} positions"
         return f"{len(self.body)} of them run on {tiles}"
 
-    @property
-    def programs(self) -> tuple[Program, ...]:
-        return (self.body,)
-
-    def result(self, shapes: tuple[Shape, ...]) -> Any:
-        return tuple([self.body.shapes[s] for s in self.body.outputs])
-
     @cached_property
     def cuts(self) -> list[int]:
         """Where tiles begin and end: their lengths differ by one at most."""
@@ -142,11 +136,10 @@ class Tiled(Block):
         return tile
 
     def run(self, *xs: Any) -> Any:
-        from ...ops.number_domains import NUMBERS
+        bodies = {m: self.at(m) for m in self.lengths}
 
         def work(m: int) -> Callable[..., Sequence[Any]]:
-            program = self.at(m)
-            return lambda *tile: outputs(program, NUMBERS, tile)
+            return lambda *tile: outputs(bodies[m], NUMBERS, tile)
 
         return self.loop([dense(x) for x in xs], {m: work(m) for m in self.lengths})
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...ops.number_domains import NUMBERS
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, Shape, contraction
 from ...ops.opaque import Select
 from ...runtime import tuning
@@ -46,8 +47,6 @@ class Deferred(Op):
 
     def exact(self, *xs: Any) -> Any:
         """The product with its guard."""
-        from ...ops.number_domains import NUMBERS
-
         n = len(self.plain.labels)
         with quietly():
             return dense(self.op.run(*xs[:n], outputs(self.masks, NUMBERS, xs[n:])[0]))
