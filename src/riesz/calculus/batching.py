@@ -8,7 +8,7 @@ free variables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,11 @@ BATCHED = OpRules[Callable[["Mapped[Any]", Any, Sequence["Lane[Any]"]], "Lane[An
 """What an op is under one more leading axis, where at least one argument has it."""
 
 
-class Lane(Generic[Leaf]):
+class Lane(NamedTuple, Generic[Leaf]):
     """A leaf; `moving` says whether it has the leading axis."""
 
-    __slots__ = ("moving", "value")
-
-    def __init__(self, value: Leaf, moving: bool) -> None:
-        self.value = value
-        self.moving = moving
+    value: Leaf
+    moving: bool
 
 
 class Mapped(Generic[Leaf]):

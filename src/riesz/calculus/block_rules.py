@@ -165,7 +165,9 @@ def _turned_loop(op: Loop, moving: Flags, strong: bool) -> TransposedBlock:
     straight, still = op.body.prune([slots[i] for i in order], ends), len(still_c) + len(still_x)
     marks: list[bool] = []
     inner = transpose_linear(straight, still, strong=strong, marks=marks)
-    strongly = strong or any(marks) or _selects(straight, straight.dependent(straight.inputs[still:]))
+    moves, products = straight.dependent(straight.inputs[still:]), zip(straight.ops, straight.args, strict=True)
+    chosen = [args[i] for f, args in products if type(f) is Contraction for i in f.strong]
+    strongly = strong or any(marks) or not all([moves[a] for a in chosen])  # a coefficient selects
     if strongly and not strong:  # a selection in one round is one for the rounds before it
         inner = transpose_linear(straight, still, strong=True)
     body, add = Program(), Combination((1.0, 1.0))
@@ -188,28 +190,22 @@ def _turned_loop(op: Loop, moving: Flags, strong: bool) -> TransposedBlock:
     return TransposedBlock(back, still_c, shapes, still_x, [*range(c, c + m), *moved_c, *moved_x], partly)
 
 
-def _selects(program: Program, moving: Any) -> bool:
-    """Whether some product has a coefficient with strong zeros."""
-    steps = zip(program.ops, program.args, strict=True)
-    return any([type(op) is Contraction and any([not moving[args[i]] for i in op.strong]) for op, args in steps])
-
-
 def narrowed(op: Block, wanted: Sequence[int]) -> tuple[Block, list[int], list[int]]:
     """The block with no more results than are wanted, and the carries that these need; the numbers of its results and
     arguments in the old one."""
     key = ("only", tuple(sorted(wanted)))
     if key not in op.known:
-        small, left, args = (_narrowed_loop if isinstance(op, Loop) else _narrowed_call)(cast(Any, op), sorted(wanted))
+        if isinstance(op, Call):
+            branches = [p.prune(p.inputs, [p.outputs[i] for i in key[1]]) for p in op.branches]
+            small, left = op.replaced(branches=tuple(branches)), list(key[1])
+            args = list(range(op.fixed + len(op.branches[0].inputs)))
+        else:
+            small, left, args = _narrowed_loop(cast(Loop, op), key[1])
         op.known[key] = (op if len(left) == len(op.result(())) else small), left, args
     return op.known[key]
 
 
-def _narrowed_call(op: Call, wanted: list[int]) -> tuple[Block, list[int], list[int]]:
-    branches = [p.prune(p.inputs, [p.outputs[i] for i in wanted]) for p in op.branches]
-    return Call(tuple(branches), op.adjoint), wanted, list(range(op.fixed + len(op.branches[0].inputs)))
-
-
-def _narrowed_loop(op: Loop, wanted: list[int]) -> tuple[Block, list[int], list[int]]:
+def _narrowed_loop(op: Loop, wanted: Sequence[int]) -> tuple[Block, list[int], list[int]]:
     body, c, m, n = op.body, op.consts, op.carries, op.carries + op.results
     keep = any([i >= n for i in wanted])
     need, more = set[int](), {*wanted, *range(m)} if keep else set(wanted)

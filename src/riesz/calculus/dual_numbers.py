@@ -6,7 +6,7 @@ A small interpreter of its own, to compare affine interpretation with: it needs 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Elementwise, Linear, Op
@@ -17,14 +17,11 @@ from .interpretation.interpret import interpret
 from .interpretation.value_trees import leaves_of
 
 
-class DualNumber:
+class DualNumber(NamedTuple):
     """v + ε·dv with ε² = 0."""
 
-    __slots__ = ("differential", "value")
-
-    def __init__(self, value: Any, differential: Any) -> None:
-        self.value = value
-        self.differential = differential
+    value: Any
+    differential: Any
 
 
 class Dual:

@@ -19,6 +19,7 @@ from ..ops.discrete_fourier import Transform, mixed_axes
 from ..ops.domain import Domain, Leaf
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, contraction
 from ..ops.opaque import Discrete, Put, Ruled, Select, Take
+from ..programs.axis.scalars import TRUTHS
 from ..programs.program import Constant, Program
 from ..spaces.formal_vectors import Formal, dense
 from ..terms.primitives import larger, larger_number, smaller_number
@@ -28,10 +29,6 @@ Shape = tuple[int, ...]
 NONZERO = Discrete(np.not_equal)
 BOTH = Discrete(np.logical_and)
 EITHER = Discrete(np.logical_or)
-TRUTHS = {
-    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf),
-    *(np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.signbit),
-}
 
 
 class Reach:

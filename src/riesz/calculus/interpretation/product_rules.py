@@ -106,10 +106,10 @@ def _labelled(t: Labelled, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[An
 
 def _applied(t: Applied, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     """An op at every index of the leading axes: one mapped domain inside the other."""
-    domain, leaves = D, leaves_of(x)
+    domain: Any = D
+    leaves: list[Any] = leaves_of(x)
     for n in lead:
-        domain = Mapped(domain, n)
-        leaves = [Lane(v, True) for v in leaves]
+        domain, leaves = Mapped(domain, n), [Lane[Any](v, True) for v in leaves]
     result = domain.step(t.op, leaves)
     found = [domain.step(Get(i), (result,)) for i in range(len(t.codomain.leaves))] if t.several else [result]
     for _ in lead:

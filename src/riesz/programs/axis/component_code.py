@@ -134,8 +134,8 @@ class Tiles:
         for x in task.order:
             if task.varies[x]:
                 self._write(x)
-        self.width = sum([np.dtype(kind).itemsize * n for kind, n in self._count.items()])
-        self.length = min(max(tuning.COMPONENT_TILE_BYTES // max(self.width, 1), SHORTEST), LONGEST) // 64 * 64
+        width = sum([np.dtype(kind).itemsize * n for kind, n in self._count.items()])
+        self.length = min(max(tuning.COMPONENT_TILE_BYTES // max(width, 1), SHORTEST), LONGEST) // 64 * 64
         lines = [f"    {line}" for line in [*before, *self._loop()]]
         self.source = "\n".join(["def tiles(low, high, step, X, I, K, Y):", *lines])
 
@@ -162,13 +162,6 @@ class Tiles:
         lines += [f"    i{j} = I[{j}][t:u]" for j in task.arguments[1]]
         return [*lines, *[f"    {line}" for line in self._body]]
 
-    def _register(self, kind: Any) -> str:
-        free = self._free.setdefault(kind, [])
-        if not free:
-            self._count[kind] = self._count.get(kind, 0) + 1
-            return _register(kind, self._count[kind] - 1)
-        return free.pop()
-
     def _release(self, x: int) -> None:
         self._left[x] -= 1
         if not self._left[x] and x in self._held:
@@ -177,7 +170,11 @@ class Tiles:
 
     def _hold(self, x: int) -> str:
         kind = self.task.kinds[x]
-        name = self._text[x] = self._register(kind)
+        free = self._free.setdefault(kind, [])
+        if not free:
+            free.append(_register(kind, self._count.get(kind, 0)))
+            self._count[kind] = self._count.get(kind, 0) + 1
+        name = self._text[x] = free.pop()
         self._held[x] = kind, name
         return name
 
@@ -285,14 +282,13 @@ def usual(kind: Kind) -> bool:
 
 def compilable(task: ComponentTask) -> bool:
     """Whether every function has a form for one number, of the kinds that Numba computes as NumPy does."""
-    varying = [(task.graph.ops[x], task.kinds[x]) for x in task.order if task.varies[x]]
-    return all(map(usual, task.kinds.values())) and all([_has_form(op, kind) for op, kind in varying])
-
-
-def _has_form(op: Any, kind: Any) -> bool:
-    if type(op) is Load or op is SELECT or op.name == "convert":
-        return True
-    return op.function in FORMS and not op.more and not op.named and (kind.kind in "fb" or op.function in WHOLE)
+    for x in [x for x in task.order if task.varies[x]]:
+        op, kind = task.graph.ops[x], task.kinds[x]
+        if type(op) is not Load and op is not SELECT and op.name != "convert":
+            plain = op.function in FORMS and not op.more and not op.named
+            if not plain or (kind.kind not in "fb" and op.function not in WHOLE):
+                return False
+    return all(map(usual, task.kinds.values()))
 
 
 def loop_source(task: ComponentTask) -> str:

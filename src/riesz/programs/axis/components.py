@@ -7,7 +7,6 @@ not have the axis is computed beforehand, as usual.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -28,6 +27,7 @@ from . import component_code as code
 from .along import AxisRead, ComponentNodes, MixesPositions, followed, kind_of
 from .component_code import ComponentTask, TargetPlace, Tiles
 from .scalars import Fixed, Load, Small, TooMany
+from .slices import shares
 
 Work = Callable[[int, int], None]
 
@@ -250,10 +250,8 @@ class _Job:
         arrays = [x.copy() if any([np.may_share_memory(x, y) for y in targets]) else x for x in point.arrays]
         task, n = self.task(point), self.owner.length
         parts = threads.worth(n * self.size // tuning.COMPONENT_OPERATIONS_PER_THREAD)
-        cuts = [n * k // parts for k in range(parts + 1)]
         code_for = self._loop if self._compiles(task, point, backend) else self._tiles
-        work = code_for(task, point, arrays, targets)
-        threads.spread(work, list(itertools.pairwise(cuts)))
+        threads.spread(code_for(task, point, arrays, targets), shares(n, parts))
 
     def _compiles(self, task: ComponentTask, point: _Point, backend: str) -> bool:
         if backend not in ("auto", "numpy", "numba"):
@@ -278,7 +276,8 @@ class _Job:
             self._codes[key] = tiles, tiles.run
         tiles, run = self._codes[key]
         loads: list[Load] = [self.owner.graph.ops[x] for x in tiles.loads]
-        X = [_column(arrays[op.source], op.at, task.rows[op.source] >= 0) for op in loads]
+        columns = [(arrays[op.source][(slice(None), *op.at)], task.rows[op.source] >= 0) for op in loads]
+        X = [np.ascontiguousarray(x) if table else x for x, table in columns]
         Y = [targets[p.target][(slice(None), *p.at)] for p in self.places]
         K = list(point.numbers.values())
 
@@ -305,12 +304,6 @@ def _plain(op: Any, args: list[Any]) -> Any:
     value = op(*args)
     untyped = isinstance(value, np.float64) and all([type(x) is float for x in args])
     return float(value) if untyped else np.asarray(value)[()]
-
-
-def _column(x: Any, at: tuple[int, ...], table: bool) -> Any:
-    """A component along the axis; of a table, in one piece."""
-    column = x[(slice(None), *at)]
-    return np.ascontiguousarray(column) if table else column
 
 
 def _kind(x: Any) -> Any:

@@ -68,8 +68,8 @@ ZERO, ONE = 0, 1
 """The nodes of a structural 0 and of 1."""
 
 TRUTHS = {
-    *(np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal),
-    *(np.logical_and, np.logical_or, np.logical_not, np.isfinite),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf),
+    *(np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.signbit),
 }
 """Functions whose values are truth values."""
 

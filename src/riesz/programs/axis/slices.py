@@ -28,29 +28,18 @@ from ..sub_programs import Block
 from .along import Axes, MixesPositions, demands, under_label
 
 
-class Along(NamedTuple):
-    """A step whose result has the long axis."""
+class Mode(NamedTuple):
+    """How a step runs on slices: along an axis of its result, or (None) as a contraction that sums its label."""
 
-    axis: int
-
-
-class SummedLabel(NamedTuple):
-    """A contraction that sums the label of the long axis."""
-
-    label: int
-
-
-Mode = Along | SummedLabel
-
-
-# -- what a step does with slices ---------------------------------------------------------------------------
+    axis: int | None
+    label: int = -1
 
 
 def slices(op: Any, shapes: Sequence[Shape], shape: Shape, mode: Mode) -> Axes:
     """The axis along which each argument is sliced, None for those read whole; raises where it sees everything."""
-    if isinstance(mode, SummedLabel):
-        return under_label(mode.label, op.labels)
     k = mode.axis
+    if k is None:
+        return under_label(mode.label, op.labels)
     axes: Any = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
     if axes is not None:
         return _beside(shapes, shape, k, tuple(np.atleast_1d(axes).tolist()))
@@ -85,9 +74,6 @@ def resize(shape: Shape, axis: int | None, m: int) -> Shape:
     return shape if axis is None else (*shape[:axis], m, *shape[axis + 1 :])
 
 
-# -- the op -----------------------------------------------------------------------------------------------
-
-
 class Tiled(Block):
     """A program run on tiles of an axis of `length` positions: `axes` says which axis of each slot that is, None for
     those without.
@@ -106,19 +92,18 @@ class Tiled(Block):
         return "tiles"
 
     def __str__(self) -> str:
-        tiles = f"{len(self.cuts) - 1:,} tiles of up to {self.lengths[0]:,} of {self.length:,} positions"
+        tiles = f"{len(self.tiles):,} tiles of up to {self.lengths[0]:,} of {self.length:,} positions"
         return f"{len(self.body)} of them run on {tiles}"
 
     @cached_property
-    def cuts(self) -> list[int]:
-        """Where tiles begin and end: their lengths differ by one at most."""
-        count = max(-(-self.length // self.tile), 1)
-        return [self.length * k // count for k in range(count + 1)]
+    def tiles(self) -> list[tuple[int, int]]:
+        """Where tiles begin and end."""
+        return shares(self.length, max(-(-self.length // self.tile), 1))
 
     @property
     def lengths(self) -> list[int]:
         """The lengths of tiles that occur."""
-        return sorted({b - a for a, b in itertools.pairwise(self.cuts)}, reverse=True)
+        return sorted({b - a for a, b in self.tiles}, reverse=True)
 
     def at(self, m: int) -> Program:
         """The body for a tile of m positions."""
@@ -148,8 +133,7 @@ class Tiled(Block):
         depend on their number."""
         axes = [self.axes[s] if np.ndim(x) else None for s, x in zip(self.body.inputs, xs, strict=True)]
         ends = [self.axes[s] for s in self.body.outputs]
-        tiles = list(itertools.pairwise(self.cuts))
-        groups = self._groups(len(tiles))
+        tiles, groups = self.tiles, self._groups(len(self.tiles))
         sums: list[list[Any]] = [[None] * len(ends) for _ in groups]
         whole: list[Any] = [None] * len(ends)
         lock, errors = threading.Lock(), np.geterr()
@@ -174,7 +158,7 @@ class Tiled(Block):
                     total[j] = _added(total[j], y)
 
         with one_blas_thread():
-            threads.spread(run, _shares(len(groups), min(threads.count(), len(groups))))
+            threads.spread(run, shares(len(groups), min(threads.count(), len(groups))))
         for group in sums[1:]:
             for j, y in enumerate(group):
                 if ends[j] is None:
@@ -184,10 +168,10 @@ class Tiled(Block):
     def _groups(self, tiles: int) -> list[tuple[int, int]]:
         size = 8 * sum([math.prod(self.body.shapes[s]) for s in self.body.outputs if self.axes[s] is None])
         count = min(tiles, tuning.TILE_SUM_GROUPS, max(tuning.TILE_SUM_BYTES // max(size, 1), 2))
-        return _shares(tiles, count)
+        return shares(tiles, count)
 
 
-def _shares(n: int, count: int) -> list[tuple[int, int]]:
+def shares(n: int, count: int) -> list[tuple[int, int]]:
     """Where parts of n things begin and end: their lengths differ by one at most."""
     return list(itertools.pairwise([n * k // count for k in range(count + 1)]))
 

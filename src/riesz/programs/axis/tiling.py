@@ -23,7 +23,7 @@ from ...runtime.stackless import quiet
 from ...spaces.formal_vectors import weak
 from ..program import INPUT, Constant, Program, several
 from .along import Axes, MixesPositions
-from .slices import Along, Mode, SummedLabel, Tiled, slices
+from .slices import Mode, Tiled, slices
 
 NUMBER = 8
 """Bytes of a number."""
@@ -136,18 +136,18 @@ class _Plan:
     def _possible(self, slot: int, wanted: list[int]) -> Iterable[Mode]:
         op, shapes = self.program.ops[slot], self.program.shapes
         if wanted:
-            return [Along(k) for k in dict.fromkeys(wanted)]
+            return [Mode(k) for k in dict.fromkeys(wanted)]
         labels = zip(op.labels, self.program.args[slot], strict=True) if type(op) is Contraction else ()
         sizes = [(k, n) for ls, a in labels for k, n in zip(ls, shapes[a], strict=True)]
-        sums = [SummedLabel(k) for k, n in sizes if n == self.n and k not in op.out]
-        return [*sums, *[Along(k) for k, n in enumerate(shapes[slot]) if n == self.n]]
+        sums = [Mode(None, k) for k, n in sizes if n == self.n and k not in op.out]
+        return [*sums, *[Mode(k) for k, n in enumerate(shapes[slot]) if n == self.n]]
 
     def _given(self, slot: int) -> Iterable[Mode]:
         """The modes of a contraction along the axes of its arguments, the largest first."""
         op = self.program.ops[slot]
         found = sorted(zip(self.program.args[slot], op.labels, strict=True), key=lambda arg: -self._size(arg[0]))
-        labels = [ls[mode.axis] for a, ls in found if isinstance(mode := self.modes.get(a), Along)]
-        return [Along(op.out.index(k)) if k in op.out else SummedLabel(k) for k in labels]
+        labels = [ls[k] for a, ls in found if (k := self._axis(a)) is not None]
+        return [Mode(op.out.index(k)) if k in op.out else Mode(None, k) for k in labels]
 
     def _levels(self) -> None:
         """The number of the loop each step is in; a step that is in none comes before the loop of its number."""
@@ -157,8 +157,7 @@ class _Plan:
             level[slot] = max(after, default=0)
         for slot in range(len(level) - 1, -1, -1):  # what only later loops read is made there, unless that keeps more
             readers = self.readers[slot] if slot not in self.shown else []
-            along = readers and isinstance(self.modes.get(slot), Along)
-            if along and all([self._all_beside(slot, r) for r in readers]):
+            if readers and self._axis(slot) is not None and all([self._all_beside(slot, r) for r in readers]):
                 inside = [a for i, a in enumerate(self.program.args[slot]) if self._inside(a, i, slot)]
                 if sum(map(self._size, inside)) <= self._size(slot):
                     level[slot] = min([level[r] for r in readers])
@@ -168,8 +167,12 @@ class _Plan:
 
     def _beside(self, a: int, i: int, slot: int) -> bool:
         """Whether a step reads the slice of its argument i that is made in the loop of that."""
-        mode = self.modes.get(a)
-        return slot in self.modes and isinstance(mode, Along) and mode.axis == self.axes[slot][i]
+        axis = self._axis(a)
+        return slot in self.modes and axis is not None and axis == self.axes[slot][i]
+
+    def _axis(self, slot: int) -> int | None:
+        """The axis along which a step runs; None where it sums it, or runs in no loop."""
+        return self.modes[slot].axis if slot in self.modes else None
 
     def _size(self, slot: int) -> int:
         return NUMBER * math.prod(self.program.shapes[slot])
@@ -185,7 +188,7 @@ class _Plan:
                     key = a, self.axes[slot][i]
                     loop.reads[key] = loop.reads.get(key, 0) + 1
             within = [self.level[r] == level and self._all_beside(slot, r) for r in self.readers[slot]]
-            if slot in self.shown or isinstance(self.modes[slot], SummedLabel) or not all(within):
+            if slot in self.shown or self.modes[slot].axis is None or not all(within):
                 loop.shown.append(slot)
         return found
 
@@ -238,11 +241,11 @@ class _Plan:
             axes.append(k)
         place: dict[int, int] = {}
         for slot in loop.steps:
-            mode, own = self.modes[slot], self.axes[slot]
+            own = self.axes[slot]
             pairs = list(enumerate(program.args[slot]))
             args = [place[a] if self._inside(a, i, slot) else given[a, own[i]] for i, a in pairs]
             place[slot] = body.take(program, slot, args)
-            axes.append(mode.axis if isinstance(mode, Along) else None)
+            axes.append(self.modes[slot].axis)
         body.outputs = [place[s] for s in loop.shown]
         return Tiled(body, self.n, tuple(axes), tile or length_of_tiles(body, axes, self.n)), reads
 

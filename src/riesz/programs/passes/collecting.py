@@ -25,19 +25,18 @@ def collected(program: Program) -> Program:
     """The same function with common linear maps applied to sums; the program itself where there are none."""
     if not any([type(op) is Contraction and len(op.labels) == 2 for op in program.ops]):
         return program
-    uses, changed = program.uses(), set[int]()
+    uses = program.uses()
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        op, found = program.ops[slot], None
+        op = program.ops[slot]
         if type(op) is Contraction and len(given) == 2:
-            found = _summed_first(small, op, given)
-        elif type(op) is Combination:
-            found = _common(small, op, given, [uses[a] == 1 for a in program.args[slot]])
-        changed.update([] if found is None else [slot])
-        return found
+            return _summed_first(small, op, given)
+        if type(op) is Combination:
+            return _common(small, op, given, [uses[a] == 1 for a in program.args[slot]])
+        return None
 
     small = rewritten(program, rule, share=False)
-    return small.pruned if changed else program
+    return program if small is program else small.pruned
 
 
 def _summed_first(program: Program, op: Contraction, args: list[int]) -> int | None:

@@ -53,9 +53,8 @@ class SparseProduct(Op):
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
         wide = x.reshape(1, x.shape[0], math.prod(x.shape[1:]))
-        return weighed_sum(self.gather, self.scatter, self._known, w.reshape(-1), wide).reshape(
-            (self.scatter.target.size, *x.shape[1:])
-        )
+        total = weighed_sum(self.gather, self.scatter, self._known, w.reshape(-1), wide)
+        return total.reshape((self.scatter.target.size, *x.shape[1:]))
 
 
 AXES("refused: mixes positions", SparseProduct)(mixing)
@@ -113,18 +112,15 @@ def fused(program: Program) -> Program:
     """The same function in fewer steps; the program itself where nothing large can be joined."""
     if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]) or not large(program):
         return program
-    uses, joined = program.uses(), set[int]()
+    uses = program.uses()
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
         op = program.ops[slot]
         new, taken = _joined(small, op, given, [uses[a] == 1 for a in program.args[slot]])
-        if new is op:
-            return None
-        joined.add(slot)
-        return small.step(new, taken)
+        return None if new is op else small.step(new, taken)
 
     small = rewritten(program, rule, share=False)
-    return small.pruned if joined else program
+    return program if small is program else small.pruned
 
 
 def _joined(program: Program, op: Any, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
