@@ -57,11 +57,8 @@ class AffineDomain(Generic[Leaf]):
     def __init__(
         self, base: SlopedDomain[Leaf], tape: Program, lift: Callable[[Any], int], guards: bool = True
     ) -> None:
-        self.base = base
-        self.hushes = base.hushes
-        self.tape = tape
-        self.lift = lift
-        self.guards = guards
+        self.base, self.hushes = base, base.hushes
+        self.tape, self.lift, self.guards = tape, lift, guards
         self.reach: dict[int, Reach] = {}  # of wires that do not reach everywhere (reached.py)
 
     def const(self, value: Any) -> Pair[Leaf]:
@@ -209,12 +206,8 @@ class AffineDomain(Generic[Leaf]):
             if not strong or math.isfinite(partial):
                 return self._scaled(partial, wire)
             partial = self.base.const(partial)
-        shapes = self.base.shape(partial), self.tape.shape(wire)
-        op = product(*shapes, strong)
-        if not self.guards:
-            return self.tape.step(op, (self.lift(partial), wire))
-        left = through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes)
-        return self._knowing(self._product(op, [partial], 1, wire), left)
+        op = product(self.base.shape(partial), self.tape.shape(wire), strong)
+        return self._leg(op, [partial, None], 1, wire)
 
     @DIFFERENTIALS("c ⊛ da + ¬c ⊛ db", Select)
     def _select(self, op: Select, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> int:

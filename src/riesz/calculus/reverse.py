@@ -127,6 +127,13 @@ class Backwards:
         mask = reached.mask
         return step(op, given) if mask is None else step(guarded(op, k), [*given, mask])
 
+    def _leg(self, op: Any, k: int, given: Sequence[Any], shapes: Any, r: Reach | None) -> tuple[Any, Reach | None]:
+        """A product with a cotangent, its argument k, and what it reaches."""
+        left = None
+        if self.guards and (r is not None or op.strong or op.repeats):
+            left = through(self.domain, op, k, r, [(i, given[i]) for i in op.strong], shapes)
+        return self._times(op, k, given, r), left
+
     def _scaled(self, k: float, c: Any, shape: Shape, reached: Reach | None) -> Any:
         if reached is None or math.isfinite(k):
             return self.domain.scale(k, c)
@@ -168,12 +175,8 @@ class Backwards:
             one, others, shown = op, given, read
             if op.guarded == k:  # see Note [Back]
                 one, others, shown = op.unguarded, given[:-1], read[:-1]
-            turned: Any = one.transpose(k, shown)
-            arguments, left = self._with(c, k, others), None
-            found = self._times(turned, k, arguments, r)
-            if self.guards and (r is not None or turned.strong or turned.repeats):
-                masks = [(i, arguments[i]) for i in turned.strong]
-                left = through(self.domain, turned, k, r, masks, [*shown[:k], shapes[slot], *shown[k + 1 :]])
+            around = [*shown[:k], shapes[slot], *shown[k + 1 :]]
+            found, left = self._leg(one.transpose(k, shown), k, self._with(c, k, others), around, r)
             if k == 0 and len(given) == 2 and given[1] == a and op.swapped is op:  # u ⋄ u, symmetric: 2·(u⋄)
                 self.give(a, self.domain.scale(2.0, found), left)
                 break
@@ -200,8 +203,7 @@ class Backwards:
         factor = domain.shape(d)
         joint, back = _product_back(factor, target, (0,) if selects else ())
         c, r = self._summed(c, r, shape, joint)  # over axes that neither factor nor argument has
-        left = through(domain, back, 1, r, [(0, d)] if selects else [], (factor, joint)) if self.guards else None
-        return self._times(back, 1, (d, c), r), left
+        return self._leg(back, 1, (d, c), (factor, joint), r)
 
     @TRANSPOSES("the converse of each relation", Reduction)
     def _reduction(self, op: Reduction, slot: int, given: tuple[int, ...], c: Any, r: Reach | None) -> None:

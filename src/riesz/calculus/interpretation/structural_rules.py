@@ -77,11 +77,8 @@ def _unzip(t: sums.Unzip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any
     first, count = t.space.summands[0], len(t.space.summands)
     if not isinstance(first, Copower):
         return tuple(zip(*x, strict=True)) if x else ((),) * count
-    order = _zipped_order(t.space, first.index)
-    back: list[Any] = [None] * len(order)
-    for i, leaf in zip(order, leaves_of(x), strict=True):
-        back[i] = leaf
-    return t.codomain.tree(back)
+    given, order = leaves_of(x), _zipped_order(t.space, first.index)
+    return t.codomain.tree([given[i] for i in sorted(range(len(order)), key=order.__getitem__)])
 
 
 def _zipped_order(space: DirectSum, index: Set) -> list[int]:

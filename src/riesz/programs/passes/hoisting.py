@@ -70,14 +70,11 @@ def _split(program: Program, loop: Loop, args: Sequence[int], still: Sequence[bo
     """A loop after its invariant steps, whose results are further constants of it."""
     old, at = loop.body, loop.consts
     outside: dict[int, int] = dict(zip(old.inputs[:at], args, strict=False))
-    for slot in [s for s, f in enumerate(still) if f]:
-        for a in old.args[slot]:
-            if a not in outside:
-                outside[a] = program.const(old.ops[a].value)
-        program.copy(old, [slot], outside)
+    used = {a for s, f in enumerate(still) if f for a in old.args[s]}
+    first = [s for s, op in enumerate(old.ops) if still[s] or (type(op) is Constant and s in used)]
+    program.copy(old, first, outside)
     read = {a for slot, given in enumerate(old.args) if not still[slot] for a in given} | set(old.outputs)
     border = [slot for slot, f in enumerate(still) if f and slot in read]
     body = old.prune([*old.inputs[:at], *border, *old.inputs[at:]], old.outputs)
-    return program.step(
-        loop.replaced(body=body, consts=at + len(border)), [*args[:at], *[outside[s] for s in border], *args[at:]]
-    )
+    given = [*args[:at], *[outside[s] for s in border], *args[at:]]
+    return program.step(loop.replaced(body=body, consts=at + len(border)), given)
