@@ -2,7 +2,7 @@
 
 The axis is followed from the outputs back: `demands` says which axis of each argument runs along with axis k of the
 result. An argument without one is needed whole, before anything runs along the axis. A gather along the axis reads a
-table, `Source`, at the row that belongs to the position.
+table, `AxisRead`, at the row that belongs to the position.
 """
 
 from __future__ import annotations

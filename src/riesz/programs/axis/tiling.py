@@ -1,6 +1,6 @@
 """Programs with large arrays along one axis, as loops over tiles of it: no temporary is longer than a tile.
 
-Each step is assigned a mode, along or sum (tiled.py), by following the axis back from where it ends. Steps then fall
+Each step is assigned a mode, along or sum (slices.py), by following the axis back from where it ends. Steps then fall
 into levels:
 
     what is computed whole ──► loop 0 ──► what needs its results ──► loop 1 ──► …
