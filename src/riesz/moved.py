@@ -121,7 +121,7 @@ RENAMED: dict[str, str] = {
     "programs.along.Unfit": "MixesPositions",
     "programs.ordering.Network": "ProductNetwork",
     "programs.ordering.Plan": "OrderedStep",
-    "programs.tiled.Sum": "SummedLabel",
+    "programs.tiled.Sum": "Mode",
     "programs.tiles.Place": "TargetPlace",
     "programs.tiles.Task": "ComponentTask",
     "programs.tiling.Loop": "TileLoop",

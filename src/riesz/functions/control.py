@@ -521,7 +521,7 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
     if home is None:
         given, every = numbers_of([*arrays, *record.captured]), [*flags, *[False] * len(record.captured)]
         found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, given, every, n)]
-        guard(lambda: lifted(record.program, every, [True] * len(found), n), given, found)
+        guard(lambda: lifted(record.program, every, n), given, found)
         rows = [Aval((n, *a.shape), a.dtype, False) for a in record.outputs]
         found = owned(found, rows, record.held, [*arrays, *given])
     else:
