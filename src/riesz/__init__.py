@@ -115,17 +115,7 @@ if TYPE_CHECKING:
         zero,
         zip,
     )
-    from .terms.named.named_unitary import (
-        assoc,
-        bra,
-        distrib,
-        ket,
-        transpose,
-        unassoc,
-        unbra,
-        undistrib,
-        unket,
-    )
+    from .terms.named.named_unitary import assoc, bra, distrib, ket, transpose, unassoc, unbra, undistrib, unket
 
 _LATER = {
     name: file

@@ -142,10 +142,7 @@ RENAMED: dict[str, str] = {
     "vectors.Product": "FormalProduct",
 }
 """Classes with another name: "old file.Name", and the new name."""
-SPLIT = {
-    "tracing.rules.rearranging": "tracing.rules.gathering",
-    "tracing.rules.sorting": "tracing.rules.quantiles",
-}
+SPLIT = {"tracing.rules.rearranging": "tracing.rules.gathering", "tracing.rules.sorting": "tracing.rules.quantiles"}
 """Files of which a part is now a file of its own."""
 
 

@@ -25,17 +25,7 @@ from ..spaces.space import DirectSum, Space, real_space
 from ..terms.primitives import Primitive
 from .contraction_names import one, two
 from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
-from .term_text import (
-    call,
-    combination,
-    contract,
-    op_title,
-    relation_text,
-    section,
-    single,
-    space_text,
-    term_text,
-)
+from .term_text import call, combination, contract, op_title, relation_text, section, single, space_text, term_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

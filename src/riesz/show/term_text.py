@@ -37,18 +37,7 @@ from ..relations.spans import Span
 from ..runtime.interning import Node, children, postorder
 from ..spaces.space import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
 from ..terms.applied_op import Applied
-from ..terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-)
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.open import Combinator, OpenCompose, OpenConst, OpenFamily, OpenMap, OpenPointwise
 from ..terms.primitives import Primitive

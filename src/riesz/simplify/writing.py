@@ -6,21 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Total,
-)
+from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Par, Project, Reduce, Regroup, Rep, Total
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
 from .term_patterns import Calc, Each, Head, Var
 

@@ -11,18 +11,7 @@ from ..ops.op import Reshape
 from ..relations.index_sets import Product, Seg, Set
 from ..spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, real_space
 from ..terms.applied_op import Applied
-from ..terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-)
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import declare_bilinear, declare_linear
 from ..terms.sums import (
     Add,
