@@ -23,6 +23,10 @@ from ..runtime.warnings_off import quietly
 from ..spaces.space import R, direct_sum
 from .term import Term
 
+__all__: list[str] = ["absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cos", "cosh"]
+__all__ += ["divide", "exp", "expm1", "ln", "log", "log1p", "power", "primitive", "reciprocal", "relu", "sigmoid"]
+__all__ += ["sign", "sin", "sinh", "sqrt", "step", "tan", "tanh"]
+
 
 class Rule:
     """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive."""

@@ -14,6 +14,9 @@ from ..sums import Regroup, Unpack
 from ..term import Arrow, Compose, Term
 from ..weights import Forget
 
+__all__: list[str] = ["contract", "contract_left", "contract_right", "hadamard", "inner", "left", "matmul", "matvec"]
+__all__ += ["outer", "right", "scalar_mul"]
+
 
 def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
     """The two components of a bilinear function's domain, and the map that takes a vector apart into them."""

@@ -18,6 +18,9 @@ from ..open_makers import Maker, frozen, needs, opened, past_weight
 from ..sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
 from ..term import Arrow, Term
 
+__all__: list[str] = ["add", "block_diag", "const", "dup", "fork", "id", "inj", "join", "par", "proj", "red", "rep"]
+__all__ += ["scan", "total", "total_over", "unzip", "zero", "zip"]
+
 
 def _project(space: Space, which: Any) -> Term:
     match space:

@@ -8,6 +8,8 @@ from ..open_makers import Maker, needs, opened
 from ..term import Term
 from ..unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 
+__all__: list[str] = ["assoc", "bra", "distrib", "ket", "transpose", "unassoc", "unbra", "undistrib", "unket"]
+
 
 def _tensor(space: Space, what: str, wanted: str) -> Tensor:
     if not isinstance(space, Tensor):
