@@ -106,7 +106,7 @@ class Named(Writer):
 
     def _beside(self, op: Any, names: list[str]) -> Text | None:
         """VᵀV, for a product of two matrices with short names."""
-        pattern = two(op.labels[0], op.labels[1], op.out) if type(op) is Contraction and len(names) == 2 else None
+        pattern = two(op) if type(op) is Contraction else None
         if pattern is None or pattern.symbol != "⋆" or any([len(name) > 2 for name in names]):
             return None
         shown = [self.n.turned((name, ATOM)) if t else name for name, t in zip(names, pattern.turned, strict=True)]

@@ -58,6 +58,10 @@ class Notation:
         """{text} in LaTeX, where it looks the same."""
         return f"{{{text}}}" if self.latex else text
 
+    def braces(self, text: str) -> str:
+        """{text}, a set."""
+        return f"\\{{{text}\\}}" if self.latex else f"{{{text}}}"
+
     def star(self, text: str) -> str:
         """text*, an adjoint."""
         return self.sup(text, "*") if self.latex else f"{text}*"

@@ -189,10 +189,10 @@ class Writer:
     def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
         n = self.n
         if len(args) == 1:
-            if one(op.labels[0], op.out, op.extra) == "ᵀ" and len(op.out) == 2:
+            if one(op) == "ᵀ" and len(op.out) == 2:
                 return n.turned(args[0]), POWER
             return self._applied(single(n, op), args[0])
-        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op)
         if pattern is None:
             return contract(n, op) + n.listed("(", args, ")")[0], ATOM
         if pattern.symbol in "·∗" and given[0] == given[1]:
@@ -273,7 +273,7 @@ class Writer:
         n = self.n
         if len(args) == 1:
             return self.after(single(n, op), args[0])
-        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op)
         if pattern is None:
             shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
             return self.after(contract(n, op) + n.listed("(", shown, ")")[0], args[k])
