@@ -16,16 +16,12 @@ from ..relations import Diagonal, Empty, Full, Function, Segments, fused
 from ..spaces.space import DirectSum, R
 from ..terms import bilinear, sums, unitary
 from ..terms.bilinear import Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
-from ..terms.term import Combine, Const, Id, Term, ZeroMap
+from ..terms.term import Combine, Const, Id, Term, Unitary, ZeroMap
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one
 from .term_patterns import Calc, Each, Found, Head, Missing, Pattern, Var
 from .writing import text
 
-UNITARY = (
-    *(unitary.Bra, unitary.Unbra, unitary.Ket, unitary.Unket, unitary.Transpose, unitary.Assoc, unitary.Unassoc),
-    *(unitary.Distrib, unitary.Undistrib, sums.Zip, sums.Unzip, sums.Pack, sums.Unpack, sums.Regroup),
-)
 When = Callable[[Found], bool] | None
 
 
@@ -79,7 +75,7 @@ ns, Vs, Ws = [Var(x, family=True) for x in ("", "V", "W")]
 relation, later = Var("R"), Var("S")
 u, v, w, us = Var("u"), Var("v"), Var("w"), Var("w", family=True)
 b = Var("⋄", bilinear.Bilinear)
-turn, back = Var("u", UNITARY), Var("u⁻¹", UNITARY)
+turn, back = Var("u", Unitary), Var("u⁻¹", Unitary)
 labels, out, shapes, extra = Var("…"), Var("…"), Var("shapes"), Var("extra")
 one, two, p, q = [Var(x, float) for x in "kmpq"]
 

@@ -107,7 +107,7 @@ def par(*terms: Any) -> Arrow:
     >>> rz.par(rz.exp, rz.id)((0.0, 2.0))
     (1.0, 2.0)
     """
-    return make_family("Π", _members(terms))
+    return make_family("Π", terms)
 
 
 @overload
@@ -121,7 +121,7 @@ def fork(*terms: Any) -> Arrow:
     >>> rz.fork(rz.id, rz.exp)(0.0)
     (0.0, 1.0)
     """
-    return make_family("⟨⟩", _members(terms))
+    return make_family("⟨⟩", terms)
 
 
 @overload
@@ -135,7 +135,7 @@ def join(*terms: Any) -> Arrow:
     >>> rz.join(rz.id, 2.0 * rz.id)((1.0, 3.0))
     7.0
     """
-    return make_family("[]", _members(terms))
+    return make_family("[]", terms)
 
 
 def block_diag(terms: Sequence[Any]) -> Arrow:
@@ -145,13 +145,7 @@ def block_diag(terms: Sequence[Any]) -> Arrow:
     >>> rz.block_diag([rz.id, 2.0 * rz.id])((1.0, 3.0))
     (1.0, 6.0)
     """
-    return make_family("Δ", _members(tuple(terms)))
-
-
-def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not terms:
-        raise SpaceError("a family needs at least one function")
-    return terms
+    return make_family("Δ", tuple(terms))
 
 
 def _reduce(space: Space, relation: Relation) -> Term:
