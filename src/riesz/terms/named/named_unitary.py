@@ -11,13 +11,18 @@ from ..unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undis
 __all__: list[str] = ["assoc", "bra", "distrib", "ket", "transpose", "unassoc", "unbra", "undistrib", "unket"]
 
 
+bra: Combinator = Combinator("bra", Maker("bra", Bra), ())
+ket: Combinator = Combinator("ket", Maker("ket", Ket), ())
+
+
 def _tensor(space: Space, what: str, wanted: str) -> Tensor:
     if not isinstance(space, Tensor):
         raise needs(what, wanted, space)
     return space
 
 
-def _unbra(space: Space) -> Term:
+@opened
+def unbra(space: Space) -> Term:
     """unbra : ℝ ⊗ V ⊸ V, the inverse of bra: unbra(k ⊗ v) = k·v.
 
     >>> import riesz as rz
@@ -31,7 +36,8 @@ def _unbra(space: Space) -> Term:
     return Unbra(t.right)
 
 
-def _unket(space: Space) -> Term:
+@opened
+def unket(space: Space) -> Term:
     """unket : V ⊗ ℝ ⊸ V, the inverse of ket: unket(v ⊗ k) = k·v.
 
     >>> import riesz as rz
@@ -45,7 +51,8 @@ def _unket(space: Space) -> Term:
     return Unket(t.left)
 
 
-def _transpose(space: Space) -> Term:
+@opened
+def transpose(space: Space) -> Term:
     """transpose : V ⊗ W ⊸ W ⊗ V,  v ⊗ w ↦ w ⊗ v.
 
     >>> import riesz as rz
@@ -57,7 +64,8 @@ def _transpose(space: Space) -> Term:
     return Transpose(t.left, t.right)
 
 
-def _assoc(space: Space) -> Term:
+@opened
+def assoc(space: Space) -> Term:
     """assoc : (U ⊗ V) ⊗ W ⊸ U ⊗ (V ⊗ W).
 
     >>> import riesz as rz
@@ -70,7 +78,8 @@ def _assoc(space: Space) -> Term:
     return Assoc(inside.left, inside.right, t.right)
 
 
-def _unassoc(space: Space) -> Term:
+@opened
+def unassoc(space: Space) -> Term:
     """unassoc : U ⊗ (V ⊗ W) ⊸ (U ⊗ V) ⊗ W, the inverse of assoc.
 
     >>> import riesz as rz
@@ -83,7 +92,8 @@ def _unassoc(space: Space) -> Term:
     return Unassoc(t.left, inside.left, inside.right)
 
 
-def _distrib(space: Space) -> Term:
+@opened
+def distrib(space: Space) -> Term:
     """distrib : (⊕V_x) ⊗ W ⊸ ⊕(V_x ⊗ W).
 
     >>> import riesz as rz
@@ -95,7 +105,8 @@ def _distrib(space: Space) -> Term:
     return Distrib(t.left, t.right)
 
 
-def _undistrib(space: Space) -> Term:
+@opened
+def undistrib(space: Space) -> Term:
     """undistrib : ⊕(V_x ⊗ W) ⊸ (⊕V_x) ⊗ W, the inverse of distrib.
 
     >>> import riesz as rz
@@ -113,14 +124,3 @@ def _undistrib(space: Space) -> Term:
         case _:
             pass
     raise needs("undistrib", "a sum ⊕(V_x ⊗ W) with one W", space)
-
-
-bra: Combinator = Combinator("bra", Maker("bra", Bra), ())
-ket: Combinator = Combinator("ket", Maker("ket", Ket), ())
-unbra = opened("unbra", _unbra)
-unket = opened("unket", _unket)
-transpose = opened("transpose", _transpose)
-assoc = opened("assoc", _assoc)
-unassoc = opened("unassoc", _unassoc)
-distrib = opened("distrib", _distrib)
-undistrib = opened("undistrib", _undistrib)
