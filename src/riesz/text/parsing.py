@@ -198,10 +198,8 @@ def _parameters(text: str, end: int) -> list[str]:
         first = at + len(part) - len(part.lstrip())
         place = (first, first + max(len(part.strip()), 1))
         if not name.isidentifier() or keyword.iskeyword(name):
-            what = (
-                f"{name} is a word of Python" if keyword.iskeyword(name) else "a parameter is a name such as x or W_1"
-            )
-            what = what if name else "a parameter is missing"
+            what = "a parameter is a name such as x or W_1" if name else "a parameter is missing"
+            what = f"{name} is a word of Python" if keyword.iskeyword(name) else what
             _refuse(text, place, f"{what}; before -> there are names with commas between them")
         if name in found:
             _refuse(text, place, f"there are two parameters {_short(name)}")
