@@ -128,39 +128,12 @@ def check(
 # -- functions at a point, as lists of arrays -------------------------------------------------------------
 
 
-class _Subject:
-    """f at x: the arrays that move, what they are called, f of other arrays, its derivative, and ∇⟨w, f⟩ with its
-    derivative."""
-
-    name: str
-    leaves: Leaves
-    types: list[Any]
-    labels: list[str]
-    arguments: list[tuple[str, list[int]]]  # which arrays belong together
-    results: list[str]  # what the arrays of the result are called
-    here: Leaves  # f(x), as the derivation computes it
-    derivative: LinearMap
-    direct: bool = False  # whether f runs as it is, so that its value and that of the derivation can be compared
-    other: str = ""  # how the two differ in form
-
-    def value(self, leaves: Leaves) -> Leaves:
-        """f there."""
-        raise NotImplementedError
-
-    def element(self, leaves: Leaves) -> Any:
-        """Arrays as an element of the domain."""
-        raise NotImplementedError
-
-    def gradient(self, w: Any) -> tuple[Moved, LinearMap]:
-        """x ↦ f'(x)*w and its derivative at x."""
-        raise NotImplementedError
-
-    def moved(self, d: Leaves, h: float) -> Leaves:
-        """x + h·d."""
-        return [x + h * v for x, v in zip(self.leaves, d, strict=True)]
+# Two classes with the same attributes. `leaves`: the arrays that move, called by `labels`; `arguments`: which of them
+# belong together. `here`: f(x), as the derivation computes it, its arrays called by `results`. `direct`: f runs as it
+# is, so that both values can be compared; `other`: how they differ in form. `gradient`: x ↦ f'(x)*w, its derivative.
 
 
-class _FunctionSubject(_Subject):
+class _FunctionSubject:
     """A Python function, in some of its arguments."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], argnums: tuple[int, ...] | None) -> None:
@@ -176,7 +149,8 @@ class _FunctionSubject(_Subject):
         names = _parameter_names(f, count)
         self.given: list[Any] = []
         self.trees: list[Any] = []
-        self.labels, self.arguments = [], []
+        self.labels: list[str] = []
+        self.arguments: list[tuple[str, list[int]]] = []
         for i in self.argnums:
             (inside, tree), name = flatten(args[i]), f"argument {i}{names[i]}"
             self.trees.append(tree)
@@ -193,12 +167,11 @@ class _FunctionSubject(_Subject):
         try:  # NumPy itself, not what riesz made of it
             shapes = [x.shape for x in self._numbers(self.raw(*_copied(args)))]
         except Exception:
-            self.direct = False
-        else:
-            derived = [x.shape for x in self.here]
-            self.direct = shapes == derived
-            if not self.direct:
-                self.other = f"f(x) has arrays of shapes {shapes}, but {derived} where it is derived"
+            shapes = None
+        derived = [x.shape for x in self.here]
+        self.direct = shapes == derived
+        differ = f"f(x) has arrays of shapes {shapes}, but {derived} where it is derived"
+        self.other = "" if self.direct or shapes is None else differ
 
     def _numbers(self, result: Any) -> Leaves:
         shown = result.to_dense() if isinstance(result, LinearMap) else result
@@ -232,7 +205,7 @@ class _FunctionSubject(_Subject):
         return lambda leaves: [np.asarray(x, float) for x in flatten(gradient(*self._replaced(leaves)))[0]], H
 
 
-class _TermSubject(_Subject):
+class _TermSubject:
     """A combinator at an element of its domain."""
 
     def __init__(self, f: Arrow, args: tuple[Any, ...]) -> None:
@@ -248,7 +221,7 @@ class _TermSubject(_Subject):
         self.arguments = [("", list(range(len(leaves))))]
         self.results = _names("result", y, len(W.leaves))
         self.here = opened(W, y)
-        self.direct = True
+        self.direct, self.other = True, ""
 
     def element(self, leaves: Leaves) -> Any:
         return self.derivative.domain.wrap(_typed(leaves, self.types[: len(leaves)]))
@@ -268,6 +241,9 @@ class _TermSubject(_Subject):
         weighed = Section(Inner(W), 1, frozen(W.open(w))) @ self.term
         gradient = api.grad(weighed)
         return lambda leaves: opened(V, gradient(self.element(leaves))), api.hessian(weighed)(self.element(self.leaves))
+
+
+_Subject = _FunctionSubject | _TermSubject
 
 
 def opened(space: Space, value: Any) -> Leaves:
@@ -386,8 +362,7 @@ class _Checker:
             self.bounded("forward mode", "", [(subject.forward_error(d), note) for d in moves])
 
     def taylor(self, what: str, f: Moved, y: Leaves, L: LinearMap, results: Sequence[str], called: Called) -> None:
-        """The Taylor test, a line for each group of arrays; where a group of several fails, for those of them that fail
-        alone."""
+        """The Taylor test, a line for each group of arrays; where one fails, for those of it that fail alone."""
 
         def line(name: str, found: Slope) -> CheckRow:
             more = [] if found.ok else [f"direction {found.draw}", results[found.result] if len(results) > 1 else ""]
@@ -409,7 +384,9 @@ class _Checker:
             # there and back: a kink shows on one of the two sides
             d = [-v for v in d] if draw % 2 else self.direction(group)
             dy = opened(L.codomain, L(subject.element(d)))
-            for j, slope in enumerate(slopes(lambda h, d=d: f(subject.moved(d, h)), y, dy, self.eps, called)):
+            moves = [*zip(subject.leaves, d, strict=True)]
+            found = slopes(lambda h, moves=moves: f([x + h * v for x, v in moves]), y, dy, self.eps, called)
+            for j, slope in enumerate(found):
                 if (slope.ok, slope.order) < (worst.ok, worst.order):
                     worst = slope._replace(draw=draw, result=j)
         return worst

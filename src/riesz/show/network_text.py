@@ -156,8 +156,7 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
 
 
 def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape, letters: dict[int, str]) -> str:
-    """Which part of an array it is about: [1:], [i]; nothing where it is all of it. Labels that are met twice are
-    written as letters."""
+    """Which part of an array it is about: [1:], nothing where it is all of it, [i] for labels that are met twice."""
     met = [k for m in maps for k in labels_of(m)]
     everything = all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)])
     if everything and len(met) == len(set(met)):
@@ -191,8 +190,7 @@ def _letters(n: Notation, e: Entry) -> dict[int, str]:
 
 
 def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
-    """What happens between the labels of the two sides, as products of matrices; None where index notation is
-    needed."""
+    """What happens between the two sides, as products of matrices; None where index notation is needed."""
     n = w.n
     out, inn = distinct(e.out), distinct(e.inn)
     groups: list[set[int]] = [{k} for k in dict.fromkeys((*out, *inn))]

@@ -195,8 +195,7 @@ def _group(base: str, mark: str) -> str:
 
 
 def _escaped(word: str) -> str:
-    """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by
-    their numbers."""
+    """A name in LaTeX: upright and escaped, Greek by its commands, characters that it has not by their numbers."""
     shown: list[str] = []
     for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
         text = "".join(run)

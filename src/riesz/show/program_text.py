@@ -355,8 +355,7 @@ def wires(n: Notation, space: Space) -> list[Text]:
 
 
 def folded(text: str, indent: int, width: int = 110) -> str:
-    """A long line broken before + and −, after • and commas, where no parenthesis is open (or one, if there is no other
-    place)."""
+    """A long line broken before + and −, after • and commas, where no parenthesis is open, or one if need be."""
     if len(text) + indent <= width:
         return text
     for depth in (0, 1):

@@ -89,8 +89,7 @@ def names(space: Space) -> list[str]:
 
 
 def parts(space: Space, limit: int, dots: int = 1) -> list[LeafCells]:
-    """The leaves along one side in at most `limit` characters of `dots` cells each; one part without a name where
-    leaves are too many."""
+    """The leaves along one side in at most `limit` characters of `dots` cells each; one part where they are many."""
     given = [(p.start, math.prod(p.shape)) for p in places(space.leaves)]
     filled = [(start, size) for start, size in given if size]
     total = space.dim
@@ -164,8 +163,7 @@ def _counted(counts: Any, es: list[Entry], sides: tuple[_Side, _Side], sizes: Si
 
 
 def _sampled(counts: Any, e: Entry, sides: tuple[_Side, _Side], sizes: Sizes, work: int) -> None:
-    """Add about what an entry has in each cell, looking at no more than `work` of its positions; a full rectangle is
-    the product of its sides."""
+    """Add about what an entry has in each cell, from `work` positions; a full rectangle is a product of sides."""
     maps, ends = (e.out, e.inn), (distinct(e.out), distinct(e.inn))
     if set(ends[0]) & set(ends[1]):
         (down, across), weight = _chosen(maps, [side.leaf.shape for side in sides], e.outer, sizes, work)
@@ -186,8 +184,7 @@ def _add(counts: Any, down: Any, across: Any, weight: float) -> None:
 def _chosen(
     sides: Sequence[Sequence[IndexMap]], boxes: Sequence[tuple[int, ...]], labels: Labels, sizes: Sizes, work: int
 ) -> tuple[list[Any], float]:
-    """Flat positions in each box at all values of the labels, or at `work` of them, drawn at random; and how many each
-    one stands for."""
+    """Flat positions in each box at all values of the labels, or at `work` random ones, and what each stands for."""
     total = size_of(labels, sizes)
     if total <= work:
         box = [sizes[k] for k in labels]
@@ -218,8 +215,7 @@ def title(L: LinearMap, known: bool = True) -> str:
 
 
 def spy_text(L: LinearMap) -> Drawing:
-    """A picture of at most 60 × 30 characters: a square for each number, or, where there are more, a braille dot for
-    each cell."""
+    """A picture of at most 60 × 30 characters: a square for each number, or a braille dot for each cell."""
     if not all(L.shape):
         return Drawing(f"{title(L)}\n(nothing to see: no rows or no columns)")
     rows, columns = (parts(space, HIGH) for space in (L.codomain, L.domain))
@@ -283,8 +279,7 @@ def shade(share: Any) -> Any:
 
 
 def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, heading: str | None = None) -> Any:
-    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize` draws markers in place
-    of cells."""
+    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize`: markers, no cells."""
     if ax is None:
         try:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")

@@ -273,8 +273,7 @@ def _arrow(n: Notation, t: Arrow, inside: list[Text], done: dict[Any, Text]) -> 
 
 
 def op_title(n: Notation, op: Any) -> str:
-    """What an op is called: solve, take, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its
-    own."""
+    """What an op is called: solve, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its own."""
     match op:
         case Strongly():
             return op_title(n, op.op)
@@ -311,8 +310,7 @@ def call(n: Notation, op: Any, args: list[Text]) -> str:
 
 
 def declared(n: Notation, f: DeclaredLinear | DeclaredBilinear | Declared) -> str:
-    """The name of somebody's function; its transposes have a star, and the number of the argument they compute where
-    there are two."""
+    """The name of somebody's function; its transposes have a star, and the number of the argument they compute."""
     name, last = n.operator(f.form.name), len(f.form.legs) - 1
     return name if f.target == last else n.star(name) if last == 1 else n.sub(n.star(name), f.target)
 

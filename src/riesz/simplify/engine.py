@@ -166,8 +166,7 @@ class _Pass:
         return t
 
     def applied(self, law: Law, found: Found, domain: Space, codomain: Space, budget: int) -> Term | None:
-        """The right side, if it has the same spaces and makes no more nodes than the budget: those with several users
-        are there in any case."""
+        """The right side, if it has the same spaces and makes no more nodes than the budget, apart from shared ones."""
         made: list[Term] = []
         right = law.apply(found, made)
         if right is None or right.domain is not domain or right.codomain is not codomain:

@@ -45,8 +45,7 @@ class Pattern:
 
 
 class Var(Pattern):
-    """A variable: for a term (a linear one) of one of some classes, for a family of terms, or for anything a field
-    holds."""
+    """A variable: for a term (a linear one) of some classes, for a family, or for anything a field holds."""
 
     def __init__(self, name: str, kind: Any = object, linear: bool = False, family: bool = False) -> None:
         self.name, self.kind, self.linear, self.family = name, kind, linear, family
@@ -138,12 +137,9 @@ def _match(p: Any, value: Any, found: Found) -> bool:
     if isinstance(p, Pattern):
         return p.match(value, found)
     if type(p) is tuple:
-        given = cast("tuple[Any, ...]", p)
-        return (
-            type(value) is tuple
-            and len(value) == len(given)
-            and all([_match(q, v, found) for q, v in zip(given, value, strict=True)])
-        )
+        if type(value) is not tuple or len(value) != len(cast(Any, p)):
+            return False
+        return all([_match(q, v, found) for q, v in zip(cast(Any, p), cast(Any, value), strict=True)])
     return type(p) is type(value) and p == value
 
 

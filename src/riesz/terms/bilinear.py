@@ -20,8 +20,7 @@ Labels = tuple[int, ...]
 
 
 class Row(NamedTuple):
-    """One leaf of the result gets the contraction of one leaf of each argument; `metric` weights the second one's first
-    axes."""
+    """A leaf of the result gets the contraction of two leaves; `metric` weights the second one's first axes."""
 
     out: int
     left: int
@@ -276,8 +275,7 @@ class Hadamard(Bilinear):
 
 
 class Labelled(Derived):
-    """A labelled contraction of any number of arrays, Σ over labels of their product: what a program's contraction step
-    is as a term."""
+    """A labelled contraction of any number of arrays, Σ over labels of their product: a program's step as a term."""
 
     labels: tuple[Labels, ...]
     out: Labels

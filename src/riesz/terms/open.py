@@ -125,8 +125,7 @@ def compose(g: Any, f: Any) -> Arrow:
 
 
 def connect(g: Term, f: Term) -> Term:
-    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates
-    them."""
+    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where need be."""
     if isinstance(f, Id):
         return _fit_term(g, f.space)
     if g.domain is not f.codomain:

@@ -248,21 +248,8 @@ def _less_one(b: Any) -> Any:
     return b - 1.0 + 2.0 * larger(0.0, absolute(b))
 
 
-def _power_slopes(a: Any, b: Any, y: Any) -> Any:
-    return b * power_slope(a, _less_one(b)), pow(a, b - 1.0) + y * log0(a)
-
-
-def _turn(a: Any, b: Any, y: Any) -> Any:
-    return b * inverse(a * a + b * b), -a * inverse(a * a + b * b)
-
-
-def _shares(a: Any, b: Any, y: Any) -> Any:
-    return sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a))
-
-
 def _quotient(a: Any, b: Any, rest: Any) -> Any:
-    """The whole number (a − rest) / b; a / b itself may be rounded over a whole number that it does not reach, or under
-    one that it does."""
+    """The whole number (a − rest) / b; a / b itself may be rounded to another one."""
     return floor((a - rest) / b + 0.5)
 
 
@@ -270,8 +257,7 @@ _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
 
 def _sinc_derivative(x: Any, n: float) -> Any:
-    """sinc⁽ⁿ⁾(x): from the integral ∫₀¹ of cos(πxt) differentiated n times, by its Taylor series near 0 and by
-    recurrence elsewhere."""
+    """sinc⁽ⁿ⁾(x), from ∫₀¹ cos(πxt) dt: by its Taylor series near 0 and by recurrence elsewhere."""
     z = np.asarray(np.pi * np.asarray(x, float))
     order = int(n)
     small = np.abs(z) < 1.0 + order
@@ -372,11 +358,17 @@ inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)
 log0 = _unary("log0", lambda x: np.log(np.where(x == 0, 1, x))[()], None, lambda x, y: inverse(x))
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
 pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
-power_slope = _binary("power_slope", _power_slope, None, _power_slopes)
-arctan2 = _binary("arctan2", np.arctan2, math.atan2, _turn)
+power_slope = _binary(
+    "power_slope", _power_slope, None, lambda a, b, y: (b * power_slope(a, _less_one(b)), pow(a, b - 1.0) + y * log0(a))
+)
+arctan2 = _binary(
+    "arctan2", np.arctan2, math.atan2, lambda a, b, y: (b * inverse(a * a + b * b), -a * inverse(a * a + b * b))
+)
 hypot = _binary("hypot", np.hypot, math.hypot, lambda a, b, y: (a * inverse(y), b * inverse(y)))
 logaddexp = _binary("logaddexp", np.logaddexp, None, lambda a, b, y: (sigmoid(a - b), sigmoid(b - a)))
-logaddexp2 = _binary("logaddexp2", np.logaddexp2, None, _shares)
+logaddexp2 = _binary(
+    "logaddexp2", np.logaddexp2, None, lambda a, b, y: (sigmoid(_LN2 * (a - b)), sigmoid(_LN2 * (b - a)))
+)
 remainder = _binary("remainder", np.remainder, None, lambda a, b, y: (1.0, -_quotient(a, b, y)))
 fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -_quotient(a, b, y)))
 floor = _unary("floor", np.floor, None, lambda x, y: None)

@@ -280,8 +280,7 @@ inverses((Unpack, Pack), (Zip, Unzip))
 
 
 class Regroup(Unitary):
-    """V^X ⊸ V^Y along the order-preserving bijection of two index sets of one size, unitary: (V^Y)^X and V^(X×Y),
-    renamed indices."""
+    """V^X ⊸ V^Y along the order-preserving bijection of index sets, unitary: (V^Y)^X and V^(X×Y), renamed indices."""
 
     source: Space
     target: Space

@@ -23,11 +23,8 @@ from .random_spaces import Moves, SpaceBuilder
 
 @dataclass(frozen=True)
 class RandomForm:
-    """A random linear or bilinear function to declare, by the array of its form: `leg` of ⟨f(v), w⟩ or ⟨u ⋄ v, w⟩ from
-    the other legs.
-
-    `batched` is for legs ℝ^n: the functions accept leading axes.
-    """
+    """A random function to declare, by the array of its form: `leg` of ⟨f(v), w⟩ or ⟨u ⋄ v, w⟩ from the other legs.
+    `batched` is for legs ℝ^n: the functions accept leading axes."""
 
     spaces: tuple[Space, ...]
     leg: int

@@ -35,8 +35,7 @@ class Duo:
 
 
 class SpaceBuilder:
-    """Builds random things of dimension at most `most`; `pick(n)` chooses a number below n, and 0 leads to the
-    simplest."""
+    """Builds random sets, relations, spaces and vectors."""
 
     def __init__(self, pick: Pick, most: int = 24, weighted: bool = True) -> None:
         self.pick: Pick = lambda n: int(pick(n))

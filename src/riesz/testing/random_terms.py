@@ -20,11 +20,8 @@ from .random_spaces import Moves
 
 @cache
 def smooth_functions() -> tuple[Term, ...]:
-    """Functions ℝ → ℝ that are smooth everywhere, made of every smooth primitive.
-
-    tanh' = 1 − tanh² loses digits far out, where two ways of computing its argument are two derivatives; so tanh stays
-    near 0 here.
-    """
+    """Functions ℝ → ℝ that are smooth everywhere, made of every smooth primitive. tanh stays near 0: far out, tanh' = 1
+    − tanh² loses digits, and two ways of computing its argument are two derivatives."""
     p = prim
     tanh, half, more = p.tanh @ p.sin, 0.5 * p.sin, p.cos + 2.0
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Sequence
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from ..term import Arrow, Term
 
 __all__: list[str] = ["add", "block_diag", "const", "dup", "fork", "id", "inj", "join", "par", "proj", "red", "rep"]
 __all__ += ["scan", "total", "total_over", "unzip", "zero", "zip"]
+
+ArrowT = TypeVar("ArrowT", Term, Arrow)
 
 
 @maker("proj")
@@ -87,46 +89,34 @@ def inj(which: Any, into: Any) -> Combinator:
     return Combinator(f"inj({which!r})", _injection, (which, target))
 
 
-@overload
-def par(*terms: Term) -> Term: ...
-@overload
-def par(*terms: Any) -> Arrow: ...
-def par(*terms: Any) -> Arrow:
+def par(*terms: ArrowT) -> ArrowT:
     """Π f_x : ⊕V_x → ⊕W_x, each function on its component: f × g for two.
 
     >>> import riesz as rz
     >>> rz.par(rz.exp, rz.id)((0.0, 2.0))
     (1.0, 2.0)
     """
-    return make_family("Π", terms)
+    return cast(ArrowT, make_family("Π", terms))
 
 
-@overload
-def fork(*terms: Term) -> Term: ...
-@overload
-def fork(*terms: Any) -> Arrow: ...
-def fork(*terms: Any) -> Arrow:
+def fork(*terms: ArrowT) -> ArrowT:
     """⟨f_y⟩ : U → ⊕V_y, all functions on one argument.
 
     >>> import riesz as rz
     >>> rz.fork(rz.id, rz.exp)(0.0)
     (0.0, 1.0)
     """
-    return make_family("⟨⟩", terms)
+    return cast(ArrowT, make_family("⟨⟩", terms))
 
 
-@overload
-def join(*terms: Term) -> Term: ...
-@overload
-def join(*terms: Any) -> Arrow: ...
-def join(*terms: Any) -> Arrow:
+def join(*terms: ArrowT) -> ArrowT:
     """[g_x] : ⊕V_x ⊸ W, the sum of linear maps of the components.
 
     >>> import riesz as rz
     >>> rz.join(rz.id, 2.0 * rz.id)((1.0, 3.0))
     7.0
     """
-    return make_family("[]", terms)
+    return cast(ArrowT, make_family("[]", terms))
 
 
 def block_diag(terms: Sequence[Any]) -> Arrow:
@@ -170,9 +160,7 @@ def red(relation: Relation) -> Combinator:
     return Combinator("red", _reduction, (relation,))
 
 
-@maker("rep", weights=True)
-def _replication(space: Space, index: Set, only: Any) -> Term:
-    return Rep(index, space, only)
+_replication = Maker("rep", lambda space, index, only: Rep(index, space, only))
 
 
 def _some(index: Set, only: Any) -> tuple[int, ...] | None:

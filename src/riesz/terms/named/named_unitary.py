@@ -26,14 +26,12 @@ def unbra(space: Space) -> Term:
     """unbra : ℝ ⊗ V ⊸ V, the inverse of bra: unbra(k ⊗ v) = k·v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.unbra.at(rz.R @ V)
+    >>> rz.unbra.at(rz.R @ rz.R ** rz.seg(2))
     unbra
     """
-    t = _tensor(space, "unbra", "ℝ ⊗ V")
-    if t.left is not R:
+    if not isinstance(space, Tensor) or space.left is not R:
         raise needs("unbra", "ℝ ⊗ V", space)
-    return Unbra(t.right)
+    return Unbra(space.right)
 
 
 @opened
@@ -41,14 +39,12 @@ def unket(space: Space) -> Term:
     """unket : V ⊗ ℝ ⊸ V, the inverse of ket: unket(v ⊗ k) = k·v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.unket.at(V @ rz.R).codomain
+    >>> rz.unket.at(rz.R ** rz.seg(2) @ rz.R).codomain
     ℝ^2
     """
-    t = _tensor(space, "unket", "V ⊗ ℝ")
-    if t.right is not R:
+    if not isinstance(space, Tensor) or space.right is not R:
         raise needs("unket", "V ⊗ ℝ", space)
-    return Unket(t.left)
+    return Unket(space.left)
 
 
 @opened
@@ -56,8 +52,7 @@ def transpose(space: Space) -> Term:
     """transpose : V ⊗ W ⊸ W ⊗ V,  v ⊗ w ↦ w ⊗ v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.transpose.at(V @ W).codomain
+    >>> rz.transpose.at(rz.R ** rz.seg(2) @ rz.R ** rz.seg(3)).codomain
     ℝ^3 ⊗ ℝ^2
     """
     t = _tensor(space, "transpose", "V ⊗ W")
