@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast, overload
 
@@ -29,17 +28,22 @@ __all__ += ["divide", "exp", "expm1", "ln", "log", "log1p", "power", "primitive"
 __all__ += ["sign", "sin", "sinh", "sqrt", "step", "tan", "tanh"]
 
 
-@dataclass(slots=True, eq=False)
-class Rule:
-    """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive."""
+F = Callable[..., Any]
 
-    name: str
-    array: Callable[..., Any]
-    scalar: Callable[..., Any] | None
-    derivative: Callable[..., Any]
-    arity: int
-    selects: bool = False  # its partial derivatives choose between the arguments: their zeros are strong
-    domain: str = ""  # where it is defined, in words; empty: everywhere
+
+class Rule:
+    """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive.
+
+    `selects`: its partial derivatives choose between the arguments, so their zeros are strong. `domain`: where it is
+    defined, in words; empty: everywhere."""
+
+    __slots__ = ("arity", "array", "derivative", "domain", "name", "scalar", "selects")
+
+    def __init__(
+        self, name: str, array: F, scalar: F | None, derivative: F, arity: int, selects: bool = False, domain: str = ""
+    ) -> None:
+        self.name, self.array, self.scalar, self.derivative = name, array, scalar, derivative
+        self.arity, self.selects, self.domain = arity, selects, domain
 
     def __reduce__(self) -> Any:
         if RULES.get(self.name) is self:

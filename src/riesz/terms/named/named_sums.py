@@ -160,7 +160,9 @@ def red(relation: Relation) -> Combinator:
     return Combinator("red", _reduction, (relation,))
 
 
-_replication = Maker("rep", lambda space, index, only: Rep(index, space, only))
+@maker("rep", weights=True)
+def _replication(space: Space, index: Set, only: Any) -> Term:
+    return Rep(index, space, only)
 
 
 def _some(index: Set, only: Any) -> tuple[int, ...] | None:
