@@ -276,12 +276,13 @@ def _chain(w: Named, factors: list[Factor], at: int, end: int | None) -> list[Te
     found: list[Text] = []
     while left:
         here = [f for f in left if f.labels == (at,)]
-        if here and not (end is None and len(left) == 1):
-            left.remove(here[0])
-            found.append((n.name("diag") + n.parens(w.factor(here[0].slot)[0]), ATOM))
-            continue
         if here:
-            return [*found, w.factor(here[0].slot)]
+            text = w.factor(here[0].slot)
+            if end is None and len(left) == 1:
+                return [*found, text]
+            left.remove(here[0])
+            found.append((n.name("diag") + n.parens(text[0]), ATOM))
+            continue
         onward = [f for f in left if len(f.labels) == 2 and at in f.labels and f.labels[0] != f.labels[1]]
         if len(onward) != 1:
             return None

@@ -111,9 +111,6 @@ class Writer:
     VALUES("2 · x", float)(lambda self, slot, op, args: combination(self.n, (op,), args))
     VALUES("sin x", Elementwise)(lambda self, slot, op, args: self._application(op.primitive, args))
     VALUES("x + 2 · y", Combination)(lambda self, slot, op, args: combination(self.n, op.coefficients, args))
-    VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)(
-        lambda self, slot, op, args: self._contracted(op, self.program.args[slot], args)
-    )
 
     @VALUES("π₀ x, red_R x", Reduction)
     def _reduced(self, slot: int, op: Reduction, args: list[Text]) -> Text:
@@ -186,8 +183,9 @@ class Writer:
     def _applied(self, name: str, arg: Text) -> Text:
         return self.n.spaced(name, self.n.within(arg, POWER)), COMPOSE
 
-    def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
-        n = self.n
+    @VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)
+    def _contracted(self, slot: int, op: Contraction, args: list[Text]) -> Text:
+        n, given = self.n, self.program.args[slot]
         if len(args) == 1:
             if one(op) == "ᵀ" and len(op.out) == 2:
                 return n.turned(args[0]), POWER
@@ -221,8 +219,7 @@ class Writer:
         return (outer, ATOM) if wire is IDENTITY else self.n.infix([(outer, ATOM), wire], "•", COMPOSE)
 
     def _linear(self, slot: int, op: Any, args: list[Text]) -> Text:
-        n = self.n
-        given = self.program.args[slot]
+        n, given = self.n, self.program.args[slot]
         flags = [self.flags[a] for a in given]
         moving = [a for a, f in zip(given, flags, strict=True) if f]
         if op == -1.0:
@@ -242,10 +239,6 @@ class Writer:
     LINEAR("(2 ·)", float)(
         lambda self, slot, op, args, flags: self.after(section(self.n, self.n["·"], self.n.leaf(op), 0), args[0])
     )
-    LINEAR("(a ⊛), Σ, contract[…](a, _)", Contraction)(
-        lambda self, slot, op, args, flags: self._product(op, args, flags.index(1))
-    )
-    LINEAR("π₀, ι₀, red_R", Reduction)(lambda self, slot, op, args, flags: self._joined(op, args))
 
     @LINEAR("π₀", Get)
     def _projected(self, slot: int, op: Get, args: list[Text], flags: list[int]) -> Text:
@@ -269,17 +262,16 @@ class Writer:
     def _named(self, args: list[Text]) -> list[Text]:
         return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]
 
-    def _product(self, op: Contraction, args: list[Text], k: int) -> Text:
-        n = self.n
+    @LINEAR("(a ⊛), Σ, contract[…](a, _)", Contraction)
+    def _product(self, slot: int, op: Contraction, args: list[Text], flags: list[int]) -> Text:
+        n, k = self.n, flags.index(1)
         if len(args) == 1:
             return self.after(single(n, op), args[0])
         pattern = two(op)
         if pattern is None:
             shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
             return self.after(contract(n, op) + n.listed("(", shown, ")")[0], args[k])
-        other = args[1 - k]
-        if pattern.turned[1 - k]:
-            other = n.turned(other), POWER
+        other = (n.turned(args[1 - k]), POWER) if pattern.turned[1 - k] else args[1 - k]
         wire = self.after(n.turned((f"({n.hole()})", ATOM)), args[k]) if pattern.turned[k] else args[k]
         if pattern.symbol == "∗":
             return self.after(n["Δ"] + section(n, n["·"], other, 0), wire)
@@ -287,7 +279,8 @@ class Writer:
         side = 0 if pattern.first == 1 - k or pattern.symbol == "⊙" or scalars else 1
         return self.after(section(n, n[pattern.symbol], other, side), wire)
 
-    def _joined(self, op: Reduction, args: list[Text]) -> Text:
+    @LINEAR("π₀, ι₀, red_R", Reduction)
+    def _joined(self, slot: int, op: Reduction, args: list[Text], flags: list[int]) -> Text:
         if len(args) == 1:
             return self.after(self._reduction(op.relations[0], op.axis), args[0])
         places = [r.at if isinstance(r, Place) else -1 for r in op.relations]
