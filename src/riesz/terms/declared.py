@@ -11,7 +11,8 @@ from ..spaces.space import Space
 from .bilinear import Bilinear, Section
 from .term import Term
 
-Function = Callable[..., Any]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
 
 
 class DeclaredLinear(Term):
@@ -51,13 +52,13 @@ def _plain(form: DeclaredForm) -> None:
             raise SpaceError(f"declare {form.name} on plain spaces, with their Euclidean adjoints; {weighted}")
 
 
-def declare_linear(f: Function, adjoint: Function, domain: Space, codomain: Space, name: str, batched: bool) -> Term:
+def declare_linear(f: Unary, adjoint: Unary, domain: Space, codomain: Space, name: str, batched: bool) -> Term:
     """A linear function from its implementation and that of its adjoint."""
     return DeclaredLinear(DeclaredForm(name, (domain, codomain), (adjoint, f), batched), 1)
 
 
 def declare_bilinear(
-    f: Function, left: Function | None, right: Function | None, spaces: tuple[Space, ...], name: str, batched: bool
+    f: Binary, left: Binary | None, right: Binary | None, spaces: tuple[Space, ...], name: str, batched: bool
 ) -> Bilinear:
     """A bilinear function from its implementation and those of its sections' adjoints: left(u, w) = (u ⋄)* w ∈ V and
     right(v, w) = (⋄ v)* w ∈ U."""
