@@ -26,3 +26,11 @@ def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
         return code
 
     return enter
+
+
+def answer_rows(*rows: tuple[Any, str, str, Any]) -> None:
+    """Enter rules of one expression each: a function (or several), what it becomes, its derivative rule, the code."""
+    for functions, what, rule, code in rows:
+        several = functions if isinstance(functions, tuple) else (functions,)
+        code.__qualname__ = several[0].__name__  # Python's errors name it
+        answers(*several, what=what, rule=rule)(code)
