@@ -18,10 +18,10 @@ from ...traced import Traced
 from .matrix_ops import applied, each, real_part
 
 
-def _directions(op: Any, d: Any, a: Any, ms: tuple[Any, ...]) -> Any:
+def _directions(smooth: Smooth, d: Any, a: Any, ms: tuple[Any, ...], **named: Any) -> Any:
     """The differential of a form of this kind: each direction in turn, and one direction more."""
-    parts = [applied(op, a, *ms[:i], dm, *ms[i + 1 :]) for i, dm in enumerate(d[1:]) if dm is not None]
-    return plus(*parts, None if d[0] is None else applied(op, a, *ms, d[0]))
+    parts = [applied(smooth, a, *ms[:i], dm, *ms[i + 1 :], **named) for i, dm in enumerate(d[1:]) if dm is not None]
+    return plus(*parts, None if d[0] is None else applied(smooth, a, *ms, d[0], **named))
 
 
 # -- determinants -----------------------------------------------------------------------------------------
@@ -74,12 +74,12 @@ COFACTORS = Smooth(
     "cofactors",
     _cofactors_array,
     lambda a, *ms: a,
-    lambda d, y, a, *ms: _directions(Ruled(COFACTORS), d, a, ms),
+    lambda d, y, a, *ms: _directions(COFACTORS, d, a, ms),
     lambda k: Ruled(COFACTORS),
     mixes=(-2, -1),
 )
 DET = Smooth(
-    "det", np.linalg.det, lambda a: a[:-2], lambda d, y, a: np.sum(applied(Ruled(COFACTORS), a) * d[0], axis=(-2, -1))
+    "det", np.linalg.det, lambda a: a[:-2], lambda d, y, a: np.sum(applied(COFACTORS, a) * d[0], axis=(-2, -1))
 )
 
 
@@ -113,7 +113,7 @@ def _analytic(name: str) -> Smooth:
         return found[..., :n, (count - 1) * n :]
 
     def differential(d: Any, y: Any, a: Any, *ms: Any, at: int) -> Any:
-        return _directions(Ruled(own, (("at", at),)), d, a, ms)
+        return _directions(own, d, a, ms, at=at)
 
     def transpose(k: int, *, at: int) -> Ruled:
         return Ruled(own, (("at", k if not at else 0 if at == k else at),))
@@ -127,4 +127,4 @@ ANALYTIC = {name: _analytic(name) for name in ("expm", "logm", "sinm", "cosm", "
 
 def matrix_function(name: str, a: Any) -> Traced:
     """f(A) for an analytic function of SciPy."""
-    return applied(Ruled(ANALYTIC[name], (("at", 0),)), a)
+    return applied(ANALYTIC[name], a, at=0)

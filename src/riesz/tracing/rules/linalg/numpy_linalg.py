@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ....ops.opaque import Discrete, Ruled
-from ...traced import INT, Traced, answers, operands, refuse, several
+from ...registry import answer_rows, answers
+from ...trace import refuse
+from ...traced import INT, Traced, operands
+from ..elementwise import floating, unmoving
 from ..rearranging import axes_of
 from . import matrix_ops as m
 from .determinants import DET
-from .norms import real
 
 _Eigh: Any = type(np.linalg.eigh(np.eye(1)))
 _Svd: Any = type(np.linalg.svd(np.eye(1)))
@@ -22,7 +23,7 @@ _Slogdet: Any = type(np.linalg.slogdet(np.eye(1)))
 
 def stacked_matrices(a: Any, square: bool = True) -> Traced:
     """Floating-point matrices in the last two axes, checked as NumPy does."""
-    x = real(a)
+    x = floating(a)
     if x.ndim < 2:
         raise np.linalg.LinAlgError(f"{x.ndim}-dimensional array given. Array must be at least two-dimensional")
     if square and x.shape[-1] != x.shape[-2]:
@@ -44,21 +45,18 @@ def solve(a: Any, b: Any) -> Any:
     return np.squeeze(m.solve(x, y[:, None]), -1) if y.ndim == 1 else m.solve(x, y)
 
 
-@answers(np.linalg.inv, what="op inv", rule="−A⁻¹·dA·A⁻¹")
 def inv(a: Any) -> Any:
     """A⁻¹."""
     return m.inverse(stacked_matrices(a))
 
 
-@answers(np.linalg.det, what="op det", rule="⟨cofactors, dA⟩, at every rank and order")
 def det(a: Any) -> Any:
     """The determinant."""
-    return m.applied(Ruled(DET), stacked_matrices(a))
+    return m.applied(DET, stacked_matrices(a))
 
 
 def _slogdet_array(a: Any) -> Any:
-    sign, log = np.linalg.slogdet(a)
-    return np.asarray(sign), np.asarray(log)
+    return tuple([np.asarray(part) for part in np.linalg.slogdet(a)])
 
 
 SLOGDET = m.Smooth(
@@ -69,39 +67,17 @@ SLOGDET = m.Smooth(
 )
 
 
-@answers(np.linalg.slogdet, what="op slogdet", rule="0, ⟨A⁻ᵀ, dA⟩")
-def slogdet(a: Any) -> Any:
-    """The sign of the determinant and the logarithm of its absolute value."""
-    return _Slogdet(*m.taken_apart(Ruled(SLOGDET), stacked_matrices(a)))
-
-
-@answers(np.linalg.cholesky, what="op cholesky", rule="L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal")
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """L with L·Lᵀ = A, or its transpose."""
     factor = m.cholesky(stacked_matrices(a), not upper)
     return factor.mT if upper else factor
 
 
-def _is_lower(UPLO: str) -> bool:
+def _eigh(a: Any, UPLO: str) -> tuple[Traced, ...]:
+    x = stacked_matrices(a)
     if UPLO.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return UPLO.upper() == "L"
-
-
-@answers(
-    np.linalg.eigh,
-    what="op eigh",
-    rule="dw = diag M, dV = V·(M / (wⱼ − wᵢ)), M = Vᵀ·dA·V; equal eigenvalues have no dV",
-)
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues and eigenvectors of a symmetric matrix."""
-    return _Eigh(*m.eigh(stacked_matrices(a), _is_lower(UPLO)))
-
-
-@answers(np.linalg.eigvalsh, what="op eigh", rule="diag(Vᵀ·dA·V)")
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of a symmetric matrix."""
-    return m.eigh(stacked_matrices(a), _is_lower(UPLO))[0]
+    return m.eigh(x, UPLO.upper() == "L")
 
 
 @answers(np.linalg.eig, np.linalg.eigvals, what="refused: complex", rule="none")
@@ -109,16 +85,14 @@ def eig(a: Any) -> Any:
     """Not for traced arrays."""
     raise refuse(
         "the eigenvalues and eigenvectors of np.linalg.eig and eigvals may be complex, and their derivatives are not "
-        "known to riesz; "
-        "for symmetric matrices write np.linalg.eigh or eigvalsh, for singular values np.linalg.svd"
+        "known to riesz; for symmetric matrices write np.linalg.eigh or eigvalsh, for singular values np.linalg.svd"
     )
 
 
-@answers(
-    np.linalg.svd,
-    what="op svd",
-    rule="ds = diag(Uᵀ·dA·V); dU, dV by differences and sums of singular values; equal ones have none",
-)
+_SVD = "ds = diag(Uᵀ·dA·V); dU, dV by differences and sums of singular values; equal ones have none"
+
+
+@answers(np.linalg.svd, what="op svd", rule=_SVD)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """U, s, Vᵀ. Columns beyond the rank of the frame are any that complete it; they turn against the others only."""
     x = stacked_matrices(a, square=hermitian)
@@ -132,7 +106,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 def _from_eigenvectors(x: Traced, compute_uv: bool) -> Any:
     """The singular value decomposition of a symmetric matrix: eigenvalues by size, their signs in Vᵀ."""
     w, v = m.eigh(x)
-    order = several(Discrete(_by_size, (), m.square_shape), x.dtype, w)
+    order = unmoving(_by_size, x.dtype, w, shaped=m.square_shape)
     w = np.einsum("...i,...ij->...j", w, order)
     if not compute_uv:
         return np.absolute(w)
@@ -145,7 +119,6 @@ def _by_size(w: Any) -> Any:
     return (np.arange(w.shape[-1])[:, None] == places[..., None, :]).astype(w.dtype)
 
 
-@answers(np.linalg.svdvals, what="op svd", rule="diag(Uᵀ·dA·V); 0 where s = 0")
 def svdvals(x: Any, /) -> Any:
     """Singular values."""
     return m.svd(stacked_matrices(x, square=False))[1]
@@ -161,7 +134,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     if type(given) is Traced or np.ndim(given):
         raise refuse("np.linalg.pinv takes one fixed number as its cutoff here")
     x = m.mirrored(x) if hermitian else x
-    return m.applied(Ruled(m.PINV, (("cutoff", float(given)), ("hermitian", hermitian))), x)
+    return m.applied(m.PINV, x, cutoff=float(given), hermitian=hermitian)
 
 
 @answers(np.linalg.matrix_power, what="contractions, by repeated squaring", rule="one summand per factor")
@@ -173,20 +146,24 @@ def matrix_power(a: Any, n: Any) -> Any:
     if n == 0:
         return np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
     x, n = (m.inverse(x), -n) if n < 0 else (x, n)
+    return whole_power(x, int(n), np.matmul)
+
+
+def whole_power(x: Any, n: int, times: Any) -> Any:
+    """The product of n > 0 factors x, by repeated squaring."""
     result: Any = None
     while n:
         if n % 2:
-            result = x if result is None else result @ x
+            result = x if result is None else times(result, x)
         n //= 2
-        x = x @ x if n else x
+        x = times(x, x) if n else x
     return result
 
 
-@answers(
-    np.linalg.qr,
-    what="op qr",
-    rule="dQ = C − Q(N − Ω), dR = (N − Ω)R, with C = dA·R⁻¹, N = QᵀC, Ω skew with N's lower triangle",
-)
+_QR = "dQ = C − Q(N − Ω), dR = (N − Ω)R, with C = dA·R⁻¹, N = QᵀC, Ω skew with N's lower triangle"
+
+
+@answers(np.linalg.qr, what="op qr", rule=_QR)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q and R."""
     x = stacked_matrices(a, square=False)
@@ -206,7 +183,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     rows, columns = stacked_matrices(x, square=False).shape[-2:]
     eps = float(np.finfo(x.dtype).eps)
     cutoff = eps * max(rows, columns) if rcond is None else eps if rcond == -1 else float(rcond)
-    solution = m.applied(Ruled(m.PINV, (("cutoff", cutoff), ("hermitian", False))), x) @ y
+    solution = m.applied(m.PINV, x, cutoff=cutoff, hermitian=False) @ y
     left: Any = np.zeros(0, x.dtype)
     if rows > columns:
         off = y - x @ solution
@@ -215,8 +192,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def _rank(x: Any, cutoff: float | None) -> Any:
-    parameters = () if cutoff is None else (("rtol", cutoff),)
-    return several(Discrete(_rank_array, parameters, _lead_shape), INT, x)
+    parameters = {} if cutoff is None else {"rtol": cutoff}
+    return unmoving(_rank_array, INT, x, shaped=_lead_shape, **parameters)
 
 
 def _lead_shape(shapes: Any, parameters: Any) -> Any:
@@ -256,8 +233,21 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 @answers(np.linalg.tensorinv, what="reshapes and op inv", rule="that of inv")
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of x ↦ tensordot(a, x, ind)."""
-    x = real(a)
+    x = floating(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     shape = (*x.shape[ind:], *x.shape[:ind])
     return np.reshape(inv(np.reshape(x, (math.prod(x.shape[:ind]), -1))), shape)
+
+
+_CHOLESKY = "L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal"
+_EIGH = "dw = diag M, dV = V·(M / (wⱼ − wᵢ)), M = Vᵀ·dA·V; equal eigenvalues have no dV"
+answer_rows(
+    (np.linalg.inv, "op inv", "−A⁻¹·dA·A⁻¹", inv),
+    (np.linalg.det, "op det", "⟨cofactors, dA⟩, at every rank and order", det),
+    (np.linalg.slogdet, "op slogdet", "0, ⟨A⁻ᵀ, dA⟩", lambda a: _Slogdet(*m.taken_apart(SLOGDET, stacked_matrices(a)))),
+    (np.linalg.cholesky, "op cholesky", _CHOLESKY, cholesky),
+    (np.linalg.eigh, "op eigh", _EIGH, lambda a, UPLO="L": _Eigh(*_eigh(a, UPLO))),
+    (np.linalg.eigvalsh, "op eigh", "diag(Vᵀ·dA·V)", lambda a, UPLO="L": _eigh(a, UPLO)[0]),
+    (np.linalg.svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0", svdvals),
+)

@@ -3,6 +3,7 @@ a list."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -26,38 +27,30 @@ def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[...
             given = [*args, *[named.pop(name) for name in names[len(args) :] if name in named]]
             arrays: list[Any] = [None if x is None else tidy(x) for x in given[: len(ranks)]]
             rest = given[len(ranks) :]
-            cores = [
-                min(max(np.ndim(x), 1), 2) if rank == "1|2" else int(rank)
-                for x, rank in zip(arrays, ranks, strict=False)
-            ]
-            leads = [
-                () if x is None else np.shape(x)[: max(0, np.ndim(x) - core)]
-                for x, core in zip(arrays, cores, strict=True)
-            ]
-            lead = np.broadcast_shapes(*leads)
+            places = [i for i, x in enumerate(arrays) if x is not None]
+            cuts = [_leading(np.ndim(arrays[i]), ranks[i]) for i in places]
+            lead = np.broadcast_shapes(*[np.shape(arrays[i])[:cut] for i, cut in zip(places, cuts, strict=True)])
             if not lead:
                 return own(*arrays, *rest, **named)
-            places = [i for i, x in enumerate(arrays) if x is not None]
-            shapes = [np.shape(arrays[i])[-cores[i] :] for i in places]
-            flat = [
-                np.reshape(np.broadcast_to(arrays[i], (*lead, *s)), (_length(lead), *s))
-                for i, s in zip(places, shapes, strict=True)
-            ]
+            flat: list[Any] = []
+            for i, cut in zip(places, cuts, strict=True):
+                core = np.shape(arrays[i])[cut:]
+                flat.append(np.reshape(np.broadcast_to(arrays[i], (*lead, *core)), (math.prod(lead), *core)))
 
             def single(*xs: Any) -> Any:
                 at = dict(zip(places, xs, strict=True))
                 return own(*[at.get(i) for i in range(len(arrays))], *rest, **named)
 
             found = later.vmap(single)(*flat)
-            parts = [
-                np.reshape(y, (*lead, *np.shape(y)[1:])) for y in (found if isinstance(found, tuple) else (found,))
-            ]
-            return parts if isinstance(found, tuple) else parts[0]
+            several = isinstance(found, tuple)
+            parts = [np.reshape(y, (*lead, *np.shape(y)[1:])) for y in (found if several else (found,))]
+            return parts if several else parts[0]
 
         return code
 
     return decorate
 
 
-def _length(lead: tuple[int, ...]) -> int:
-    return int(np.prod(lead))
+def _leading(ndim: int, rank: int | str) -> int:
+    """How many of an array's axes lead."""
+    return max(0, ndim - (min(max(ndim, 1), 2) if rank == "1|2" else int(rank)))

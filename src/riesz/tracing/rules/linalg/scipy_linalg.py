@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ....ops.opaque import Ruled, Smooth
-from ...differentials import plus
-from ...traced import FLOAT, Traced, convert, operands, refuse, tidy
+from ...trace import refuse
+from ...traced import FLOAT, Traced, convert, operands, tidy
+from ..elementwise import floating
 from ..gathering import along
 from ..rearranging import concatenate
 from . import matrix_ops as m
 from . import norms
 from . import numpy_linalg as linalg
-from .determinants import matrix_function
+from .determinants import ANALYTIC, matrix_function
 from .scipy_batches import over_batch
+
+SYMMETRIC = ("sym", "her", "pos", "symmetric", "hermitian", "positive definite")
+TRIANGULAR = ("lower triangular", "upper triangular")
 
 
 def _lapack(x: Any) -> Any:
@@ -64,15 +67,13 @@ def solve(
 ) -> Any:
     """A⁻¹b; what is assumed of A says which part of it is read."""
     x, y = _common(a, b)
-    match assume_a:
-        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
-            x = m.mirrored(stacked_matrices(x), lower)
-        case "lower triangular" | "upper triangular":
-            return solve_triangular(x, y, transposed, assume_a == "lower triangular")
-        case "diagonal":
-            x = np.where(np.eye(x.shape[-1], dtype=bool), x, 0.0)
-        case _:
-            stacked_matrices(x)
+    if assume_a in TRIANGULAR:
+        return solve_triangular(x, y, transposed, assume_a == TRIANGULAR[0])
+    if assume_a == "diagonal":
+        x = np.where(np.eye(x.shape[-1], dtype=bool), x, 0.0)
+    else:
+        stacked_matrices(x)
+    x = m.mirrored(x, lower) if assume_a in SYMMETRIC else x
     return _like(m.solve(x, _columns(y), bool(transposed)), y)
 
 
@@ -87,12 +88,8 @@ def solve_triangular(
 ) -> Any:
     """T⁻¹b for one triangle of A."""
     x, y = _common(a, b)
-    return _like(
-        m.solve_triangular(
-            stacked_matrices(x), _columns(y), bool(lower), _number_or_letter(trans), bool(unit_diagonal)
-        ),
-        y,
-    )
+    how = bool(lower), _number_or_letter(trans), bool(unit_diagonal)
+    return _like(m.solve_triangular(stacked_matrices(x), _columns(y), *how), y)
 
 
 def inv(
@@ -100,19 +97,9 @@ def inv(
 ) -> Any:
     """A⁻¹."""
     x = stacked_matrices(a)
-    match assume_a:
-        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
-            x = m.mirrored(x, lower)
-        case "lower triangular" | "upper triangular":
-            x = np.tril(x) if assume_a == "lower triangular" else np.triu(x)
-        case _:
-            pass
-    return m.inverse(x)
-
-
-def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The determinant, of float64 as in SciPy."""
-    return linalg.det(convert(norms.real(a), FLOAT))
+    if assume_a in TRIANGULAR:
+        x = (np.tril if assume_a == TRIANGULAR[0] else np.triu)(x)
+    return m.inverse(m.mirrored(x, lower) if assume_a in SYMMETRIC else x)
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
@@ -139,7 +126,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: 
 
 
 def _pivoted(a: Any) -> tuple[Traced, Traced]:
-    packed, pivots = m.taken_apart(Ruled(m.LU), stacked_matrices(a))
+    packed, pivots = m.taken_apart(m.LU, stacked_matrices(a))
     return packed, Traced(pivots.home, pivots.slot, np.dtype(np.int32))
 
 
@@ -213,27 +200,15 @@ def _banded_array(ab: Any, b: Any, *, below: int, above: int, turned: bool) -> A
 
     if turned:
         ab, below, above = _turned_band(ab, below, above), above, below
-    return m.each(
-        lambda ab, b: scipy.linalg.solve_banded((below, above), ab, b, check_finite=False) if b.size else b, ab, b
-    )
+    code = scipy.linalg.solve_banded
+    return m.each(lambda ab, b: code((below, above), ab, b, check_finite=False) if b.size else b, ab, b)
 
 
-def _banded_differential(d: Any, x: Any, ab: Any, b: Any, *, below: int, above: int, turned: bool) -> Any:
-    """dx = A⁻¹(db − dA·x)."""
-    moved = None if d[0] is None else -_banded_product(d[0], x, below, above, turned)
-    return m.applied(Ruled(BANDED, (("below", below), ("above", above), ("turned", turned))), ab, plus(d[1], moved))
-
-
-def _banded_transpose(k: int, *, below: int, above: int, turned: bool) -> Ruled:
-    return Ruled(BANDED, (("below", below), ("above", above), ("turned", not turned)))
-
-
-BANDED = Smooth(
+BANDED = m.solver(
     "solve_banded",
     _banded_array,
-    lambda ab, b, **parameters: b,
-    _banded_differential,
-    _banded_transpose,
+    lambda dab, x, *, below, above, turned: _banded_product(dab, x, below, above, turned),
+    flag="turned",
     linear_time=True,
     mixes=(-2,),
 )
@@ -255,8 +230,7 @@ def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
             f"solve_banded: {below} + {above} + 1 diagonals of length {y.shape[0]} are wanted; got an array of shape "
             f"{x.shape}"
         )
-    parameters = (("below", below), ("above", above), ("turned", False))
-    return _like(m.applied(Ruled(BANDED, parameters), x, _columns(y)), y)
+    return _like(m.applied(BANDED, x, _columns(y), below=below, above=above, turned=False), y)
 
 
 # -- factorisations ---------------------------------------------------------------------------------------
@@ -291,21 +265,11 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
-def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **named: Any) -> Any:
-    """Eigenvalues of a symmetric matrix, or of a pair."""
-    return eigh(a, b, lower=lower, eigvals_only=True, **named)
-
-
 @over_batch(2)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **named: Any) -> Any:
     """U, s, Vᵀ."""
     found = linalg.svd(_lapack(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
-
-
-def svdvals(a: Any, **named: Any) -> Any:
-    """Singular values."""
-    return linalg.svdvals(_lapack(a))
 
 
 @over_batch(2)
@@ -320,10 +284,8 @@ def qr(
     """Q and R."""
     if pivoting or mode not in ("full", "r", "economic"):
         raise refuse("scipy.linalg.qr is known to riesz without pivoting, in the modes 'full', 'economic' and 'r'")
-    x = stacked_matrices(a, square=False)
-    if mode == "r":
-        return (m.qr(x, True)[1],)
-    return m.qr(x, mode == "full")
+    q, r = m.qr(stacked_matrices(a, square=False), mode != "economic")
+    return (r,) if mode == "r" else (q, r)
 
 
 @over_batch(2)
@@ -357,7 +319,7 @@ def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: Any = True) -> Any:
     """As np.linalg.norm, but for the type: what BLAS and LAPACK compute comes back as a float64."""
-    x = norms.real(a)
+    x = floating(a)
     plain = axis is None and not keepdims and x.size and x.dtype != np.float16
     lapack = (x.ndim == 1 and ord in (None, 2)) or (x.ndim == 2 and ord in (1, np.inf) and 1 not in x.shape)
     return norms.norm(convert(x, FLOAT) if plain and lapack else x, ord, axis, keepdims)
@@ -372,11 +334,6 @@ def _analytic(name: str) -> Any:
         return matrix_function(name, convert(x, FLOAT) if name == "logm" else x)  # SciPy's logm leaves single precision
 
     return code
-
-
-def sqrtm(A: Any, *args: Any, **named: Any) -> Any:
-    """X with X·X = A."""
-    return m.applied(Ruled(m.SQRTM), stacked_matrices(A))
 
 
 @over_batch(2, 2, 2)
@@ -426,11 +383,8 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     lead = np.broadcast_shapes(np.shape(column)[:-1], np.shape(row)[:-1])
     n, k = np.shape(column)[-1], np.shape(row)[-1]
     column, row = np.broadcast_to(column, (*lead, n)), np.broadcast_to(row, (*lead, k))
-    return along(
-        concatenate([np.flip(row[..., 1:], -1), column], len(lead)),
-        len(lead),
-        np.arange(n)[:, None] - np.arange(k) + k - 1,
-    )
+    both = concatenate([np.flip(row[..., 1:], -1), column], len(lead))
+    return along(both, len(lead), np.arange(n)[:, None] - np.arange(k) + k - 1)
 
 
 def hankel(c: Any, r: Any = None) -> Any:
@@ -456,28 +410,30 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
 
 @over_batch(1, 1, "1|2")
 def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
-    matrix = toeplitz(c, r) if type(c) is Traced or type(r) is Traced else _plain_toeplitz(c, r)
-    return solve(convert(matrix, FLOAT), b)
-
-
-def _plain_toeplitz(c: Any, r: Any) -> Any:
+    if type(c) is Traced or type(r) is Traced:
+        return solve(convert(toeplitz(c, r), FLOAT), b)
     import scipy.linalg
 
-    return scipy.linalg.toeplitz(c, r)
+    return solve(convert(scipy.linalg.toeplitz(c, r), FLOAT), b)
 
 
-SOLVES = "A⁻¹(db − dA·x)"
+def _det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    return linalg.det(convert(floating(a), FLOAT))  # of float64 as in SciPy
+
+
+def _eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **named: Any) -> Any:
+    return eigh(a, b, lower=lower, eigvals_only=True, **named)
+
+
+_ROOT = "dX with X·dX + dX·X = dA"
+SOLVES, _IN_TRIANGLE = "A⁻¹(db − dA·x)", "T⁻¹(db − dT·x), dT within the triangle"
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "solve": (solve, "op solve, linear in b", SOLVES),
-    "solve_triangular": (
-        solve_triangular,
-        "op solve_triangular, linear in b",
-        "T⁻¹(db − dT·x), dT within the triangle",
-    ),
+    "solve_triangular": (solve_triangular, "op solve_triangular, linear in b", _IN_TRIANGLE),
     "solve_banded": (solve_banded, "op solve_banded, linear in b", SOLVES),
     "solve_toeplitz": (solve_toeplitz, "relational reduction and op solve", SOLVES),
     "inv": (inv, "op inv", "−A⁻¹·dA·A⁻¹"),
-    "det": (det, "op det", "⟨cofactors, dA⟩, at every rank and order"),
+    "det": (_det, "op det", "⟨cofactors, dA⟩, at every rank and order"),
     "cholesky": (cholesky, "op cholesky", "L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal"),
     "cho_factor": (cho_factor, "op cholesky", "that of cholesky"),
     "cho_solve": (cho_solve, "two triangular solves", "that of both"),
@@ -485,15 +441,19 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "lu_factor": (lu_factor, "op lu", "that of lu"),
     "lu_solve": (lu_solve, "two triangular solves", "that of both"),
     "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
-    "eigvalsh": (eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
+    "eigvalsh": (_eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
     "svd": (svd, "op svd", "as np.linalg.svd"),
-    "svdvals": (svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
+    "svdvals": (lambda a, **named: linalg.svdvals(_lapack(a)), "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
     "qr": (qr, "op qr", "as np.linalg.qr"),
     "polar": (polar, "op polar and a contraction", "W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W"),
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
     "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
     "norm": (norm, norms.NORM, norms.NORM_RULE),
-    "sqrtm": (sqrtm, "op sqrtm", "dX with X·dX + dX·X = dA"),
+    "sqrtm": (
+        lambda A, *args, **named: m.applied(m.SQRTM, stacked_matrices(A)),
+        "op sqrtm",
+        "dX with X·dX + dX·X = dA",
+    ),
     "solve_sylvester": (solve_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
     "solve_continuous_lyapunov": (solve_continuous_lyapunov, "op solve_sylvester", "that of solve_sylvester"),
     "solve_discrete_lyapunov": (solve_discrete_lyapunov, "contraction and op solve", "that of solve"),
@@ -503,6 +463,6 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "circulant": (circulant, "relational reduction: a gather", "the same of dx"),
     **{
         name: (_analytic(name), f"op {name}", "a corner of the function of a block triangular matrix, of any order")
-        for name in ("expm", "logm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")
+        for name in ANALYTIC
     },
 }
