@@ -18,6 +18,7 @@ from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
 from ...surroundings.watching import Standing
+from ...trace import refuse
 from ...traced import (
     FLOAT,
     TRACED,
@@ -30,7 +31,6 @@ from ...traced import (
     is_complex,
     lifted,
     note,
-    refuse,
     result_dtype,
     slot_of,
     tidy,
@@ -39,17 +39,13 @@ from ...traced import (
 
 COMPLEX: dict[Any, Callable[..., Any]] = {}
 """NumPy function or ufunc → its rule where an argument is complex."""
-COMPLEX_NOTES: dict[Any, str] = {}
-"""What it becomes, in one phrase."""
 
 
-def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]], Any]:
+def complex_answers(*functions: Any) -> Callable[[Callable[..., Any]], Any]:
     """Enter a rule for NumPy functions of complex arguments."""
 
     def enter(code: Callable[..., Any]) -> Any:
-        for f in functions:
-            COMPLEX[f] = code
-            COMPLEX_NOTES[f] = what
+        COMPLEX.update(dict.fromkeys(functions, code))
         return code
 
     return enter
@@ -115,10 +111,8 @@ class ComplexTraced(Described, metaclass=Kind):
         """Both parts in one array, along a last axis of length 2."""
         if self._pairs is None:
             trace = trace_of(self.re, self.im)
-            slots = [
-                slot_of(trace, np.zeros(self.shape) if x is None else x, real_type(self.dtype))
-                for x in (self.re, self.im)
-            ]
+            parts = [np.zeros(self.shape) if x is None else x for x in (self.re, self.im)]
+            slots = [slot_of(trace, x, real_type(self.dtype)) for x in parts]
             place = Reduction((Place(unit, Seg(2), 0), Place(unit, Seg(2), 1)), self.ndim)
             self._pairs = Traced(trace, trace.step(place, slots), real_type(self.dtype))
         return self._pairs
@@ -150,47 +144,11 @@ class ComplexTraced(Described, metaclass=Kind):
             return closed
         raise refuse(
             f"a complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
-            "known yet. "
-            "Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by one"
+            "known yet. Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by "
+            "one"
         )
 
     # -- operators ----------------------------------------------------------------------------------------
-
-    def __add__(self, other: Any) -> Any:
-        return _operator(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _operator(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _operator(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _operator(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _operator(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _operator(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _operator(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _operator(np.divide, other, self)
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return _operator(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _operator(np.power, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return _operator(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _operator(np.matmul, other, self)
 
     def __neg__(self) -> Any:
         return COMPLEX[np.negative](self)
@@ -272,9 +230,8 @@ class ComplexTraced(Described, metaclass=Kind):
 
     def transpose(self, *axes: Any) -> Any:
         """Axes permuted."""
-        return call(
-            np.transpose, (self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None))
-        )
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
+        return call(np.transpose, (self, given))
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another complex type."""
@@ -302,21 +259,6 @@ class ComplexTraced(Described, metaclass=Kind):
         self.re, self.im, self._pairs = found.re, found.im, None
         return self
 
-    def __iadd__(self, other: Any) -> Any:
-        return self._change(np.add, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._change(np.subtract, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._change(np.multiply, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._change(np.divide, other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._change(np.power, other)
-
 
 TRACED.add(ComplexTraced)
 
@@ -331,21 +273,34 @@ def _method(function: Any) -> Any:
 
 
 for _f in (
-    np.sum,
-    np.mean,
-    np.var,
-    np.std,
-    np.ravel,
-    np.swapaxes,
-    np.squeeze,
-    np.repeat,
-    np.take,
-    np.trace,
-    np.diagonal,
-    np.cumsum,
-    np.dot,
+    *(np.sum, np.mean, np.var, np.std, np.cumsum, np.trace, np.diagonal, np.dot),
+    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take),
 ):
     setattr(ComplexTraced, cast(Any, _f).__name__, _method(_f))
+
+
+def _operators(name: str, ufunc: Any, in_place: bool = True) -> None:
+    """z + w, w + z and z += w."""
+
+    def before(self: ComplexTraced, other: Any, modulus: Any = None) -> Any:
+        return _operator(ufunc, self, other)
+
+    def behind(self: ComplexTraced, other: Any) -> Any:
+        return _operator(ufunc, other, self)
+
+    def change(self: ComplexTraced, other: Any) -> Any:
+        return self._change(ufunc, other)  # pyright: ignore[reportPrivateUsage]
+
+    for kind, code in (("", before), ("r", behind), ("i", change))[: 3 if in_place else 2]:
+        setattr(ComplexTraced, f"__{kind}{name}__", code)
+
+
+_operators("matmul", np.matmul, in_place=False)
+_operators("add", np.add)
+_operators("sub", np.subtract)
+_operators("mul", np.multiply)
+_operators("truediv", np.divide)
+_operators("pow", np.power)
 
 
 # -- parts ------------------------------------------------------------------------------------------------
@@ -387,15 +342,10 @@ def parts_of(x: Any) -> tuple[Any, Any]:
     if type(x) is ComplexTraced:
         return x.re, x.im
     if isinstance(x, (list, tuple)):
-        x = tidy(x)
-        return parts_of(x) if type(x) in TRACED else _constant_parts(x)
-    return _constant_parts(x) if is_complex(x) else (x, None)
-
-
-def _constant_parts(c: Any) -> tuple[Any, Any]:
-    if not is_complex(c):
-        return c, None
-    re, im = (c.real, c.imag) if not np.ndim(c) else (np.ascontiguousarray(c.real), np.ascontiguousarray(c.imag))
+        return parts_of(tidy(x))
+    if not is_complex(x):
+        return x, None
+    re, im = (x.real, x.imag) if not np.ndim(x) else (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
     return (None if not np.any(re) and np.any(im) else re), (None if not np.any(im) else im)
 
 

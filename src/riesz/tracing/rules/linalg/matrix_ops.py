@@ -378,10 +378,11 @@ def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
     """The motion of orthonormal columns: `inner` within the span of the first k, image / s out of it; further columns
     turn against those only."""
     first = q[..., :, :k]
+    moved = first @ inner
     if q.shape[-2] == k:
-        return first @ inner
+        return moved
     outside = (image - first @ (first.mT @ image)) * (1.0 / s)
-    moved = first @ inner + outside
+    moved = moved + outside
     return moved if q.shape[-1] == k else concatenate([moved, -(first @ (outside.mT @ q[..., :, k:]))], -1)
 
 
