@@ -103,7 +103,6 @@ def _whole_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 
 @answers(np.matmul, what=PRODUCT, rule=RULE)
 def matmul(a: Any, b: Any) -> Traced:
-    """a @ b."""
     if type(a) is type(b) is Traced:
         return contracted(*_matrix_labels(a.shape, b.shape), a, b)
     if is_sparse(a):
@@ -205,7 +204,6 @@ def _letters(labels: Any) -> str:
 
 @answers(np.einsum, what=PRODUCT, rule=RULE)
 def einsum(*args: Any, **named: Any) -> Traced:
-    """As np.einsum, in either of its forms."""
     if not isinstance(args[0], str):  # einsum(a, [0, 1], b, [1, 2], [0, 2])
         pairs, result = (args[:-1], args[-1]) if len(args) % 2 else (args, None)
         spec = ",".join([_letters(ls) for ls in pairs[1::2]])
@@ -222,7 +220,6 @@ def einsum(*args: Any, **named: Any) -> Traced:
 
 @answers(np.tensordot, np.linalg.tensordot, what=PRODUCT, rule=RULE)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
-    """As np.tensordot."""
     a, b = tidy(a), tidy(b)
     m, n = np.ndim(a), np.ndim(b)
     if isinstance(axes, (int, np.integer)):
@@ -245,7 +242,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
 
 @answers(np.dot, what=PRODUCT, rule=RULE)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """As np.dot."""
     a, b = tidy(a), tidy(b)
     return (
         a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else tensordot(a, b, ([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
@@ -254,14 +250,12 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @answers(np.inner, what=PRODUCT, rule=RULE)
 def inner(a: Any, b: Any) -> Any:
-    """As np.inner."""
     a, b = tidy(a), tidy(b)
     return a * b if not np.ndim(a) or not np.ndim(b) else tensordot(a, b, ([-1], [-1]))
 
 
 @answers(np.vdot, what=PRODUCT, rule=RULE)
 def vdot(a: Any, b: Any) -> Any:
-    """Σ a·b over all elements."""
     return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 1)
 
 
@@ -276,13 +270,11 @@ def _linalg_outer(a: Any, b: Any, /) -> Traced:
 
 @answers(np.outer, what=PRODUCT, rule=RULE)
 def outer(a: Any, b: Any, out: Any = None) -> Traced:
-    """a bᵀ of raveled arrays."""
     return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 0)
 
 
 @answers(np.kron, what="contraction and a reshape", rule=RULE)
 def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product."""
     a, b = tidy(a), tidy(b)
     rank = max(np.ndim(a), np.ndim(b))
     sa, sb = [(*(1,) * (rank - np.ndim(x)), *np.shape(x)) for x in (a, b)]
@@ -293,7 +285,6 @@ def kron(a: Any, b: Any) -> Any:
 
 @answers(np.trace, what="contraction", rule="trace of dx")
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    """Σ of a diagonal."""
     return np.sum(np.diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
@@ -304,7 +295,6 @@ answers(np.linalg.trace, what="contraction", rule="trace of dx")(
 
 @answers(np.diagonal, what="contraction with one label twice", rule="diagonal of dx")
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
-    """The diagonal of two axes, as a last axis."""
     if x.ndim < 2:
         raise ValueError("diagonal needs an array of at least two axes")
     i, j = axes_of((axis1, axis2), x.ndim)
@@ -324,7 +314,6 @@ answers(np.linalg.diagonal, what="contraction with one label twice", rule="diago
 
 @answers(np.diag, what="contraction with one label twice, or its transpose", rule="diag of dx")
 def diag(x: Any, k: int = 0) -> Any:
-    """The diagonal of a matrix, or the diagonal matrix of a vector."""
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -335,13 +324,11 @@ def diag(x: Any, k: int = 0) -> Any:
 
 @answers(np.diagflat, what="contraction with one label twice", rule="diagflat of dx")
 def diagflat(x: Any, k: int = 0) -> Any:
-    """The diagonal matrix of all elements."""
     return diag(np.ravel(x), k)
 
 
 @answers(np.cross, np.linalg.cross, what="products of the components", rule=RULE)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
-    """The vector product."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = np.moveaxis(tidy(a), axisa, -1), np.moveaxis(tidy(b), axisb, -1)
@@ -362,13 +349,11 @@ def _component(a: Any, b: Any, i: int, j: int) -> Any:
 
 @answers(np.convolve, what="bilinear op convolution", rule=RULE)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """As np.convolve."""
     return _convolved(a, v, mode)
 
 
 @answers(np.correlate, what="bilinear op convolution with one argument turned round", rule=RULE)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """As np.correlate."""
     a, v = tidy(a), tidy(v)
     result = _convolved(a, np.flip(v), mode)
     swapped = np.shape(v)[0] > np.shape(a)[0] and mode != "full"

@@ -82,7 +82,6 @@ def scaled(k: float, x: Traced) -> Traced:
 
 @answers(np.multiply, what="product ∗, a contraction", rule="y · dx + x · dy")
 def multiply(a: Any, b: Any) -> Any:
-    """a · b."""
     if is_discrete(a, b):
         return discrete(np.multiply, a, b)
     if _is_number(a):
@@ -95,7 +94,6 @@ def multiply(a: Any, b: Any) -> Any:
 
 @answers(np.divide, what="primitive x / y", rule="dx / y − (x / y²) · dy")
 def divide(a: Any, b: Any) -> Any:
-    """a / b."""
     if _is_number(b) and b != 0 and type(a) is Traced and a.dtype.kind == "f":
         return scaled(1.0 / b, a)
     trace, slots, dtype, weak = operands(a, b)
@@ -107,7 +105,6 @@ POWER_RULE = "k·xᵏ⁻¹ · dx; for traced y also x^y · ln x · dy (0 where x
 
 @answers(np.power, what="primitive xᵏ, or x^y", rule=POWER_RULE)
 def power(a: Any, b: Any) -> Any:
-    """a ** b."""
     if is_discrete(a, b) and (type(a) is Traced or type(b) is Traced):
         return discrete(np.power, a, b)
     if isinstance(b, (int, float)) and not isinstance(b, (bool, np.generic)):
@@ -242,7 +239,6 @@ for _u in (
 
 @answers(np.where, what="selection", rule="the differential of the branch taken; the other leaves no trace")
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
-    """a where the condition holds, b elsewhere."""
     if a is None or b is None:
         raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
     c, given = tidy(condition), [tidy(a), tidy(b)]
@@ -268,7 +264,6 @@ def _truth(c: Any) -> Any:
 
 @answers(np.select, what="nested selections", rule="the differential of the branch taken")
 def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
-    """The first choice whose condition holds."""
     result = float(default) if type(default) is int and not is_discrete(*choices) else default
     for c, x in reversed(list(zip(conditions, choices, strict=True))):
         result = where(c, x, result)
@@ -289,7 +284,6 @@ def clip(
     max: Any = None,
     dtype: Any = None,
 ) -> Any:
-    """x within bounds."""
     x = x if dtype is None else convert(tidy(x), np.dtype(dtype))
     low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
     result = x if low is None else np.maximum(x, low)
@@ -298,7 +292,6 @@ def clip(
 
 @answers(np.piecewise, what="nested selections", rule="the differential of the branch taken")
 def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any) -> Any:
-    """The function whose condition holds."""
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     values = [f(x, *args, **named) if callable(f) else f for f in funclist]
     result: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
@@ -309,7 +302,6 @@ def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any)
 
 @answers(np.nan_to_num, what="selection", rule="dx where x is finite")
 def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Finite numbers in place of nan and ±∞."""
     x = lifted(x)
     if is_discrete(x):
         return x.copy()
@@ -327,7 +319,6 @@ def _rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
 
 @answers(np.isclose, what="discrete", rule="no derivative")
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether two arrays are nearly equal, element by element."""
     return unmoving(np.isclose, BOOL, a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
@@ -349,7 +340,6 @@ def _full_like(
 
 @answers(np.full, what="broadcast of the value", rule="broadcast of its differential")
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
-    """An array of one number, or of copies of one array."""
     x = tidy(fill_value)
     return written_to(x if dtype is None else convert(x, np.dtype(dtype)), shape)
 
@@ -378,7 +368,6 @@ def linspace(
     axis: int = 0,
     **named: Any,
 ) -> Any:
-    """Evenly spaced numbers between two."""
     _, _, kind, _ = operands(start, stop)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

@@ -59,7 +59,6 @@ def same_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 
 @answers(np.transpose, np.permute_dims, what="contraction: axes permuted", rule=SAME)
 def transpose(x: Any, axes: Any = None) -> Traced:
-    """Axes permuted."""
     order = tuple(range(x.ndim))[::-1] if axes is None else axes_of(tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError("axes don't match array")
@@ -68,7 +67,6 @@ def transpose(x: Any, axes: Any = None) -> Traced:
 
 @answers(np.swapaxes, what="contraction: axes permuted", rule=SAME)
 def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
-    """Two axes exchanged."""
     order = list(range(x.ndim))
     i, j = axes_of(axis1, x.ndim)[0], axes_of(axis2, x.ndim)[0]
     order[i], order[j] = order[j], order[i]
@@ -77,7 +75,6 @@ def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
 
 @answers(np.moveaxis, what="contraction: axes permuted", rule=SAME)
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Axes moved."""
     from_, to = axes_of(source, x.ndim), axes_of(destination, x.ndim)
     order = [a for a in range(x.ndim) if a not in from_]
     for d, s in sorted(zip(to, from_, strict=True)):
@@ -87,14 +84,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 @answers(np.rollaxis, what="contraction: axes permuted", rule=SAME)
 def rollaxis(x: Traced, axis: int, start: int = 0) -> Traced:
-    """An axis rolled to another place."""
     shape = np.rollaxis(np.broadcast_to(0.0, tuple(range(2, 2 + x.ndim))), axis, start).shape
     return transpose(x, [n - 2 for n in shape])
 
 
 @answers(np.reshape, what="reshape, unitary", rule=SAME)
 def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Traced:
-    """The same numbers under another shape."""
     wanted = shape if shape is not None else newshape
     if order in ("F", "f"):
         size = np.broadcast_to(0.0, x.shape).reshape(wanted).shape
@@ -115,13 +110,11 @@ def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any 
 
 @answers(np.ravel, what="reshape, unitary", rule=SAME)
 def ravel(x: Any, order: str = "C") -> Any:
-    """In one axis."""
     return reshape(x, (-1,) if x.size else (0,), order="C" if order in ("K", "A") else order)
 
 
 @answers(np.expand_dims, what="reshape, unitary", rule=SAME)
 def expand_dims(x: Traced, axis: Any) -> Traced:
-    """New axes of length 1."""
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     at = axes_of(given, x.ndim + len(given))
     sizes = iter(x.shape)
@@ -130,7 +123,6 @@ def expand_dims(x: Traced, axis: Any) -> Traced:
 
 @answers(np.squeeze, what="reshape, unitary", rule=SAME)
 def squeeze(x: Traced, axis: Any = None) -> Traced:
-    """Without axes of length 1."""
     if of_number(axis, x.ndim):
         return x
     at = tuple([i for i, n in enumerate(x.shape) if n == 1]) if axis is None else axes_of(axis, x.ndim)
@@ -163,7 +155,6 @@ def lengths(shape: Any) -> tuple[int, ...]:
 
 @answers(np.broadcast_to, what="contraction: repeated along axes (rep)", rule=SAME)
 def broadcast_to(x: Traced, shape: Any, subok: bool = False) -> Traced:
-    """Repeated along new axes and axes of length 1."""
     wanted = lengths(shape)
     if np.broadcast_shapes(x.shape, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {x.shape} to {wanted}")
@@ -190,7 +181,6 @@ def broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 def concatenate(
     arrays: Sequence[Any], axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
 ) -> Any:
-    """Arrays one after the other."""
     xs = [tidy(a) for a in arrays]
     if axis is None:
         xs, axis = [np.ravel(x) for x in xs], 0
@@ -219,7 +209,6 @@ def concatenate(
 
 @answers(np.stack, what="relational reduction: each part placed at its index", rule=SAME)
 def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:
-    """Arrays along a new axis."""
     xs = [tidy(a) for a in arrays]
     if len({np.shape(x) for x in xs}) > 1:
         raise ValueError(f"all input arrays must have the same shape; got {', '.join([str(np.shape(x)) for x in xs])}")
@@ -244,7 +233,6 @@ def _column(x: Any) -> Any:
 
 @answers(np.block, what="relational reductions", rule=SAME)
 def block(arrays: Any) -> Any:
-    """An array of blocks."""
 
     def depth(x: Any) -> int:
         return 1 + max([depth(part) for part in cast("list[Any]", x)]) if isinstance(x, list) else 0
@@ -308,7 +296,6 @@ def _triangle(keep: Any) -> Any:
 
 @answers(np.meshgrid, what="contraction: repeated along axes (rep)", rule=SAME)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """Coordinates of a grid."""
     xs = [np.ravel(tidy(x)) for x in xi]
     n = len(xs)
     order = list(range(n))

@@ -146,7 +146,6 @@ def _masked_mean(x: Traced, mask: Any, axis: Any, keepdims: Any) -> Any:
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
 ) -> Any:
-    """The mean."""
     x = _typed(floating(a), dtype)
     if where is not None and where is not True:
         return _masked_mean(x, np.broadcast_to(where, x.shape), axis, keepdims)
@@ -159,7 +158,6 @@ def mean(
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
 ) -> Any:
-    """The mean of the numbers."""
     x = _typed(floating(a), dtype)
     good = discrete(np.logical_not, discrete(np.isnan, x))
     return _masked_mean(x, good if where is None else np.logical_and(good, where), axis, keepdims)
@@ -167,7 +165,6 @@ def nanmean(
 
 @_reduces(np.average, what="Σ w·x / Σ w", rule="the same of dx")
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """The weighted mean."""
     if weights is None:
         found = mean(a, axis, keepdims=keepdims)
         return (found, np.full(np.shape(found), 1.0 * _count(lifted(a), axis))) if returned else found
@@ -195,7 +192,6 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    """The variance."""
     x = _typed(floating(a), dtype)
     ddof = ddof if correction is None else correction
     if where is not None and where is not True:
@@ -213,7 +209,6 @@ def var(
 def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **named: Any
 ) -> Any:
-    """The standard deviation."""
     return primitive_step(p.root, var(a, axis, dtype, None, ddof, keepdims, **named))
 
 
@@ -286,7 +281,6 @@ _reduces(np.min, np.amin, what="minimum over axes", rule="of the smallest; ties 
 
 @_reduces(np.ptp, what="maximum − minimum", rule="that of both")
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    """The spread."""
     return np.max(a, axis=axis, keepdims=bool(keepdims)) - np.min(a, axis=axis, keepdims=bool(keepdims))
 
 
@@ -395,7 +389,6 @@ _cumulates(np.cumprod, "cumulative_prod", _prefix_products, 1.0, _DOUBLING, _ZER
 
 @_reduces(np.diff, what="combination of two slices", rule="diff of dx")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours."""
     x = lifted(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
@@ -416,7 +409,6 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @answers(np.ediff1d, what="combination of two slices", rule="ediff1d of dx")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours, flat."""
     parts = [convert(tidy(x), ary.dtype) for x in (to_begin, diff(ravel(ary)), to_end) if x is not None]
     return concatenate([np.ravel(x) for x in parts], 0) if len(parts) > 1 else parts[0]
 
@@ -459,7 +451,6 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
 
 @answers(np.trapezoid, what="combination of slices and Σ", rule="trapezoid of dx")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The trapezoidal rule."""
     head = (slice(None),) * axes_of(axis, np.ndim(y))[0]
     sums = y[(*head, slice(1, None))] + y[(*head, slice(None, -1))]
     if x is None:

@@ -64,7 +64,6 @@ def _argsort(x: Any, kind: str) -> Any:
 
 @answers(np.argsort, what="discrete", rule=DISCRETE)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The positions in ascending order."""
     return _ordered(a, axis, _argsort, False, kind=_kind(kind, order, stable))
 
 
@@ -73,7 +72,6 @@ _IN_ORDER = "dx gathered by the same order"
 
 @answers(np.sort, what="gather by the order", rule=f"{_IN_ORDER}; equal elements in the order they stand")
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The elements in ascending order."""
     _kind(kind, order, stable)
     return _ordered(a, axis, _argsort, True, kind="stable")
 
@@ -90,7 +88,6 @@ def _kth(kth: Any) -> Any:
 
 @answers(np.argpartition, what="discrete", rule=DISCRETE)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The positions, with the k-th in place."""
     return _ordered(a, axis, _argpartition, False, kth=_kth(kth))
 
 
@@ -104,7 +101,6 @@ def _partition_order(x: Any, kth: Any) -> Any:
 
 @answers(np.partition, what="gather by the order", rule=_IN_ORDER)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The elements, with the k-th in place."""
     return _ordered(a, axis, _partition_order, True, kth=_kth(kth))
 
 
@@ -114,7 +110,6 @@ def _lexsort(*keys: Any) -> Any:
 
 @answers(np.lexsort, what="discrete", rule=DISCRETE)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The order by the last key, ties by the one before."""
     trace = trace_of(keys)
     given = [lifted(k, trace) for k in keys]
     if of_number(axis, given[0].ndim):
@@ -156,7 +151,6 @@ def _both(a: Any, v: Any) -> tuple[Traced, Traced]:
 
 @answers(np.searchsorted, what="discrete", rule="no derivative: constant between jumps")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where v would be put in."""
     edges, x = _both(a if sorter is None else np.take(a, sorter), v)
     if edges.ndim != 1:
         raise ValueError("object too deep for desired array")
@@ -165,7 +159,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @answers(np.digitize, what="discrete", rule="no derivative: constant between jumps")
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The bin of each number."""
     edges, v = _both(bins, x)
     return unmoving(_bin, INT, edges, v, shaped=_place_shape, right=bool(right))
 
@@ -175,7 +168,6 @@ _SLOPES = "slope · dx; of fp and xp at both neighbours; from the right at a kno
 
 @answers(np.interp, what="gathers at the place found, and a product", rule=_SLOPES)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation."""
     trace = trace_of(tidy(x), tidy(xp), tidy(fp), *[tidy(v) for v in (left, right, period) if v is not None])
     given = [lifted(float(v) if isinstance(v, (bool, int)) else v, trace) for v in (x, xp, fp)]
     t, knots, values = [v if v.dtype == FLOAT else convert(v, FLOAT) for v in given]  # NumPy's is in double precision
@@ -229,7 +221,6 @@ def _interval(knots: Any, x: Any, last: int) -> Any:
 
 @answers(np.take_along_axis, what="gather: a relational reduction, or at computed positions", rule="the same of dx")
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """Elements at positions of their own in each row."""
     if type(indices) is not Traced:
         numbered = cast(Any, np).arange(arr.size).reshape(arr.shape)
         return everywhere(arr, np.take_along_axis(numbered, np.asarray(indices), axis))
@@ -261,7 +252,6 @@ def _spread_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 
 @answers(np.choose, what="gather from the stacked choices", rule="dx of the choice taken")
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """The element of the choice each index names."""
     options = [tidy(c) for c in choices]
     which = tidy(a)
     if type(which) is Traced and which.dtype.kind == "f":
@@ -296,7 +286,6 @@ _BINS = "relational reduction: weights added up per bin"
 
 @answers(np.bincount, what=_BINS, rule="the same of the weights' differential")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """Σ of the weights of each bin."""
     if type(x) is Traced:
         raise refuse(
             "np.bincount of traced numbers has a length that depends on them; give fixed bins, or np.sum(x[:, None] "

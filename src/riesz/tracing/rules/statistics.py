@@ -99,13 +99,11 @@ def polyval(p: Any, x: Any) -> Any:
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Powers of a base, evenly spaced in the exponent."""
     found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)
 
 
 @answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers of equal ratio, between positive ends."""
     found = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)

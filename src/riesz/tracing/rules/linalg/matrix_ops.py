@@ -408,8 +408,8 @@ def _polar_differential(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
     dw = w @ applied(HALVED, p, m - m.mT, strict=strict)
     if x.shape[-2] > x.shape[-1]:
         cutoff = 4 * p.shape[-1] * float(np.finfo(p.dtype).eps)
-        over = inverse(p, strict=False) if strict else applied(PINV, p, cutoff=cutoff, hermitian=True)
-        dw = dw + (da - w @ m) @ over
+        outside = da - w @ m
+        dw = dw + outside @ (inverse(p, strict=False) if strict else applied(PINV, p, cutoff=cutoff, hermitian=True))
     return dw.mT if wide else dw
 
 

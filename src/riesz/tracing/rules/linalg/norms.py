@@ -71,7 +71,6 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
 
 @answers(np.linalg.norm, what=NORM, rule=NORM_RULE)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """As np.linalg.norm."""
     x = floating(x)
     if axis is None:
         if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
@@ -90,21 +89,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @answers(np.linalg.vector_norm, what=NORM, rule=NORM_RULE)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """The norm along axes taken as one."""
     x = floating(x)
     return _vector_norm(x, ord, axes_of(axis, x.ndim), keepdims)
 
 
 @answers(np.linalg.matrix_norm, what=NORM, rule=NORM_RULE)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of the matrices in the last two axes."""
     found = _matrix_norm(floating(x), ord)
     return found[..., None, None] if keepdims else found
 
 
 @answers(np.linalg.cond, what="quotient of singular values, or ‖A‖·‖A⁻¹‖", rule="of the parts")
 def cond(x: Any, p: Any = None) -> Any:
-    """The condition number."""
     x = floating(x)
     if p is None or p in (2, -2):
         s = svd(x)[1]

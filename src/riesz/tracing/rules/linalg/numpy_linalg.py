@@ -82,7 +82,6 @@ def _eigh(a: Any, UPLO: str) -> tuple[Traced, ...]:
 
 @answers(np.linalg.eig, np.linalg.eigvals, what="refused: complex", rule="none")
 def eig(a: Any) -> Any:
-    """Not for traced arrays."""
     raise refuse(
         "the eigenvalues and eigenvectors of np.linalg.eig and eigvals may be complex, and their derivatives are not "
         "known to riesz; for symmetric matrices write np.linalg.eigh or eigvalsh, for singular values np.linalg.svd"
@@ -126,7 +125,6 @@ def svdvals(x: Any, /) -> Any:
 
 @answers(np.linalg.pinv, what="op pinv", rule="−A⁺·dA·A⁺ + A⁺A⁺ᵀ·dAᵀ(1 − AA⁺) + (1 − A⁺A)dAᵀ·A⁺ᵀA⁺, at constant rank")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """The pseudoinverse."""
     x = stacked_matrices(a, square=hermitian)
     given = rcond if rtol is None else rtol
     if given is None or given is getattr(np, "_NoValue", None):
@@ -139,7 +137,6 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 @answers(np.linalg.matrix_power, what="contractions, by repeated squaring", rule="one summand per factor")
 def matrix_power(a: Any, n: Any) -> Any:
-    """Aⁿ."""
     x: Any = stacked_matrices(a)
     if not isinstance(n, (int, np.integer)):
         raise TypeError("exponent must be an integer")
@@ -165,7 +162,6 @@ _QR = "dQ = C − Q(N − Ω), dR = (N − Ω)R, with C = dA·R⁻¹, N = QᵀC,
 
 @answers(np.linalg.qr, what="op qr", rule=_QR)
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """Q and R."""
     x = stacked_matrices(a, square=False)
     match mode:
         case "reduced" | "complete":
@@ -206,7 +202,6 @@ def _rank_array(x: Any, rtol: float | None = None) -> Any:
 
 @answers(np.linalg.matrix_rank, what="discrete", rule="no derivative")
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """The rank."""
     if tol is not None:
         raise refuse(
             "np.linalg.matrix_rank of a traced array takes rtol=…, relative to the largest singular value, not tol=…"
@@ -216,7 +211,6 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 @answers(np.linalg.tensorsolve, what="reshapes and op solve", rule="that of solve")
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    """x with tensordot(a, x, x.ndim) = b."""
     x, y = _together(a, b)
     if axes is not None:
         gone = axes_of(tuple(axes), x.ndim)
@@ -232,7 +226,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 @answers(np.linalg.tensorinv, what="reshapes and op inv", rule="that of inv")
 def tensorinv(a: Any, ind: int = 2) -> Any:
-    """The inverse of x ↦ tensordot(a, x, ind)."""
     x = floating(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
