@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..traced import FLOAT, answers, convert, holds_traced, lifted, refuse, tidy, trace_of
+from ..registry import answers
+from ..trace import refuse
+from ..traced import FLOAT, convert, holds_traced, lifted, tidy, trace_of
 
 
 @answers(np.cov, what="products of centred rows", rule="that of the products")
@@ -34,16 +36,9 @@ def cov(
         weight = frequency if aweights is None else frequency * np.asarray(aweights, float)
         whole = np.sum(weight)
         centred = x - (x @ weight / whole)[:, None]
-        spent = (
-            0.0
-            if free == 0
-            else free
-            if aweights is None
-            else free * np.sum(weight * np.asarray(aweights, float)) / whole
-        )
-        scale, weighted = whole - spent, centred * weight
-    found = weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf)
-    return np.squeeze(found)
+        spent = free if aweights is None else free * np.sum(weight * np.asarray(aweights, float)) / whole
+        scale, weighted = whole - (spent if free else 0.0), centred * weight
+    return np.squeeze(weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf))
 
 
 def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
@@ -55,19 +50,9 @@ def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
         raise ValueError("m has more than 2 dimensions")
     x = x if x.ndim == 2 else np.reshape(x, (1, -1))
     x = x if rowvar or np.ndim(m) < 2 else x.T
-    return (
-        x
-        if y is None
-        else np.concatenate(
-            [
-                x,
-                _rows(y, None, rowvar, kind)
-                if type(y) is not np.ndarray
-                else _rows(lifted(y, trace), None, rowvar, kind),
-            ],
-            axis=0,
-        )
-    )
+    if y is None:
+        return x
+    return np.concatenate([x, _rows(lifted(y, trace) if type(y) is np.ndarray else y, None, rowvar, kind)], axis=0)
 
 
 @answers(np.corrcoef, what="covariances over standard deviations", rule="that of both")
