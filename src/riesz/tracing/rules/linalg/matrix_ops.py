@@ -54,6 +54,11 @@ def _first_shape(first: Shape, *rest: Shape, **parameters: Any) -> Shape:
     return first
 
 
+def differential_of(name: str, array: Any, shapes: Any = _first_shape) -> Callable[[Any], Smooth]:
+    """Declare an op: the function below is its differential, dy from the dxs, y and the xs."""
+    return lambda differential: Smooth(name, array, shapes, differential)
+
+
 def turned_round(a: Any, transposed: bool) -> Any:
     """A or Aᵀ."""
     return a.mT if transposed else a
@@ -179,14 +184,7 @@ def _inverse_array(a: Any, *, strict: bool) -> Any:
     except np.linalg.LinAlgError:
         if strict:
             raise
-    return each(_inverse_or_nan, a)
-
-
-def _inverse_or_nan(a: Any) -> Any:
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        return np.full_like(a, np.nan)
+        return each(lambda x: _inverse_array(x, strict=False), a) if a.ndim > 2 else np.full_like(a, np.nan)
 
 
 INVERSE = Smooth("inv", _inverse_array, _first_shape, lambda d, y, a, *, strict: -(y @ d[0] @ y))  # d A⁻¹ = −A⁻¹·dA·A⁻¹
@@ -201,15 +199,13 @@ def _pinv_array(a: Any, *, cutoff: float, hermitian: bool) -> Any:
     return np.linalg.pinv(a, rcond=cutoff, hermitian=hermitian)
 
 
-def _pinv_differential(d: Any, y: Any, a: Any, **parameters: Any) -> Any:
+@differential_of("pinv", _pinv_array, lambda a, **parameters: (*a[:-2], a[-1], a[-2]))
+def PINV(d: Any, y: Any, a: Any, **parameters: Any) -> Any:
     """dA⁺ = −A⁺·dA·A⁺ + A⁺A⁺ᵀ·dAᵀ(1 − AA⁺) + (1 − A⁺A)dAᵀ·A⁺ᵀA⁺: at constant rank."""
     (da,) = d
     left = y @ (y.mT @ da.mT)
     right = (da.mT @ y.mT) @ y
     return left - (left @ a) @ y + right - y @ (a @ right) - y @ da @ y
-
-
-PINV = Smooth("pinv", _pinv_array, lambda a, **parameters: (*a[:-2], a[-1], a[-2]), _pinv_differential)
 
 
 # -- symmetric matrices -----------------------------------------------------------------------------------
@@ -229,12 +225,10 @@ def _mirrored_array(a: Any, *, lower: bool) -> Any:
     return np.where(read if lower else read.T, a, a.mT)
 
 
-def _mirrored_differential(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
+@differential_of("mirrored", _mirrored_array)
+def MIRRORED(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
     half = chosen(unmoving(_share, a.dtype, a, shaped=like_first, lower=lower), d[0])
     return half + half.mT
-
-
-MIRRORED = Smooth("mirrored", _mirrored_array, _first_shape, _mirrored_differential)
 
 
 def _share(a: Any, lower: bool) -> Any:
@@ -251,13 +245,11 @@ def _diagonal_part(x: Any) -> Any:
     return within(np.eye(x.shape[-1], dtype=bool), x)
 
 
-def _cholesky_differential(d: Any, y: Any, a: Any) -> Any:
+@differential_of("cholesky", np.linalg.cholesky)
+def CHOLESKY(d: Any, y: Any, a: Any) -> Any:
     """dL = L·Φ(L⁻¹·dA·L⁻ᵀ), Φ the lower triangle with half of the diagonal."""
     inner = solve_triangular(y, solve_triangular(y, d[0], True).mT, True)
     return y @ (lower_part(inner, -1) + 0.5 * _diagonal_part(inner))
-
-
-CHOLESKY = Smooth("cholesky", np.linalg.cholesky, _first_shape, _cholesky_differential)
 
 
 def cholesky(a: Any, lower: bool = True) -> Traced:
@@ -291,17 +283,11 @@ def square_shape(shapes: Any, parameters: Any) -> Shape:
     return (*shapes[0], shapes[0][-1])
 
 
-def _eigh_array(a: Any, *, lower: bool, driver: str, subset: Any) -> Any:
-    """As NumPy does it, or a driver of SciPy: eigenvectors may have other signs, and by the triangle read too."""
-    if driver == "numpy" or not a.size:
-        w, v = np.linalg.eigh(a, "L" if lower else "U")
-        return w, v
-    return _pairs(a, lower=lower, driver=driver, subset=subset)
-
-
 def _pairs(*matrices: Any, lower: bool, driver: str, subset: Any) -> Any:
-    """Eigenvalues and eigenvectors by SciPy, of a matrix or a pair; those in `subset` have the signs they have when
-    only those are asked for."""
+    """Eigenvalues and eigenvectors of a matrix or a pair, by NumPy or a driver of SciPy: eigenvectors may have other
+    signs, and by the triangle read too. Those in `subset` have the signs they have when only those are asked for."""
+    if driver == "numpy":
+        return tuple(np.linalg.eigh(matrices[0], "L" if lower else "U"))
     import scipy.linalg
 
     named = {"lower": lower, "driver": driver or None, "check_finite": False}
@@ -316,39 +302,25 @@ def _pairs(*matrices: Any, lower: bool, driver: str, subset: Any) -> Any:
     return w, v
 
 
-def _eigh_differential(d: Any, y: Any, a: Any, **named: Any) -> Any:
-    """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
-    w, v = y
-    m = v.mT @ d[0] @ v
-    return within(True, np.diagonal(m, 0, -2, -1)), v @ turned(m, w, -1)
-
-
-EIGH = Smooth("eigh", _eigh_array, lambda a, **named: (a[:-1], a), _eigh_differential)
-
-
-def eigh(a: Any, lower: bool = True, driver: str = "numpy", subset: Any = None) -> tuple[Traced, ...]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it; `driver` is "numpy", or one of SciPy's
-    ("" is its own choice)."""
-    return taken_apart(EIGH, mirrored(a, lower), lower=lower, driver=driver, subset=subset)
-
-
-def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any, **named: Any) -> Any:
+def _pairs_differential(d: Any, y: Any, *matrices: Any, **named: Any) -> Any:
     """With M = Vᵀ·dA·V, N = Vᵀ·dB·V and K = M − N·diag(w): dw = diag K, dV = V·(K / (wⱼ − wᵢ) − ½ diag N)."""
     w, v = y
-    m, n = [None if x is None else v.mT @ x @ v for x in d]
+    m, n = [None if x is None else v.mT @ x @ v for x in (*d, None)[:2]]
     k = plus(m, None if n is None else -(n * w[..., None, :]))
     inner = turned(k, w, -1)
     inner = inner if n is None else inner - 0.5 * _diagonal_part(n)
     return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
 
 
-EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b, **named: (a[:-1], a), _eigh_pair_differential)
+EIGH = Smooth("eigh", _pairs, lambda a, **named: (a[:-1], a), _pairs_differential)
+EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b, **named: (a[:-1], a), _pairs_differential)
 
 
-def eigh_pair(a: Any, b: Any, lower: bool = True, driver: str = "", subset: Any = None) -> tuple[Traced, ...]:
-    """Eigenvalues and eigenvectors of A·v = w·B·v, with vᵀ·B·v = 1."""
-    pair = mirrored(a, lower), mirrored(b, lower)
-    return taken_apart(EIGH_PAIR, *pair, lower=lower, driver=driver, subset=subset)
+def eigh(a: Any, b: Any = None, lower: bool = True, driver: str = "numpy", subset: Any = None) -> tuple[Traced, ...]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it, or of A·v = w·B·v, with vᵀ·B·v = 1;
+    `driver` is "numpy" (without b), or one of SciPy's ("" is its own choice)."""
+    matrices = [mirrored(x, lower) for x in (a, b) if x is not None]
+    return taken_apart(EIGH if b is None else EIGH_PAIR, *matrices, lower=lower, driver=driver, subset=subset)
 
 
 # -- singular values --------------------------------------------------------------------------------------
@@ -360,7 +332,8 @@ def _svd_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape, Shape]:
     return (*lead, m, m if full else k), (*lead, k), (*lead, n if full else k, n)
 
 
-def _svd_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+@differential_of("svd", lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)), _svd_shapes)
+def SVD(d: Any, y: Any, a: Any, *, full: bool) -> Any:
     """With M = Uᵀ·dA·V: ds = diag M, and Uᵀ·dU, Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; what leaves the
     span is divided by s."""
     u, s, vh = y
@@ -386,9 +359,6 @@ def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
     return moved if q.shape[-1] == k else concatenate([moved, -(first @ (outside.mT @ q[..., :, k:]))], -1)
 
 
-SVD = Smooth("svd", lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)), _svd_shapes, _svd_differential)
-
-
 def svd(a: Any, full: bool = False) -> tuple[Traced, ...]:
     """U, s, Vᵀ."""
     return taken_apart(SVD, a, full=full)
@@ -399,7 +369,8 @@ def _polar_array(a: Any, *, strict: bool) -> Any:
     return u @ vh if strict else (u * np.sign(s)[..., None, :]) @ vh
 
 
-def _polar_differential(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
+@differential_of("polar", _polar_array)
+def POLAR(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
     """With P = WᵀA: dW = W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W. No singular vectors: equal singular values
     do no harm."""
     wide = a.shape[-1] > a.shape[-2]
@@ -422,7 +393,6 @@ def _halved_array(p: Any, q: Any, *, strict: bool) -> Any:
 
 
 HALVED = solver("solve_symmetric_sylvester", _halved_array, lambda dp, x, **named: dp @ x + x @ dp, flag="")
-POLAR = Smooth("polar", _polar_array, _first_shape, _polar_differential)
 NUCLEAR = Smooth(
     "nuclear",
     lambda a: np.sum(np.linalg.svdvals(a), axis=-1),
@@ -449,7 +419,8 @@ def _qr_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape]:
     return (*lead, m, m if full else n), (*lead, m if full else n, n)
 
 
-def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+@differential_of("qr", _qr_array, _qr_shapes)
+def QR(d: Any, y: Any, a: Any, *, full: bool) -> Any:
     """With C = dA·R⁻¹ and N = QᵀC: dQ = C − Q·(N − Ω), dR = (N − Ω)·R, where Ω is skew with the strictly lower triangle
     of N."""
     q, r = y
@@ -464,9 +435,6 @@ def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
         return dq, dr
     rest = -(first @ (dq.mT @ q[..., :, n:]))
     return concatenate([dq, rest], -1), concatenate([dr, 0.0 * d[0][..., n:, :]], -2)
-
-
-QR = Smooth("qr", _qr_array, _qr_shapes, _qr_differential)
 
 
 def qr(a: Any, full: bool = False) -> tuple[Any, Any]:
@@ -487,16 +455,14 @@ def _lu_array(a: Any) -> Any:
     return packed, pivots
 
 
-def _lu_differential(d: Any, y: Any, a: Any) -> Any:
+@differential_of("lu", _lu_array, lambda a: (a, a[:-1]))
+def LU(d: Any, y: Any, a: Any) -> Any:
     """dL = L·(strictly lower part of W), dU = (upper part of W)·U, with W = L⁻¹·P·dA·U⁻¹."""
     packed, pivots = y
     w = solve_triangular(packed, exchange(pivots, packed) @ d[0], True, unit=True)
     w = solve_triangular(packed, w.mT, False, True).mT
     lower, upper = unpacked(packed)
     return lower @ lower_part(w, -1) + upper_part(w) @ upper, None
-
-
-LU = Smooth("lu", _lu_array, lambda a: (a, a[:-1]), _lu_differential)
 
 
 def unpacked(packed: Any) -> tuple[Any, Any]:

@@ -77,7 +77,7 @@ def _eigh(a: Any, UPLO: str) -> tuple[Traced, ...]:
     x = stacked_matrices(a)
     if UPLO.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return m.eigh(x, UPLO.upper() == "L")
+    return m.eigh(x, lower=UPLO.upper() == "L")
 
 
 @answers(np.linalg.eig, np.linalg.eigvals, what="refused: complex", rule="none")

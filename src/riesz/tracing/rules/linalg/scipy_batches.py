@@ -15,9 +15,9 @@ from ....runtime import later
 from ...traced import tidy
 
 
-def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def over_batch(*ranks: int | str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function of single arrays at every index of the leading axes. Its first arguments have so many axes each;
-    "1|2": a vector or a matrix."""
+    "1|2": a vector or a matrix; None: no array."""
 
     def decorate(own: Callable[..., Any]) -> Callable[..., Any]:
         names = list(signature(own).parameters)[: len(ranks)]
@@ -25,9 +25,9 @@ def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[...
         @wraps(own)
         def code(*args: Any, **named: Any) -> Any:
             given = [*args, *[named.pop(name) for name in names[len(args) :] if name in named]]
-            arrays: list[Any] = [None if x is None else tidy(x) for x in given[: len(ranks)]]
+            arrays = [x if x is None or r is None else tidy(x) for x, r in zip(given, ranks, strict=False)]
             rest = given[len(ranks) :]
-            places = [i for i, x in enumerate(arrays) if x is not None]
+            places = [i for i, x in enumerate(arrays) if x is not None and ranks[i] is not None]
             cuts = [_leading(np.ndim(arrays[i]), ranks[i]) for i in places]
             lead = np.broadcast_shapes(*[np.shape(arrays[i])[:cut] for i, cut in zip(places, cuts, strict=True)])
             if not lead:
@@ -39,7 +39,7 @@ def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[...
 
             def single(*xs: Any) -> Any:
                 at = dict(zip(places, xs, strict=True))
-                return own(*[at.get(i) for i in range(len(arrays))], *rest, **named)
+                return own(*[at.get(i, x) for i, x in enumerate(arrays)], *rest, **named)
 
             found = later.vmap(single)(*flat)
             several = isinstance(found, tuple)
@@ -51,6 +51,6 @@ def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[...
     return decorate
 
 
-def _leading(ndim: int, rank: int | str) -> int:
+def _leading(ndim: int, rank: Any) -> int:
     """How many of an array's axes lead."""
-    return max(0, ndim - (min(max(ndim, 1), 2) if rank == "1|2" else int(rank)))
+    return max(0, ndim - (min(max(ndim, 1), 2) if rank == "1|2" else rank))

@@ -214,16 +214,12 @@ BANDED = m.solver(
 )
 
 
+@over_batch(None, 2, "1|2")
 def solve_banded(
     l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
 ) -> Any:
     """A⁻¹b for A given by its diagonals."""
     below, above = [int(k) for k in l_and_u]
-    return _solve_banded(ab, b, below, above)
-
-
-@over_batch(2, "1|2")
-def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
     x, y = _common(ab, b)
     if x.ndim != 2 or x.shape[0] != below + above + 1 or x.shape[1] != y.shape[0]:
         raise ValueError(
@@ -255,11 +251,8 @@ def eigh(
             "scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is"
         )
     subset = None if subset_by_index is None else tuple([int(k) for k in subset_by_index])
-    if b is None:
-        w, v = m.eigh(stacked_matrices(a), lower, driver or "", subset)
-    else:
-        x, y = _common(a, b)
-        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower, driver or "", subset)
+    matrices = [stacked_matrices(x) for x in _common(*[x for x in (a, b) if x is not None])]
+    w, v = m.eigh(*matrices, lower=lower, driver=driver or "", subset=subset)
     if subset is not None:
         w, v = w[..., subset[0] : subset[1] + 1], v[..., :, subset[0] : subset[1] + 1]
     return w if eigvals_only else (w, v)
