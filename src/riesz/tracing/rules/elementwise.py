@@ -13,7 +13,7 @@ from ...ops.opaque import Discrete, Select
 from ...runtime import later
 from ...terms import primitives as p
 from .. import traced as t
-from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers
+from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
 from .rearranging import kept_shape, reduced_axes, written_to
@@ -180,7 +180,7 @@ def _primitive(function: Any, primitive: Any, rule: str, what: str = "") -> None
         return discrete(function, *xs) if function in WHOLE and is_discrete(*xs) else primitive_step(primitive, *xs)
 
 
-for _row in (
+_PRIMITIVES: tuple[tuple[Any, ...], ...] = (
     (np.sin, p.sin, "cos x · dx"),
     (np.cos, p.cos, "−sin x · dx"),
     (np.tan, p.tan, "(1 + tan² x) · dx"),
@@ -217,7 +217,8 @@ for _row in (
     (np.fmin, p.fmin, "of the smaller; ties: ½ each"),
     (np.remainder, p.remainder, "dx − ⌊x / y⌋ · dy", "x − y·⌊x / y⌋"),
     (np.fmod, p.fmod, "dx − trunc(x / y) · dy", "x − y·trunc(x / y)"),
-):
+)
+for _row in _PRIMITIVES:
     _primitive(*_row)
 
 
@@ -357,17 +358,8 @@ answer_rows(
 )
 
 
-@answers(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
-def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    **named: Any,
-) -> Any:
+@answers_called(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
+def linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
     _, _, kind, _ = operands(start, stop)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -480,4 +472,5 @@ def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: 
 
 
 def _accumulated(ufunc: Any, x: Any, axis: int = 0) -> Any:
-    return np.moveaxis(accumulated(UFUNCS[ufunc], np.moveaxis(lifted(x), axis, 0)), 0, axis)
+    y: Any = lifted(x)
+    return np.moveaxis(accumulated(UFUNCS[ufunc], np.moveaxis(y, axis, 0)), 0, axis)

@@ -10,7 +10,7 @@ import numpy as np
 from ...ops.op import Reduction
 from ...relations import Gather, Range, freeze
 from ...relations.index_sets import Seg, box_set
-from ..registry import answer_rows, answers
+from ..registry import answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import Traced, convert, holds_traced, lifted, step, tidy, trace_of
 from . import rearranging as r
@@ -223,10 +223,11 @@ def _border(x: Traced, axis: int, width: int, side: int, mode: str, named: dict[
     return np.broadcast_to(statistic(part, axis=axis, keepdims=True), shape)
 
 
-@answers(np.lib.stride_tricks.sliding_window_view, what="relational reduction: a gather of windows", rule=SAME)
-def sliding_window_view(
-    x: Traced, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
+_WINDOWS = "relational reduction: a gather of windows"
+
+
+@answers_called(np.lib.stride_tricks.sliding_window_view, what=_WINDOWS, rule=SAME)
+def sliding_window_view(x: Traced, window_shape: Any, axis: Any) -> Any:
     sizes = lengths(window_shape)
     named = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [axes_of(a, x.ndim)[0] for a in cast("list[Any]", named)]  # one may be named twice

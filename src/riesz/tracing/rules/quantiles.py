@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import answer_rows
+from ..registry import answers_called
 from ..trace import refuse
 from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, tidy, trace_of
 from .elementwise import discrete, floating, unmoving, where
 from .gathering import along
 from .rearranging import axes_of, kept_shape, moveaxis, ravel, reshape, same_shape
-from .reductions import NOT_SAID
 from .sorting import taken
 
 
@@ -31,7 +30,7 @@ def _flattened(a: Any, axis: Any, keepdims: Any) -> tuple[Traced, tuple[int, ...
     shape = tuple([n for i, n in enumerate(x.shape) if i not in gone])
     merged = moveaxis(x, gone, tuple(range(x.ndim - len(gone), x.ndim))) if shape else x
     rows = reshape(merged, (*shape, math.prod([x.shape[i] for i in gone])))
-    return rows, kept_shape(x.shape, gone) if keepdims and keepdims is not NOT_SAID else shape
+    return rows, kept_shape(x.shape, gone) if keepdims else shape
 
 
 def _sorted(x: Traced) -> Traced:
@@ -80,8 +79,8 @@ def _neighbours(n: int, q: Any, method: str) -> tuple[Any, Any, Any]:
     return low.astype(np.intp), high.astype(np.intp), np.where(part == 1, 0.0, part)
 
 
-def _checked(q: Any, method: Any, named: dict[str, Any]) -> Any:
-    if named.get("weights") is not None:
+def _checked(q: Any, method: Any, weights: Any) -> Any:
+    if weights is not None:
         raise refuse(
             "quantiles with weights=… are not known to riesz; sort and interpolate the cumulative weights with "
             "np.interp"
@@ -157,7 +156,7 @@ def _widened(a: Any, q: Any, method: Any) -> Any:
     return convert(a, np.result_type(a.dtype, kind if kind.kind == "f" else FLOAT))
 
 
-def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+def _median(a: Any, axis: Any, keepdims: Any) -> Any:
     x, shape = _flattened(a, axis, keepdims)
     if not x.size:
         return _nothing(x, shape)
@@ -206,37 +205,29 @@ def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str, middle: 
     return _presented(where(discrete(np.equal, part, 0.0), element, mean), shape, q.shape)
 
 
-def _nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+def _nanmedian(a: Any, axis: Any, keepdims: Any) -> Any:
     return _nanquantile(a, np.asarray(0.5), axis, keepdims, "linear", middle=True)
 
 
 def _at(found: Any, percent: bool = False) -> Any:
     """A function of numbers and quantiles."""
 
-    def code(
-        a: Any,
-        q: Any,
-        axis: Any = None,
-        out: Any = None,
-        overwrite_input: bool = False,
-        method: Any = "linear",
-        keepdims: Any = False,
-        **named: Any,
-    ) -> Any:
+    def code(a: Any, q: Any, axis: Any, method: Any, keepdims: Any, weights: Any = None) -> Any:
         parts = q if not percent else tidy(q) / 100.0 if holds_traced(q) else np.true_divide(q, 100.0)
-        return found(_widened(a, q, method), _checked(parts, method, named), axis, keepdims, method)
+        return found(_widened(a, q, method), _checked(parts, method, weights), axis, keepdims, method)
 
     return code
 
 
-_STATISTIC, _OF_NUMBERS = "combination of sorted elements", "the same combination of dx"
+_OF_NUMBERS = "the same combination of dx"
 _OF = f"{_OF_NUMBERS}; slope · dq for traced q"
 _OF_MIDDLE = "dx of the middle element; of an even number ½ of each of the two"
-answer_rows(
-    (np.quantile, _STATISTIC, _OF, _at(_quantile)),
-    (np.percentile, _STATISTIC, _OF, _at(_quantile, percent=True)),
-    (np.median, _STATISTIC, _OF_MIDDLE, _median),
-    (np.nanquantile, _STATISTIC, _OF_NUMBERS, _at(_nanquantile)),
-    (np.nanpercentile, _STATISTIC, _OF_NUMBERS, _at(_nanquantile, percent=True)),
-    (np.nanmedian, _STATISTIC, _OF_NUMBERS, _nanmedian),
-)
+for _f, _rule, _code in (
+    (np.quantile, _OF, _at(_quantile)),
+    (np.percentile, _OF, _at(_quantile, percent=True)),
+    (np.median, _OF_MIDDLE, _median),
+    (np.nanquantile, _OF_NUMBERS, _at(_nanquantile)),
+    (np.nanpercentile, _OF_NUMBERS, _at(_nanquantile, percent=True)),
+    (np.nanmedian, _OF_NUMBERS, _nanmedian),
+):
+    answers_called(_f, what="combination of sorted elements", rule=_rule)(_code)

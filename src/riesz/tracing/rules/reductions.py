@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,15 @@ from ...relations import Triangular
 from ...relations.index_sets import Seg
 from ...terms import primitives as p
 from ..differentials import chosen
-from ..registry import answers
+from ..registry import FUNCTIONS, NOT_SAID, answer_rows, answers, answers_called
 from ..traced import BOOL, FLOAT, INT, Traced, as_array, convert, lifted, primitive_step, result_dtype, step, tidy
 from .elementwise import accumulated, axes_in_front, discrete, floating, folded, is_discrete, scaled, unmoving, where
 from .gathering import along
 from .rearranging import axes_of, concatenate, kept_shape, moveaxis, of_number, ravel, reduced_axes, reshape
 from .rearranging import same_shape as _same_shape
 
-NOT_SAID: Any = np._NoValue  # pyright: ignore
-"""What NumPy passes on for an argument that it was not given."""
 FEW, MANY = 16, 1 << 12
 """Up to how many columns of an array of how many numbers are compared as columns."""
-
-
-def _reduces(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
-    """Enter a rule that hears None where NumPy says that nothing was said."""
-
-    def enter(code: Any) -> Any:
-        def heard(*args: Any, **named: Any) -> Any:
-            said = {k: None if v is NOT_SAID else v for k, v in named.items()}
-            return code(*[None if x is NOT_SAID else x for x in args], **said)
-
-        answers(*functions, what=what, rule=rule)(heard)
-        return code
-
-    return enter
 
 
 def _dropped(shape: tuple[int, ...], gone: tuple[int, ...]) -> tuple[int, ...]:
@@ -95,19 +78,11 @@ def _product(x: Traced, axis: Any, keepdims: Any) -> Any:
     return reshape(flat, (kept_shape if keepdims else _dropped)(x.shape, gone))
 
 
-def _sum_or_product(function: Any, what: str, rule: str) -> Any:
+def _sum_or_product(function: Any, what: str, rule: str) -> None:
     sums = function is np.sum
 
-    @_reduces(function, what=what, rule=rule)
-    def code(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+    @answers_called(function, what=what, rule=rule)
+    def code(a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Any:
         x = lifted(a)
         if x.dtype.kind != "f" and dtype is None:
             found = unmoving_reduction(function, INT, _masked(x, where, 0.0 if sums else 1.0), axis, keepdims)
@@ -119,13 +94,10 @@ def _sum_or_product(function: Any, what: str, rule: str) -> Any:
             initial = None if initial is None else float(initial)
         return found if initial is None else found + initial if sums else found * initial
 
-    return code
 
-
-sum_ = _sum_or_product(np.sum, "Σ, a contraction", "Σ of dx")
-prod = _sum_or_product(
-    np.prod, "a tree of products", "of each factor with the product of the others; right with zeros too"
-)
+_OTHERS = "of each factor with the product of the others; right with zeros too"
+_sum_or_product(np.sum, "Σ, a contraction", "Σ of dx")
+_sum_or_product(np.prod, "a tree of products", _OTHERS)
 
 
 def _count(x: Traced, axis: Any) -> int:
@@ -142,10 +114,8 @@ def _masked_mean(x: Traced, mask: Any, axis: Any, keepdims: Any) -> Any:
     return total(_masked(x, mask, 0.0), axis, keepdims) / _counts(mask, axis, keepdims, x.dtype)
 
 
-@_reduces(np.mean, what="Σ / n", rule="mean of dx")
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
-) -> Any:
+@answers_called(np.mean, what="Σ / n", rule="mean of dx")
+def mean(a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any) -> Any:
     x = _typed(floating(a), dtype)
     if where is not None and where is not True:
         return _masked_mean(x, np.broadcast_to(where, x.shape), axis, keepdims)
@@ -154,19 +124,17 @@ def mean(
     return scaled(1.0 / n, result) if n else result * np.nan
 
 
-@_reduces(np.nanmean, what="selection and mean", rule="mean of dx where x is a number")
-def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
-) -> Any:
+@answers_called(np.nanmean, what="selection and mean", rule="mean of dx where x is a number")
+def nanmean(a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any) -> Any:
     x = _typed(floating(a), dtype)
     good = discrete(np.logical_not, discrete(np.isnan, x))
     return _masked_mean(x, good if where is None else np.logical_and(good, where), axis, keepdims)
 
 
-@_reduces(np.average, what="Σ w·x / Σ w", rule="the same of dx")
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+@answers_called(np.average, what="Σ w·x / Σ w", rule="the same of dx")
+def average(a: Any, axis: Any, weights: Any, returned: bool, keepdims: Any) -> Any:
     if weights is None:
-        found = mean(a, axis, keepdims=keepdims)
+        found = np.mean(a, axis, keepdims=bool(keepdims))
         return (found, np.full(np.shape(found), 1.0 * _count(lifted(a), axis))) if returned else found
     x, w = as_array(a), as_array(weights)
     if np.shape(w) != np.shape(x):
@@ -179,19 +147,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (found, whole) if returned else found
 
 
-@_reduces(np.var, what="mean of squares about the mean", rule="2·mean((x − x̄) · dx)")
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
+@answers_called(np.var, what="mean of squares about the mean", rule="2·mean((x − x̄) · dx)")
+def var(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any) -> Any:
     x = _typed(floating(a), dtype)
     ddof = ddof if correction is None else correction
     if where is not None and where is not True:
@@ -205,11 +162,9 @@ def var(
     return scaled(1.0 / n, squares) if n else squares / np.zeros(())
 
 
-@_reduces(np.std, what="root of the variance", rule="dvar / 2σ (0 where σ = 0)")
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **named: Any
-) -> Any:
-    return primitive_step(p.root, var(a, axis, dtype, None, ddof, keepdims, **named))
+@answers(np.std, what="root of the variance", rule="dvar / 2σ (0 where σ = 0)")
+def std(*args: Any, **named: Any) -> Any:
+    return primitive_step(p.root, var(*args, **named))
 
 
 # -- extrema ----------------------------------------------------------------------------------------------
@@ -252,9 +207,7 @@ def _extremum(function: Any) -> Any:
     largest = function is np.max
     better: Any = np.maximum if largest else np.minimum
 
-    def code(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
-    ) -> Any:
+    def code(a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
         x = _masked(lifted(a), where, -np.inf if largest else np.inf)
         gone = tuple([i - x.ndim for i in reduced_axes(axis, x.ndim)])
         result: Any = x
@@ -274,22 +227,21 @@ def _extremum(function: Any) -> Any:
     return code
 
 
-_max, _min = _extremum(np.max), _extremum(np.min)
-_reduces(np.max, np.amax, what="maximum over axes", rule="of the largest; ties share equally")(_max)
-_reduces(np.min, np.amin, what="minimum over axes", rule="of the smallest; ties share equally")(_min)
+for _f, _g, _what, _size in ((np.max, np.amax, "maximum", "largest"), (np.min, np.amin, "minimum", "smallest")):
+    answers_called(_f, _g, what=f"{_what} over axes", rule=f"of the {_size}; ties share equally")(_extremum(_f))
 
 
-@_reduces(np.ptp, what="maximum − minimum", rule="that of both")
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+@answers_called(np.ptp, what="maximum − minimum", rule="that of both")
+def ptp(a: Any, axis: Any, keepdims: Any) -> Any:
     return np.max(a, axis=axis, keepdims=bool(keepdims)) - np.min(a, axis=axis, keepdims=bool(keepdims))
 
 
 def _place(function: Any) -> None:
-    @_reduces(function, what="discrete", rule="no derivative")
-    def code(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    @answers_called(function, what="discrete", rule="no derivative")
+    def code(a: Any, axis: Any, keepdims: Any) -> Any:
         x = lifted(a)
         if axis is None or of_number(axis, x.ndim):
-            found = code(ravel(x), 0)
+            found = FUNCTIONS[function](ravel(x), 0)
             return reshape(found, (1,) * x.ndim) if keepdims else found
         (at,) = axes_of(axis, x.ndim)
         if not x.shape[at] and (x.size or not math.prod(_dropped(x.shape, (at,))) == 0):
@@ -304,8 +256,8 @@ _place(np.argmin)
 def _question(function: Any, dtype: Any) -> None:
     every = function is np.all  # while a function is traced, np.all may be another one
 
-    @_reduces(function, what="discrete", rule="no derivative")
-    def code(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None) -> Any:
+    @answers_called(function, what="discrete", rule="no derivative")
+    def code(a: Any, axis: Any, keepdims: Any, where: Any) -> Any:
         x = lifted(a)
         if where is not None:
             x = convert(x, BOOL)
@@ -321,24 +273,24 @@ _question(np.count_nonzero, INT)
 def _without_nan(function: Any, neutral: float) -> Any:
     def code(a: Any, axis: Any = None, *args: Any, **named: Any) -> Any:
         if is_discrete(a):
-            return function(a, axis, *args, **named)
+            return FUNCTIONS[function](a, axis, *args, **named)
         x = floating(a)
         missing = discrete(np.isnan, x)
-        found = function(where(missing, neutral, x), axis, *args, **named)
-        if np.isfinite(neutral) or named.get("initial") is not None:
+        found = FUNCTIONS[function](where(missing, neutral, x), axis, *args, **named)
+        initial, keepdims = [None if (v := named.get(k)) is NOT_SAID else v for k in ("initial", "keepdims")]
+        if np.isfinite(neutral) or initial is not None:
             return found
-        return where(np.all(missing, axis, keepdims=bool(named.get("keepdims"))), np.nan, found)  # nothing but nan
+        return where(np.all(missing, axis, keepdims=bool(keepdims)), np.nan, found)  # nothing but nan
 
     return code
 
 
-for _f, _code, _neutral, _what, _rule in (
-    (np.nansum, sum_, 0.0, "selection and Σ", "Σ of dx where x is a number"),
-    (np.nanprod, prod, 1.0, "selection and Π", "Π where x is a number"),
-    (np.nanmax, _max, -np.inf, "selection and maximum", "of the largest number"),
-    (np.nanmin, _min, np.inf, "selection and minimum", "of the smallest number"),
-):
-    _reduces(_f, what=_what, rule=_rule)(_without_nan(_code, _neutral))
+answer_rows(
+    (np.nansum, "selection and Σ", "Σ of dx where x is a number", _without_nan(np.sum, 0.0)),
+    (np.nanprod, "selection and Π", "Π where x is a number", _without_nan(np.prod, 1.0)),
+    (np.nanmax, "selection and maximum", "of the largest number", _without_nan(np.max, -np.inf)),
+    (np.nanmin, "selection and minimum", "of the smallest number", _without_nan(np.min, np.inf)),
+)
 
 
 # -- along an axis ----------------------------------------------------------------------------------------
@@ -365,9 +317,7 @@ def _cumulates(function: Any, newer: str, code: Any, neutral: float, what: str, 
             return unmoving(function, INT, x, shaped=_same_shape, axis=at - x.ndim)
         return code(convert(x, np.dtype(dtype or x.dtype)), at)
 
-    def cumulative(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
+    def cumulative(x: Any, axis: Any, dtype: Any, include_initial: bool) -> Any:
         x = x if x.ndim else ravel(x)
         if axis is None and x.ndim != 1:
             raise ValueError("for an array with more than one axis, axis=… is due")
@@ -379,7 +329,7 @@ def _cumulates(function: Any, newer: str, code: Any, neutral: float, what: str, 
         return concatenate([first, found], at)
 
     if hasattr(np, newer):
-        answers(getattr(np, newer), what=what, rule=rule.partition(";")[0])(cumulative)
+        answers_called(getattr(np, newer), what=what, rule=rule.partition(";")[0])(cumulative)
 
 
 _cumulates(np.cumsum, "cumulative_sum", _prefix_sums, 0.0, "relational reduction by ≤: prefix sums", "cumsum of dx")
@@ -387,8 +337,8 @@ _DOUBLING, _ZEROS = "products of shifted products, doubling", "that of the produ
 _cumulates(np.cumprod, "cumulative_prod", _prefix_products, 1.0, _DOUBLING, _ZEROS)
 
 
-@_reduces(np.diff, what="combination of two slices", rule="diff of dx")
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+@answers_called(np.diff, what="combination of two slices", rule="diff of dx")
+def diff(a: Any, n: int, axis: int, prepend: Any, append: Any) -> Any:
     x = lifted(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...terms import primitives as p
-from ..registry import NOTES, PARTS
+from ..registry import NOTES, PARTS, as_called
 from ..traced import Traced, primitive_step
 from .elementwise import discrete, floating, where
 from .fft import SCIPY_TRANSFORMS
@@ -73,7 +73,7 @@ def counterparts() -> dict[Any, Any]:
         for name, (own, what, rule) in _own(home).items():
             original = getattr(module, name, None)
             if original is not None:
-                _found[original] = own
+                _found[original] = as_called(original, own) if home == "scipy.linalg" and name != "block_diag" else own
                 NOTES.setdefault(original, (what, rule))
     return _found
 

@@ -524,8 +524,8 @@ def _widened(type_of: Callable[..., Any], xs: tuple[Any, ...]) -> list[Any]:
 def _rule(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
     def rule(*xs: Any) -> Any:
         given = _widened(partial(_loop, ufunc), xs)
-        found = tuple([primitive_step(q, *given) for q in primitives])
-        return found if len(found) > 1 else found[0]
+        found: Any = [primitive_step(q, *given) for q in primitives]
+        return tuple(found) if len(found) > 1 else found[0]
 
     return rule
 

@@ -6,23 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..registry import answers
+from ..registry import answers, answers_called
 from ..trace import refuse
 from ..traced import FLOAT, convert, holds_traced, lifted, tidy, trace_of
 
 
-@answers(np.cov, what="products of centred rows", rule="that of the products")
-def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Any:
+@answers_called(np.cov, what="products of centred rows", rule="that of the products")
+def cov(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, fweights: Any, aweights: Any, dtype: Any = None) -> Any:
     """The covariance matrix of the rows (or columns)."""
     x = _rows(m, y, rowvar, FLOAT if dtype is None else np.dtype(dtype))
     n = x.shape[1]
@@ -55,10 +45,8 @@ def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
     return np.concatenate([x, _rows(lifted(y, trace) if type(y) is np.ndarray else y, None, rowvar, kind)], axis=0)
 
 
-@answers(np.corrcoef, what="covariances over standard deviations", rule="that of both")
-def corrcoef(
-    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
-) -> Any:
+@answers_called(np.corrcoef, what="covariances over standard deviations", rule="that of both")
+def corrcoef(x: Any, y: Any, rowvar: bool, bias: Any, ddof: Any, dtype: Any = None) -> Any:
     """The correlation matrix; bias and ddof cancel, as in NumPy."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
@@ -80,15 +68,13 @@ def polyval(p: Any, x: Any) -> Any:
     return total
 
 
-@answers(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+@answers_called(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
+def logspace(start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int) -> Any:
     found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)
 
 
-@answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+@answers_called(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
+def geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     found = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)

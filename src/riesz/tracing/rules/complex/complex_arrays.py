@@ -11,10 +11,10 @@ import numpy as np
 
 from ....terms import primitives as p
 from ...differentials import plus
+from ...registry import NOT_SAID
 from ...trace import refuse
 from ...traced import TRACED, is_complex, primitive_step, tidy
 from ..rearranging import broadcast_arrays
-from ..reductions import NOT_SAID
 from .complex_functions import conjugate, minus
 from .complex_pairs import COMPLEX, complex_answers, complex_convert, each, joined, parts_of
 

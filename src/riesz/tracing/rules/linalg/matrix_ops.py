@@ -307,9 +307,8 @@ def _pairs_differential(d: Any, y: Any, *matrices: Any, **named: Any) -> Any:
     w, v = y
     m, n = [None if x is None else v.mT @ x @ v for x in (*d, None)[:2]]
     k = plus(m, None if n is None else -(n * w[..., None, :]))
-    inner = turned(k, w, -1)
-    inner = inner if n is None else inner - 0.5 * _diagonal_part(n)
-    return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
+    dw, inner = within(True, np.diagonal(k, 0, -2, -1)), turned(k, w, -1)
+    return dw, v @ (inner if n is None else inner - 0.5 * _diagonal_part(n))
 
 
 EIGH = Smooth("eigh", _pairs, lambda a, **named: (a[:-1], a), _pairs_differential)

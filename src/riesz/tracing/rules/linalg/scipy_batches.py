@@ -25,7 +25,7 @@ def over_batch(*ranks: int | str | None) -> Callable[[Callable[..., Any]], Calla
         @wraps(own)
         def code(*args: Any, **named: Any) -> Any:
             given = [*args, *[named.pop(name) for name in names[len(args) :] if name in named]]
-            arrays = [x if x is None or r is None else tidy(x) for x, r in zip(given, ranks, strict=False)]
+            arrays: list[Any] = [x if x is None or r is None else tidy(x) for x, r in zip(given, ranks, strict=False)]
             rest = given[len(ranks) :]
             places = [i for i, x in enumerate(arrays) if x is not None and ranks[i] is not None]
             cuts = [_leading(np.ndim(arrays[i]), ranks[i]) for i in places]

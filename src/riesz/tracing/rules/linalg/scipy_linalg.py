@@ -55,16 +55,7 @@ def _number_or_letter(trans: Any) -> bool:
 # -- solves -----------------------------------------------------------------------------------------------
 
 
-def solve(
-    a: Any,
-    b: Any,
-    lower: bool = False,
-    overwrite_a: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-    assume_a: Any = None,
-    transposed: Any = False,
-) -> Any:
+def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: Any = False) -> Any:
     """A⁻¹b; what is assumed of A says which part of it is read."""
     x, y = _common(a, b)
     if assume_a in TRIANGULAR:
@@ -77,24 +68,14 @@ def solve(
     return _like(m.solve(x, _columns(y), bool(transposed)), y)
 
 
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: Any = False,
-    unit_diagonal: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-) -> Any:
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False) -> Any:
     """T⁻¹b for one triangle of A."""
     x, y = _common(a, b)
     how = bool(lower), _number_or_letter(trans), bool(unit_diagonal)
     return _like(m.solve_triangular(stacked_matrices(x), _columns(y), *how), y)
 
 
-def inv(
-    a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: bool = False
-) -> Any:
+def inv(a: Any, assume_a: Any = None, lower: bool = False) -> Any:
     """A⁻¹."""
     x = stacked_matrices(a)
     if assume_a in TRIANGULAR:
@@ -102,13 +83,13 @@ def inv(
     return m.inverse(m.mirrored(x, lower) if assume_a in SYMMETRIC else x)
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+def cholesky(a: Any, lower: bool = False) -> Any:
     """The upper factor U with Uᵀ·U = A, or the lower one."""
     factor = m.cholesky(stacked_matrices(np.atleast_2d(a)), lower)
     return factor if lower else factor.mT
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+def cho_factor(a: Any, lower: bool = False) -> Any:
     """The factor for cho_solve; its other triangle is that of A."""
     x = stacked_matrices(np.atleast_2d(a))
     read = np.tri(x.shape[-1], dtype=bool)
@@ -116,7 +97,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: Any = False, check_fini
     return [factor, np.full(x.shape[:-2], lower)] if x.ndim > 2 else (factor, lower)
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """A⁻¹b from the factor of A."""
     factor, lower = c_and_lower
     lower = bool(np.all(lower))  # one for all matrices of a stack
@@ -131,12 +112,12 @@ def _pivoted(a: Any) -> tuple[Traced, Traced]:
 
 
 @over_batch(2)
-def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+def lu_factor(a: Any) -> Any:
     """L and U in one array, and the exchanges of rows."""
     return _pivoted(a)
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
     """A⁻¹b from the factors of A."""
     packed, pivots = lu_and_piv
     x, y = _common(packed, b)
@@ -148,9 +129,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, 
     return _like(m.solve_triangular(x, half, False), y)
 
 
-def lu(
-    a: Any, permute_l: bool = False, overwrite_a: Any = False, check_finite: Any = True, p_indices: bool = False
-) -> Any:
+def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     """P, L and U with P·L·U = A."""
     if p_indices:
         raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
@@ -215,9 +194,7 @@ BANDED = m.solver(
 
 
 @over_batch(None, 2, "1|2")
-def solve_banded(
-    l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
-) -> Any:
+def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     """A⁻¹b for A given by its diagonals."""
     below, above = [int(k) for k in l_and_u]
     x, y = _common(ab, b)
@@ -233,20 +210,9 @@ def solve_banded(
 
 
 @over_batch(2, 2)
-def eigh(
-    a: Any,
-    b: Any = None,
-    *,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    type: int = 1,
-    driver: str | None = None,
-    **named: Any,
-) -> Any:
+def eigh(a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, driver: Any, **other: Any) -> Any:
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a pair A·v = w·B·v."""
-    if subset_by_value is not None or type != 1:
+    if other.get("subset_by_value") is not None or other.get("type", 1) != 1:
         raise refuse(
             "scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is"
         )
@@ -259,21 +225,14 @@ def eigh(
 
 
 @over_batch(2)
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **named: Any) -> Any:
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, s, Vᵀ."""
     found = linalg.svd(_lapack(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
 @over_batch(2)
-def qr(
-    a: Any,
-    overwrite_a: Any = False,
-    lwork: Any = None,
-    mode: str = "full",
-    pivoting: bool = False,
-    check_finite: Any = True,
-) -> Any:
+def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
     """Q and R."""
     if pivoting or mode not in ("full", "r", "economic"):
         raise refuse("scipy.linalg.qr is known to riesz without pivoting, in the modes 'full', 'economic' and 'r'")
@@ -289,7 +248,7 @@ def polar(a: Any, side: str = "right") -> Any:
     return w, w.mT @ x if side == "right" else x @ w.mT
 
 
-def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: Any = True) -> Any:
+def pinv(a: Any, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
     """The pseudoinverse."""
     if atol is not None or return_rank:
         raise refuse("scipy.linalg.pinv of a traced array takes rtol=… only")
@@ -298,7 +257,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 
 
 @over_batch(2, "1|2")
-def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
+def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
     """The least-squares solution, residuals, rank and singular values."""
     x, y = _common(a, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
@@ -310,7 +269,7 @@ def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
     return solution, left[0] if y.ndim == 1 and np.shape(left)[0] else left, rank, s
 
 
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: Any = True) -> Any:
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """As np.linalg.norm, but for the type: what BLAS and LAPACK compute comes back as a float64."""
     x = floating(a)
     plain = axis is None and not keepdims and x.size and x.dtype != np.float16
@@ -322,7 +281,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
 
 
 def _analytic(name: str) -> Any:
-    def code(A: Any, *args: Any, **named: Any) -> Any:
+    def code(A: Any) -> Any:
         x = stacked_matrices(A)
         return matrix_function(name, convert(x, FLOAT) if name == "logm" else x)  # SciPy's logm leaves single precision
 
@@ -395,7 +354,7 @@ def circulant(c: Any) -> Any:
     return along(c, c.ndim - 1, (np.arange(n)[:, None] - np.arange(n)) % n)
 
 
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
+def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
     """T⁻¹b for a Toeplitz matrix, built in full, of float64 as in SciPy."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
@@ -410,12 +369,8 @@ def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
     return solve(convert(scipy.linalg.toeplitz(c, r), FLOAT), b)
 
 
-def _det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    return linalg.det(convert(floating(a), FLOAT))  # of float64 as in SciPy
-
-
-def _eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **named: Any) -> Any:
-    return eigh(a, b, lower=lower, eigvals_only=True, **named)
+def _eigvalsh(a: Any, b: Any, lower: bool, subset_by_index: Any, driver: Any, **other: Any) -> Any:
+    return eigh(a, b, lower, True, subset_by_index, driver, **other)
 
 
 _ROOT = "dX with X·dX + dX·X = dA"
@@ -426,7 +381,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "solve_banded": (solve_banded, "op solve_banded, linear in b", SOLVES),
     "solve_toeplitz": (solve_toeplitz, "relational reduction and op solve", SOLVES),
     "inv": (inv, "op inv", "−A⁻¹·dA·A⁻¹"),
-    "det": (_det, "op det", "⟨cofactors, dA⟩, at every rank and order"),
+    "det": (lambda a: linalg.det(convert(floating(a), FLOAT)), "op det", "⟨cofactors, dA⟩, at every rank and order"),
     "cholesky": (cholesky, "op cholesky", "L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal"),
     "cho_factor": (cho_factor, "op cholesky", "that of cholesky"),
     "cho_solve": (cho_solve, "two triangular solves", "that of both"),
@@ -436,7 +391,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
     "eigvalsh": (_eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
     "svd": (svd, "op svd", "as np.linalg.svd"),
-    "svdvals": (lambda a, **named: linalg.svdvals(_lapack(a)), "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
+    "svdvals": (lambda a: linalg.svdvals(_lapack(a)), "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
     "qr": (qr, "op qr", "as np.linalg.qr"),
     "polar": (polar, "op polar and a contraction", "W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W"),
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
