@@ -55,13 +55,17 @@ def as_called(function: Any, code: Any) -> Any:
     for k, p in theirs.parameters.items():
         if k in own and p.default is not p.empty and p.default is not NOT_SAID:
             usual[k] = p.default
+    places = [k for k, p in theirs.parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    needed = {k for k, p in theirs.parameters.items() if p.default is p.empty}
 
     @wraps(code)
     def rule(*args: Any, **named: Any) -> Any:
-        try:
-            said = theirs.bind(*args, **named).arguments
-        except TypeError as problem:
-            raise TypeError(f"{function.__name__}() {problem}") from None
+        said = dict(zip(places, args, strict=False)) | named  # as theirs.bind has it, which takes ten times as long
+        if len(said) < len(args) + len(named) or not needed <= said.keys() <= theirs.parameters.keys():
+            try:
+                theirs.bind(*args, **named)
+            except TypeError as problem:
+                raise TypeError(f"{function.__name__}() {problem}") from None
         return code(**usual | {k: v for k, v in said.items() if v is not NOT_SAID and (k in own or k not in UNREAD)})
 
     return rule

@@ -22,8 +22,12 @@ from .rearranging import kept_shape, reduced_axes, written_to
 def is_discrete(*xs: Any) -> bool:
     """Whether values are of integers or truth values, all of them."""
     for x in xs:
-        x = tidy(x) if isinstance(x, (list, tuple)) else x
-        if not (isinstance(x, (bool, int)) or getattr(getattr(x, "dtype", None), "kind", "f") in "iub"):
+        if type(x) is Traced:
+            kind = x.dtype.kind
+        else:
+            x = tidy(x) if isinstance(x, (list, tuple)) else x
+            kind = "i" if isinstance(x, int) else getattr(getattr(x, "dtype", None), "kind", "f")
+        if kind not in "iub":
             return False
     return True
 
