@@ -3,6 +3,7 @@ padding is relational reduction."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _complex_transform(pairs: Traced, axes: Axes, forward: bool, norm: Norm) -> 
     return step(Fourier(tuple([a - pairs.ndim + 1 for a in axes]), forward, norm), pairs) if axes else pairs
 
 
-def _whole(x: Any, sizes: Sizes, axes: Axes, forward: bool, norm: Norm) -> Any:
+def _whole(x: Any, sizes: Sizes, axes: Axes, norm: Norm, *, forward: bool) -> Any:
     """The whole spectrum of a real or complex array."""
     re, im = parts_of(x)
     if not axes:  # a number, or no axis named
@@ -80,7 +81,7 @@ def _whole(x: Any, sizes: Sizes, axes: Axes, forward: bool, norm: Norm) -> Any:
     if im is None:
         return _of_real(re, sizes, axes, norm) if forward else conjugate(_of_real(re, sizes, axes, TURNED[norm]))
     if re is None:
-        turned = _whole(im, sizes, axes, forward, norm)  # F(i·y) = i·F(y)
+        turned = _whole(im, sizes, axes, norm, forward=forward)  # F(i·y) = i·F(y)
         return joined(-turned.im, turned.re)
     pairs = x.pairs()
     for n, a in zip(sizes, axes, strict=True):
@@ -105,8 +106,10 @@ def _of_real(x: Traced, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
     return joined(*parts)
 
 
-def _halves(x: Traced, sizes: Sizes, axes: Axes, norm: Norm) -> ComplexTraced:
+def _halves(x: Any, sizes: Sizes, axes: Axes, norm: Norm, *, name: str = "rfftn") -> ComplexTraced:
     """rfftn."""
+    if type(x) is ComplexTraced:
+        raise refuse(f"np.fft.{name} takes real arrays; for this complex one take its real part, z.real, or np.fft.fft")
     for n, a in zip(sizes, axes, strict=True):
         x = _fitted(x, a, _length(x.shape[a] if n is None else n))
     return paired(_complex_transform(step(RealFourier(axes[-1] - x.ndim, norm), x), axes[:-1], True, norm))
@@ -125,25 +128,10 @@ def _from_halves(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Traced:
     return step(HermitianFourier(last - x.ndim, norm, n), pairs)
 
 
-def _real(x: Any, name: str) -> Traced:
-    if type(x) is ComplexTraced:
-        raise refuse(f"np.fft.{name} takes real arrays; for this complex one take its real part, z.real, or np.fft.fft")
-    return x
-
-
 # -- the functions ----------------------------------------------------------------------------------------
 
 
-def _fft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
-    return _whole(x, sizes, axes, True, norm)
-
-
-def _ifft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
-    return _whole(x, sizes, axes, False, norm)
-
-
-def _rfft(name: str) -> Any:
-    return lambda x, sizes, axes, norm: _halves(_real(x, name), sizes, axes, norm)
+_fft, _ifft = partial(_whole, forward=True), partial(_whole, forward=False)
 
 
 def _hfft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
@@ -151,7 +139,7 @@ def _hfft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
 
 
 def _ihfft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
-    return conjugate(_halves(_real(x, "ihfft"), sizes, axes, TURNED[norm]))
+    return conjugate(_halves(x, sizes, axes, TURNED[norm], name="ihfft"))
 
 
 def _one(code: Any) -> Any:
@@ -174,29 +162,26 @@ def _several(code: Any, usual: Any = None) -> Any:
     return rule
 
 
-def _two(code: Any) -> Any:
-    return _several(code, (-2, -1))
-
-
 UNITARY = "the same of dx; adjoint: n times the inverse (unitary up to scale)"
 HALVED = "the same of dx; adjoint: n times the inverse after halving what has a mirror image"
 DOUBLED = "the same of dx; adjoint: 1/n times the transform, what has a mirror image doubled"
+_LAST = (-2, -1)
 _REAL, _BACK = "F_ℝ, then F along the other axes", "F⁻¹ along the other axes, then F_ℝ⁻¹"
 _TRANSFORMS = (
     (np.fft.fft, "Fourier transform F; of real arrays F_ℝ and its mirror image", UNITARY, _one(_fft)),
     (np.fft.ifft, "inverse Fourier transform F⁻¹", UNITARY, _one(_ifft)),
-    (np.fft.rfft, "Fourier transform F_ℝ of real arrays", HALVED, _one(_rfft("rfft"))),
+    (np.fft.rfft, "Fourier transform F_ℝ of real arrays", HALVED, _one(partial(_halves, name="rfft"))),
     (np.fft.irfft, "inverse Fourier transform F_ℝ⁻¹ to real arrays", DOUBLED, _one(_from_halves)),
     (np.fft.hfft, "inverse Fourier transform to real arrays, of the conjugate", DOUBLED, _one(_hfft)),
     (np.fft.ihfft, "conjugate of the Fourier transform of real arrays", HALVED, _one(_ihfft)),
     (np.fft.fftn, "Fourier transform F", UNITARY, _several(_fft)),
-    (np.fft.fft2, "Fourier transform F", UNITARY, _two(_fft)),
+    (np.fft.fft2, "Fourier transform F", UNITARY, _several(_fft, _LAST)),
     (np.fft.ifftn, "inverse Fourier transform F⁻¹", UNITARY, _several(_ifft)),
-    (np.fft.ifft2, "inverse Fourier transform F⁻¹", UNITARY, _two(_ifft)),
-    (np.fft.rfftn, _REAL, HALVED, _several(_rfft("rfftn"))),
-    (np.fft.rfft2, _REAL, HALVED, _two(_rfft("rfftn"))),
+    (np.fft.ifft2, "inverse Fourier transform F⁻¹", UNITARY, _several(_ifft, _LAST)),
+    (np.fft.rfftn, _REAL, HALVED, _several(_halves)),
+    (np.fft.rfft2, _REAL, HALVED, _several(_halves, _LAST)),
     (np.fft.irfftn, _BACK, DOUBLED, _several(_from_halves)),
-    (np.fft.irfft2, _BACK, DOUBLED, _two(_from_halves)),
+    (np.fft.irfft2, _BACK, DOUBLED, _several(_from_halves, _LAST)),
 )
 COMPLEX.update({function: code for function, _, _, code in _TRANSFORMS})
 

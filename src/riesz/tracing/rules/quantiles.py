@@ -53,10 +53,7 @@ _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_CHOSEN, *_SHIFTS)
 
 def _neighbours(n: int, q: Any, method: str) -> tuple[Any, Any, Any]:
     """Of quantiles of a sorted array of length n: the positions below and above, and the weight of the one above; None
-    where one element is taken.
-
-    Both are read, also where a weight is 0: NumPy's result is nan there if their difference is not finite.
-    """
+    where one element is taken. Both are read, also where a weight is 0: NumPy's is nan if the gap is not finite."""
     q = np.asarray(q)
     if method in _CHOSEN or (method == "linear" and q.dtype.kind in "iub"):
         at = np.quantile(np.arange(n), q, method=method).astype(np.intp)

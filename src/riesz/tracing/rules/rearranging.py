@@ -37,8 +37,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def of_number(axis: Any, ndim: int) -> bool:
-    """Whether the axis named is the first or last of a number, which has none: reductions and some others of NumPy take
-    it for an array of one."""
+    """Whether the axis named is the first or last of a number: NumPy's reductions take it for an array of one."""
     return not ndim and isinstance(axis, (int, np.integer)) and axis in (0, -1)
 
 
@@ -296,20 +295,11 @@ def _triangle(keep: Any) -> Any:
 
 @answers(np.meshgrid, what="contraction: repeated along axes (rep)", rule=SAME)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    xs = [np.ravel(tidy(x)) for x in xi]
-    n = len(xs)
-    order = list(range(n))
-    if indexing == "xy" and n > 1:
-        order[0], order[1] = 1, 0
-    sizes = [np.shape(x)[0] for x in xs]
-    shape = [1] * n
-    for i, a in enumerate(order):
-        shape[a] = sizes[i]
-    found: list[Any] = []
-    for x, a in zip(xs, order, strict=True):
-        slim = np.reshape(x, tuple([-1 if k == a else 1 for k in range(n)]))
-        found.append(slim if sparse else np.broadcast_to(slim, tuple(shape)))
-    return tuple(found)
+    n = len(xi)
+    order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
+    shapes = [tuple([-1 if k == a else 1 for k in range(n)]) for a in order]
+    found = [np.reshape(np.ravel(tidy(x)), shape) for x, shape in zip(xi, shapes, strict=True)]
+    return tuple(found) if sparse else broadcast_arrays(*found)
 
 
 # -- the table --------------------------------------------------------------------------------------------

@@ -391,8 +391,7 @@ def _expn(n: Any, x: Any) -> Any:
 
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
-    """₁F₁; at ±∞ its limit, that of Γ(b)/Γ(b−a)·(−x)⁻ᵃ or Γ(b)/Γ(a)·eˣ·xᵃ⁻ᵇ, where SciPy has nan or does not come
-    back."""
+    """₁F₁; at ±∞ its limit, that of Γ(b)/Γ(b−a)·(−x)⁻ᵃ or Γ(b)/Γ(a)·eˣ·xᵃ⁻ᵇ: SciPy has nan there, or hangs."""
     s = _scipy()
     far = np.isinf(x)
     found = s.hyp1f1(a, b, np.where(far, 0.0, x))
@@ -511,8 +510,7 @@ def _weak(x: Any) -> bool:
 
 
 def _widened(type_of: Callable[..., Any], xs: tuple[Any, ...]) -> list[Any]:
-    """The arguments in the type that SciPy's function computes in. `type_of` tells it from dtypes and the types of
-    Python's numbers."""
+    """The arguments in the type that SciPy's function computes in, which `type_of` tells from theirs."""
     given = [tidy(x) for x in xs]
     given = [np.asarray(x) if type(x) is bool else x for x in given]
     if all([_weak(x) or x.dtype == FLOAT for x in given]):
@@ -531,8 +529,7 @@ def _rule(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
 
 
 def _loop(ufunc: Any, *xs: Any) -> Any:
-    """The type of the results of a ufunc. Some of SciPy's leave single precision where a number of Python comes
-    along."""
+    """The type of a ufunc's results. Some of SciPy's leave single precision where a number of Python comes along."""
     kinds = [(float if type(x) is Traced else type(x)) if _weak(x) else x.dtype for x in xs]
     return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))[-1]
 

@@ -60,8 +60,7 @@ for _f in (
 
 
 def multilinear(f: Callable[..., Any], *xs: Any) -> Any:
-    """f, linear in each argument, of complex arrays: f of every choice of parts, times the power of i that belongs to
-    it."""
+    """f, linear in each argument, of complex arrays: f of every choice of parts, times its power of i."""
     options = [parts_of(x) for x in xs]
     total: list[Any] = [None, None]
     for choice in product((0, 1), repeat=len(xs)):

@@ -75,15 +75,11 @@ class ComplexTraced(Described, metaclass=Kind):
         """Whether it is a Python number."""
         return all([x.weak if type(x) is Traced else type(x) is float for x in (self.re, self.im) if x is not None])
 
-    @property
-    def real(self) -> Any:
-        """The real part, a view."""
-        return self._part(self.re)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary part, a view."""
-        return self._part(self.im)
+    real: Any = property(lambda self: self._part(self.re), doc="The real part, a view.")
+    imag: Any = property(lambda self: self._part(self.im), doc="The imaginary part, a view.")
+    T: Any = property(lambda self: call(np.transpose, (self,)), doc="The transpose.")
+    mT: Any = property(lambda self: call(np.swapaxes, (self, -1, -2)), doc="The transpose of the last two axes.")
+    flat: Any = property(lambda self: iter(call(np.ravel, (self,))), doc="The elements one by one.")
 
     def _part(self, x: Any) -> Any:
         if type(x) is not Traced:
@@ -91,21 +87,6 @@ class ComplexTraced(Described, metaclass=Kind):
         found = x.copy()
         found.shared = self.shared = True
         return found
-
-    @property
-    def T(self) -> Any:
-        """The transpose."""
-        return call(np.transpose, (self,))
-
-    @property
-    def mT(self) -> Any:
-        """The transpose of the last two axes."""
-        return call(np.swapaxes, (self, -1, -2))
-
-    @property
-    def flat(self) -> Any:
-        """The elements one by one."""
-        return iter(call(np.ravel, (self,)))
 
     def pairs(self) -> Traced:
         """Both parts in one array, along a last axis of length 2."""

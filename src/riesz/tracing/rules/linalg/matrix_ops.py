@@ -85,8 +85,7 @@ def upper_part(x: Any, k: int = 0) -> Traced:
 
 
 def columnwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Array code linear in the columns of its last argument: a matrix that is the same along the leading axis is
-    factorised once."""
+    """Code linear in the columns of its last argument; a matrix repeated along the first axis is factorised once."""
 
     def code(*xs: Any, **parameters: Any) -> Any:
         *fixed, b = [np.asarray(x) for x in xs]
@@ -232,8 +231,7 @@ def MIRRORED(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
 
 
 def _share(a: Any, lower: bool) -> Any:
-    """What an entry counts: ½ each for an entry and its mirror image, or 1 and 0; the diagonal meets itself. See Note
-    [Symmetric]."""
+    """What an entry counts: ½ and its mirror image ½, or 1 and 0; the diagonal meets itself. See Note [Symmetric]."""
     n = a.shape[-1]
     read = np.tri(n, dtype=a.dtype) - np.eye(n, dtype=a.dtype) / 2
     with np.errstate(all="ignore"):
@@ -333,8 +331,7 @@ def _svd_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape, Shape]:
 
 @differential_of("svd", lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)), _svd_shapes)
 def SVD(d: Any, y: Any, a: Any, *, full: bool) -> Any:
-    """With M = Uᵀ·dA·V: ds = diag M, and Uᵀ·dU, Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; what leaves the
-    span is divided by s."""
+    """With M = Uᵀ·dA·V: ds = diag M, Uᵀ·dU and Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; the rest / s."""
     u, s, vh = y
     k = s.shape[-1]
     u1, v1 = u[..., :, :k], vh[..., :k, :].mT
@@ -347,8 +344,7 @@ def SVD(d: Any, y: Any, a: Any, *, full: bool) -> Any:
 
 
 def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
-    """The motion of orthonormal columns: `inner` within the span of the first k, image / s out of it; further columns
-    turn against those only."""
+    """The motion of orthonormal columns: `inner` within the first k, image / s out of it; others turn against those."""
     first = q[..., :, :k]
     moved = first @ inner
     if q.shape[-2] == k:
@@ -370,8 +366,7 @@ def _polar_array(a: Any, *, strict: bool) -> Any:
 
 @differential_of("polar", _polar_array)
 def POLAR(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
-    """With P = WᵀA: dW = W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W. No singular vectors: equal singular values
-    do no harm."""
+    """With P = WᵀA: dW = W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W: equal singular values do no harm."""
     wide = a.shape[-1] > a.shape[-2]
     w, da, x = [z.mT for z in (y, d[0], a)] if wide else (y, d[0], a)
     p, m = w.mT @ x, w.mT @ da
@@ -401,8 +396,7 @@ NUCLEAR = Smooth(
 
 
 def polar(a: Any, strict: bool = False) -> Traced:
-    """W = U·Vᵀ of the singular value decomposition: the orthogonal factor. Not strict: with zeros in place of singular
-    values that are 0."""
+    """W = U·Vᵀ of the singular value decomposition; not strict: with zeros for singular values that are 0."""
     return applied(POLAR, a, strict=strict)
 
 
@@ -420,8 +414,7 @@ def _qr_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape]:
 
 @differential_of("qr", _qr_array, _qr_shapes)
 def QR(d: Any, y: Any, a: Any, *, full: bool) -> Any:
-    """With C = dA·R⁻¹ and N = QᵀC: dQ = C − Q·(N − Ω), dR = (N − Ω)·R, where Ω is skew with the strictly lower triangle
-    of N."""
+    """With C = dA·R⁻¹, N = QᵀC, Ω skew with the strictly lower triangle of N: dQ = C − Q·(N − Ω), dR = (N − Ω)·R."""
     q, r = y
     n = r.shape[-1]
     first, square = q[..., :, :n], r[..., :n, :]

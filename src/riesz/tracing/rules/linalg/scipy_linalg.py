@@ -69,14 +69,12 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
 
 
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False) -> Any:
-    """T⁻¹b for one triangle of A."""
     x, y = _common(a, b)
     how = bool(lower), _number_or_letter(trans), bool(unit_diagonal)
     return _like(m.solve_triangular(stacked_matrices(x), _columns(y), *how), y)
 
 
 def inv(a: Any, assume_a: Any = None, lower: bool = False) -> Any:
-    """A⁻¹."""
     x = stacked_matrices(a)
     if assume_a in TRIANGULAR:
         x = (np.tril if assume_a == TRIANGULAR[0] else np.triu)(x)
@@ -84,7 +82,6 @@ def inv(a: Any, assume_a: Any = None, lower: bool = False) -> Any:
 
 
 def cholesky(a: Any, lower: bool = False) -> Any:
-    """The upper factor U with Uᵀ·U = A, or the lower one."""
     factor = m.cholesky(stacked_matrices(np.atleast_2d(a)), lower)
     return factor if lower else factor.mT
 
@@ -98,7 +95,6 @@ def cho_factor(a: Any, lower: bool = False) -> Any:
 
 
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
-    """A⁻¹b from the factor of A."""
     factor, lower = c_and_lower
     lower = bool(np.all(lower))  # one for all matrices of a stack
     x, y = _common(factor, b)
@@ -118,7 +114,6 @@ def lu_factor(a: Any) -> Any:
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
-    """A⁻¹b from the factors of A."""
     packed, pivots = lu_and_piv
     x, y = _common(packed, b)
     rows = m.exchange(pivots, x)
@@ -130,7 +125,6 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
 
 
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
-    """P, L and U with P·L·U = A."""
     if p_indices:
         raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
@@ -144,8 +138,7 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
 
 
 def _band_places(n: int, below: int, above: int, turned: bool) -> tuple[Any, Any, Any]:
-    """For each diagonal r and row i of the matrix (or its transpose): the column of the band, the row of x it meets,
-    and whether they exist."""
+    """For each diagonal r and row i of A (or Aᵀ): the column of the band, the row of x it meets, whether they exist."""
     r, i = np.arange(below + above + 1)[:, None], np.arange(n)[None, :]
     column = i + 0 * r if turned else i + above - r
     meets = i - above + r if turned else column
@@ -195,7 +188,6 @@ BANDED = m.solver(
 
 @over_batch(None, 2, "1|2")
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
-    """A⁻¹b for A given by its diagonals."""
     below, above = [int(k) for k in l_and_u]
     x, y = _common(ab, b)
     if x.ndim != 2 or x.shape[0] != below + above + 1 or x.shape[1] != y.shape[0]:
@@ -226,14 +218,12 @@ def eigh(a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, 
 
 @over_batch(2)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """U, s, Vᵀ."""
     found = linalg.svd(_lapack(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
 @over_batch(2)
 def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
-    """Q and R."""
     if pivoting or mode not in ("full", "r", "economic"):
         raise refuse("scipy.linalg.qr is known to riesz without pivoting, in the modes 'full', 'economic' and 'r'")
     q, r = m.qr(stacked_matrices(a, square=False), mode != "economic")
@@ -242,14 +232,12 @@ def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
 
 @over_batch(2)
 def polar(a: Any, side: str = "right") -> Any:
-    """An orthogonal and a positive factor: A = W·P, or P·W."""
     x = stacked_matrices(a, square=False)
     w = m.polar(x, strict=True)
     return w, w.mT @ x if side == "right" else x @ w.mT
 
 
 def pinv(a: Any, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
-    """The pseudoinverse."""
     if atol is not None or return_rank:
         raise refuse("scipy.linalg.pinv of a traced array takes rtol=… only")
     x = stacked_matrices(a, square=False)
@@ -258,7 +246,6 @@ def pinv(a: Any, atol: Any = None, rtol: Any = None, return_rank: bool = False) 
 
 @over_batch(2, "1|2")
 def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
-    """The least-squares solution, residuals, rank and singular values."""
     x, y = _common(a, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ValueError(
@@ -290,13 +277,11 @@ def _analytic(name: str) -> Any:
 
 @over_batch(2, 2, 2)
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """X with AX + XB = Q."""
     return m.sylvester(*_common(a, b, q))
 
 
 @over_batch(2, 2)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
-    """X with AX + XAᵀ = Q."""
     x, y = _common(a, q)
     return m.sylvester(x, x.mT, y)
 
@@ -328,8 +313,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Constant along diagonals: first column c, first row r (its first element is not read); the axes in front of them
-    are broadcast."""
+    """Constant along diagonals: first column c, first row r (its first element is not read)."""
     column = np.atleast_1d(tidy(c))
     row = column if r is None else np.atleast_1d(tidy(r))
     lead = np.broadcast_shapes(np.shape(column)[:-1], np.shape(row)[:-1])
