@@ -31,16 +31,16 @@ def stacked_matrices(a: Any, square: bool = True) -> Traced:
     return x
 
 
-def _together(a: Any, b: Any) -> tuple[Traced, Traced]:
-    """Two arrays in their common type."""
-    trace, slots, dtype, _ = operands(a, b)
-    return Traced(trace, slots[0], dtype), Traced(trace, slots[1], dtype)
+def together(*xs: Any) -> tuple[Traced, ...]:
+    """Arrays in their common type."""
+    trace, slots, dtype, _ = operands(*xs)
+    return tuple([Traced(trace, slot, dtype) for slot in slots])
 
 
 @answers(np.linalg.solve, what="op solve, linear in b", rule="A⁻¹(db − dA·x)")
 def solve(a: Any, b: Any) -> Any:
     """A⁻¹b: b is a vector if it has one axis, otherwise matrices."""
-    x, y = _together(a, b)
+    x, y = together(a, b)
     stacked_matrices(x)
     return np.squeeze(m.solve(x, y[:, None]), -1) if y.ndim == 1 else m.solve(x, y)
 
@@ -175,7 +175,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 @answers(np.linalg.lstsq, what="pinv(A)·b", rule="that of pinv and the product")
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution, residuals (of the full rank), rank and singular values."""
-    x, y = _together(a, b)
+    x, y = together(a, b)
     rows, columns = stacked_matrices(x, square=False).shape[-2:]
     eps = float(np.finfo(x.dtype).eps)
     cutoff = eps * max(rows, columns) if rcond is None else eps if rcond == -1 else float(rcond)
@@ -211,7 +211,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 @answers(np.linalg.tensorsolve, what="reshapes and op solve", rule="that of solve")
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
-    x, y = _together(a, b)
+    x, y = together(a, b)
     if axes is not None:
         gone = axes_of(tuple(axes), x.ndim)
         x = np.transpose(x, (*[i for i in range(x.ndim) if i not in gone], *gone))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...trace import refuse
-from ...traced import FLOAT, Traced, convert, operands, tidy
+from ...traced import FLOAT, Traced, convert, tidy
 from ..elementwise import floating
 from ..gathering import along
 from ..rearranging import concatenate
@@ -32,10 +32,9 @@ def stacked_matrices(a: Any, square: bool = True) -> Traced:
     return linalg.stacked_matrices(_lapack(a), square)
 
 
-def _common(*xs: Any) -> list[Traced]:
+def _common(*xs: Any) -> tuple[Traced, ...]:
     """Arrays in their common type, one that LAPACK knows."""
-    trace, slots, dtype, _ = operands(*[_lapack(x) for x in xs])
-    return [Traced(trace, slot, dtype) for slot in slots]
+    return linalg.together(*[_lapack(x) for x in xs])
 
 
 def _columns(b: Any) -> Any:
@@ -102,15 +101,10 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
     return _like(m.solve_triangular(x, half, lower, lower), y)
 
 
-def _pivoted(a: Any) -> tuple[Traced, Traced]:
+def _lu_factor(a: Any) -> tuple[Traced, Traced]:
+    """L and U in one array, and the exchanges of rows."""
     packed, pivots = m.taken_apart(m.LU, stacked_matrices(a))
     return packed, Traced(pivots.home, pivots.slot, np.dtype(np.int32))
-
-
-@over_batch(2)
-def lu_factor(a: Any) -> Any:
-    """L and U in one array, and the exchanges of rows."""
-    return _pivoted(a)
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
@@ -129,7 +123,7 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
         raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise refuse(f"scipy.linalg.lu is known to riesz for square matrices; got an array of shape {a.shape}")
-    packed, pivots = _pivoted(a)
+    packed, pivots = _lu_factor(a)
     p, (lower, upper) = m.exchange(pivots, packed).mT, m.unpacked(packed)
     return (p @ lower, upper) if permute_l else (p, lower, upper)
 
@@ -137,33 +131,24 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
 # -- bands ------------------------------------------------------------------------------------------------
 
 
-def _band_places(n: int, below: int, above: int, turned: bool) -> tuple[Any, Any, Any]:
-    """For each diagonal r and row i of A (or Aᵀ): the column of the band, the row of x it meets, whether they exist."""
-    r, i = np.arange(below + above + 1)[:, None], np.arange(n)[None, :]
-    column = i + 0 * r if turned else i + above - r
-    meets = i - above + r if turned else column
-    there = (meets >= 0) & (meets < n)
-    return np.where(there, column, 0), np.where(there, meets, 0), there
-
-
-def _banded_product(ab: Any, x: Any, below: int, above: int, turned: bool) -> Any:
+def _banded_product(ab: Any, x: Any, *, below: int, above: int, turned: bool) -> Any:
     """A·x or Aᵀ·x for A given by its diagonals."""
     n = x.shape[-2]
-    column, meets, there = _band_places(n, below, above, turned)
+    r, i = np.arange(below + above + 1)[:, None], np.arange(n)
+    column = i + 0 * r if turned else i + above - r  # of the band
+    meets = i - above + r if turned else column  # the row of x
+    there = (meets >= 0) & (meets < n)
     flat: Any = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
-    band = m.within(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column))
-    return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, meets))
+    band = m.within(there, along(flat, flat.ndim - 1, r * n + np.where(there, column, 0)))
+    return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, np.where(there, meets, 0)))
 
 
 def _turned_band(ab: Any, below: int, above: int) -> Any:
     """The diagonals of the transpose."""
-    n = ab.shape[-1]
-    result = np.zeros_like(ab)
-    for r in range(below + above + 1):
-        shift = r - above  # row minus column
-        part = ab[..., r, max(0, -shift) : n - max(0, shift)]
-        result[..., below + above - r, max(0, shift) : n - max(0, -shift)] = part
-    return result
+    r, column = np.arange(below + above + 1)[:, None], np.arange(ab.shape[-1])
+    at = column + r - below
+    there = (at >= 0) & (at < ab.shape[-1])
+    return np.where(there, ab[..., below + above - r, np.where(there, at, 0)], ab.dtype.type(0))
 
 
 @m.columnwise
@@ -176,14 +161,7 @@ def _banded_array(ab: Any, b: Any, *, below: int, above: int, turned: bool) -> A
     return m.each(lambda ab, b: code((below, above), ab, b, check_finite=False) if b.size else b, ab, b)
 
 
-BANDED = m.solver(
-    "solve_banded",
-    _banded_array,
-    lambda dab, x, *, below, above, turned: _banded_product(dab, x, below, above, turned),
-    flag="turned",
-    linear_time=True,
-    mixes=(-2,),
-)
+BANDED = m.solver("solve_banded", _banded_array, _banded_product, flag="turned", linear_time=True, mixes=(-2,))
 
 
 @over_batch(None, 2, "1|2")
@@ -275,11 +253,6 @@ def _analytic(name: str) -> Any:
     return code
 
 
-@over_batch(2, 2, 2)
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    return m.sylvester(*_common(a, b, q))
-
-
 @over_batch(2, 2)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     x, y = _common(a, q)
@@ -302,13 +275,12 @@ def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal; the axes in front of them are broadcast."""
     blocks = [np.atleast_2d(tidy(x)) for x in arrs]
     lead = np.broadcast_shapes(*[np.shape(x)[:-2] for x in blocks])
-    width = sum([np.shape(x)[-1] for x in blocks])
+    ends = np.cumsum([np.shape(x)[-1] for x in blocks])
     rows: list[Any] = []
-    at = 0
-    for x in blocks:
+    for x, end in zip(blocks, ends, strict=True):
+        around = (int(end) - np.shape(x)[-1], int(ends[-1] - end))
         wide = np.broadcast_to(x, (*lead, *np.shape(x)[-2:]))
-        rows.append(np.pad(wide, (*[(0, 0)] * (len(lead) + 1), (at, width - at - np.shape(x)[-1]))))
-        at += np.shape(x)[-1]
+        rows.append(np.pad(wide, (*[(0, 0)] * (len(lead) + 1), around)))
     return concatenate(rows, len(lead))
 
 
@@ -357,6 +329,8 @@ def _eigvalsh(a: Any, b: Any, lower: bool, subset_by_index: Any, driver: Any, **
     return eigh(a, b, lower, True, subset_by_index, driver, **other)
 
 
+_CORNER = "a corner of the function of a block triangular matrix, of any order"
+_sylvester = over_batch(2, 2, 2)(lambda a, b, q: m.sylvester(*_common(a, b, q)))
 _ROOT = "dX with X·dX + dX·X = dA"
 SOLVES, _IN_TRIANGLE = "A⁻¹(db − dA·x)", "T⁻¹(db − dT·x), dT within the triangle"
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
@@ -370,7 +344,7 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "cho_factor": (cho_factor, "op cholesky", "that of cholesky"),
     "cho_solve": (cho_solve, "two triangular solves", "that of both"),
     "lu": (lu, "op lu", "dL = L·(strictly lower W), dU = (upper W)·U, with W = L⁻¹·P·dA·U⁻¹"),
-    "lu_factor": (lu_factor, "op lu", "that of lu"),
+    "lu_factor": (over_batch(2)(_lu_factor), "op lu", "that of lu"),
     "lu_solve": (lu_solve, "two triangular solves", "that of both"),
     "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
     "eigvalsh": (_eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
@@ -381,20 +355,13 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
     "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
     "norm": (norm, norms.NORM, norms.NORM_RULE),
-    "sqrtm": (
-        lambda A, *args, **named: m.applied(m.SQRTM, stacked_matrices(A)),
-        "op sqrtm",
-        "dX with X·dX + dX·X = dA",
-    ),
-    "solve_sylvester": (solve_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
+    "sqrtm": (lambda A: m.applied(m.SQRTM, stacked_matrices(A)), "op sqrtm", _ROOT),
+    "solve_sylvester": (_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
     "solve_continuous_lyapunov": (solve_continuous_lyapunov, "op solve_sylvester", "that of solve_sylvester"),
     "solve_discrete_lyapunov": (solve_discrete_lyapunov, "contraction and op solve", "that of solve"),
     "block_diag": (block_diag, "relational reductions: each block placed in its range", "the same of dx"),
     "toeplitz": (toeplitz, "relational reduction: a gather", "the same of dx"),
     "hankel": (hankel, "relational reduction: a gather", "the same of dx"),
     "circulant": (circulant, "relational reduction: a gather", "the same of dx"),
-    **{
-        name: (_analytic(name), f"op {name}", "a corner of the function of a block triangular matrix, of any order")
-        for name in ANALYTIC
-    },
+    **{name: (_analytic(name), f"op {name}", _CORNER) for name in ANALYTIC},
 }
