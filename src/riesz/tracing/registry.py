@@ -18,7 +18,7 @@ NOTES: dict[Any, tuple[str, str]] = {}
 NOT_SAID: Any = np._NoValue  # pyright: ignore
 """What NumPy passes on for an argument that it was not given."""
 UNREAD = {
-    *("out", "device", "subok", "writeable", "disp", "blocksize", "lwork", "lapack_driver", "check_finite"),
+    *("out", "order", "device", "subok", "writeable", "disp", "blocksize", "lwork", "lapack_driver", "check_finite"),
     *("overwrite_input", "overwrite_a", "overwrite_b", "overwrite_ab"),
 }
 """Arguments that say nothing of the result, or were looked at before."""
@@ -55,8 +55,8 @@ def as_called(function: Any, code: Any) -> Any:
     for k, p in theirs.parameters.items():
         if k in own and p.default is not p.empty and p.default is not NOT_SAID:
             usual[k] = p.default
-    places = [k for k, p in theirs.parameters.items() if p.kind is not p.KEYWORD_ONLY]
-    needed = {k for k, p in theirs.parameters.items() if p.default is p.empty}
+    places = [k for k, p in theirs.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = {k for k in places if theirs.parameters[k].default is theirs.empty}
 
     @wraps(code)
     def rule(*args: Any, **named: Any) -> Any:

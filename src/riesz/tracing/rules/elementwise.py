@@ -278,18 +278,9 @@ def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
 _CLIPPED = "dx inside the interval; at its ends ½ with the bound, whose differential takes the rest"
 
 
-@answers(np.clip, what="minimum of maximum", rule=_CLIPPED)
-def clip(
-    x: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
-    *,
-    min: Any = None,
-    max: Any = None,
-    dtype: Any = None,
-) -> Any:
-    x = x if dtype is None else convert(tidy(x), np.dtype(dtype))
+@answers_called(np.clip, what="minimum of maximum", rule=_CLIPPED)
+def clip(a: Any, a_min: Any, a_max: Any, min: Any = None, max: Any = None, dtype: Any = None) -> Any:
+    x = a if dtype is None else convert(tidy(a), np.dtype(dtype))
     low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
     result = x if low is None else np.maximum(x, low)
     return result if high is None else np.minimum(result, high)
@@ -334,13 +325,13 @@ def _shaped(value: float) -> Any:
     return code
 
 
-def _full_like(
-    x: Any, fill: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any
-) -> Any:
-    size = np.shape(x) if shape is None else shape
-    if type(fill) is not Traced:
-        return np.full(size, fill, dtype or x.dtype)
-    return convert(written_to(fill, size), np.dtype(dtype or (x.dtype if type(x) is Traced else np.asarray(x).dtype)))
+@answers_called(np.full_like, what="broadcast of the value", rule="broadcast of its differential")
+def full_like(a: Any, fill_value: Any, dtype: Any, shape: Any) -> Any:
+    size = np.shape(a) if shape is None else shape
+    if type(fill_value) is not Traced:
+        return np.full(size, fill_value, dtype or a.dtype)
+    kind = np.dtype(dtype or (a.dtype if type(a) is Traced else np.asarray(a).dtype))
+    return convert(written_to(fill_value, size), kind)
 
 
 @answers(np.full, what="broadcast of the value", rule="broadcast of its differential")
@@ -358,7 +349,6 @@ answer_rows(
     (np.isneginf, "discrete", "no derivative", lambda x, out=None: unmoving(np.isneginf, BOOL, x)),
     ((np.zeros_like, np.empty_like), "a constant", "0", _shaped(0.0)),
     (np.ones_like, "a constant", "0", _shaped(1.0)),
-    (np.full_like, "broadcast of the value", "broadcast of its differential", _full_like),
 )
 
 

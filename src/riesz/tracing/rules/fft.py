@@ -65,9 +65,6 @@ def _axes(x: Any, s: Any, axes: Any) -> tuple[Sizes, Axes]:
     return [x.shape[a] if n == -1 else n for n, a in zip(sizes, at, strict=True)], at
 
 
-# -- the transforms, along axes counted from the front ----------------------------------------------------
-
-
 def _complex_transform(pairs: Traced, axes: Axes, forward: bool, norm: Norm) -> Traced:
     """F of an array of pairs."""
     return step(Fourier(tuple([a - pairs.ndim + 1 for a in axes]), forward, norm), pairs) if axes else pairs
@@ -126,9 +123,6 @@ def _from_halves(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Traced:
         pairs = _fitted(pairs, a, _length(pairs.shape[a] if size is None else size))
     pairs = _complex_transform(pairs, axes[:-1], False, norm)
     return step(HermitianFourier(last - x.ndim, norm, n), pairs)
-
-
-# -- the functions ----------------------------------------------------------------------------------------
 
 
 _fft, _ifft = partial(_whole, forward=True), partial(_whole, forward=False)
@@ -200,9 +194,6 @@ answer_rows(
     (np.fft.fftshift, _EXCHANGED, "the same of dx", _shift(1)),
     (np.fft.ifftshift, _EXCHANGED, "the same of dx", _shift(-1)),
 )
-
-
-# -- scipy.fft --------------------------------------------------------------------------------------------
 
 
 def _as_scipy(function: Any) -> Any:

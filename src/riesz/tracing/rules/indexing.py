@@ -152,9 +152,6 @@ def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
     return _reduce(x, flat, 0)
 
 
-# -- computed indices -------------------------------------------------------------------------------------
-
-
 def _computed(x: Traced, keys: list[Any], apart: bool) -> Traced:
     """Some indices are traced integers: fixed slices first, then one Take along the indexed axes merged into one."""
     from .rearranging import moveaxis, reshape

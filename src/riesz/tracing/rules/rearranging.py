@@ -15,7 +15,7 @@ from ...relations import Range
 from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, answer_rows, answers
 from ..trace import refuse
-from ..traced import Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed, viewed
+from ..traced import TRACED, Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed, viewed
 
 SAME = "the same of dx"
 
@@ -331,7 +331,7 @@ answer_rows(
     (np.size, "static", _STATIC, lambda a, axis=None: a.size if axis is None else a.shape[axis]),
     (np.iscomplexobj, "static", _STATIC, lambda x: False),
     (np.isrealobj, "static", _STATIC, lambda x: True),
-    (np.result_type, "static", _STATIC, lambda *xs: np.result_type(*[x.dtype if type(x) is Traced else x for x in xs])),
+    (np.result_type, "static", _STATIC, lambda *xs: np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs])),
 )
 if hasattr(np, "unstack"):
     points = "relational reductions: points"

@@ -194,9 +194,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 def _fine(xp: Any, fp: Any) -> bool:
     """Whether knots and values are fixed and finite, and no two knots are equal."""
-    return not holds_traced((xp, fp)) and bool(
-        np.isfinite(xp).all() and np.isfinite(fp).all() and (np.diff(xp) > 0).all()
-    )
+    fixed = not holds_traced((xp, fp))
+    return fixed and bool(np.isfinite(xp).all() and np.isfinite(fp).all() and (np.diff(xp) > 0).all())
 
 
 def _on_the_line(t: Any, low: Any, high: Any, below: Any, above: Any, fine: bool) -> Any:

@@ -11,10 +11,9 @@ import numpy as np
 
 from ....terms import primitives as p
 from ...differentials import plus
-from ...registry import NOT_SAID
+from ...registry import FUNCTIONS, NOT_SAID
 from ...trace import refuse
 from ...traced import TRACED, is_complex, primitive_step, tidy
-from ..rearranging import broadcast_arrays
 from .complex_functions import conjugate, minus
 from .complex_pairs import COMPLEX, complex_answers, complex_convert, each, joined, parts_of
 
@@ -54,9 +53,6 @@ for _f in (
     *(np.diag, np.diagflat, *([np.unstack] if hasattr(np, "unstack") else [])),
 ):
     COMPLEX[_f] = _alike(_f)
-
-
-# -- products ---------------------------------------------------------------------------------------------
 
 
 def multilinear(f: Callable[..., Any], *xs: Any) -> Any:
@@ -113,9 +109,6 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return result
 
 
-# -- sizes ------------------------------------------------------------------------------------------------
-
-
 def _var(a: Any, *args: Any, **named: Any) -> Any:
     return plus(*[None if x is None else np.var(x, *args, **named) for x in parts_of(a)])
 
@@ -130,9 +123,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         )
     squares = plus(*[None if part is None else part * part for part in parts_of(x)])
     return primitive_step(p.root, np.sum(squares, axis=axis, keepdims=keepdims))
-
-
-# -- joining ----------------------------------------------------------------------------------------------
 
 
 def _part(x: Any, which: int) -> Any:
@@ -189,21 +179,6 @@ def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
     return result
 
 
-def _atleast(function: Any) -> Any:
-    def code(*xs: Any) -> Any:
-        found = [each(function, x) if is_complex(x) else function(x) for x in xs]
-        return found[0] if len(found) == 1 else tuple(found)
-
-    return code
-
-
-def _shaped(value: float) -> Any:
-    def code(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
-        return np.full(a.shape if shape is None else shape, value, dtype or a.dtype)
-
-    return code
-
-
 @complex_answers(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any
@@ -228,18 +203,12 @@ COMPLEX.update(
         np.var: _var,
         np.std: lambda a, *args, **named: primitive_step(p.root, _var(a, *args, **named)),
         np.append: _append,
-        np.broadcast_arrays: broadcast_arrays,
-        np.atleast_1d: _atleast(np.atleast_1d),
-        np.atleast_2d: _atleast(np.atleast_2d),
-        np.atleast_3d: _atleast(np.atleast_3d),
-        np.shape: lambda a: a.shape,
-        np.ndim: lambda a: a.ndim,
-        np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
-        np.result_type: lambda *xs: np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs]),
         np.iscomplexobj: lambda x: True,
         np.isrealobj: lambda x: False,
-        np.zeros_like: _shaped(0.0),
-        np.empty_like: _shaped(0.0),
-        np.ones_like: _shaped(1.0),
     }
 )
+for _f in (
+    *(np.shape, np.ndim, np.size, np.result_type, np.zeros_like, np.empty_like, np.ones_like),
+    *(np.broadcast_arrays, np.atleast_1d, np.atleast_2d, np.atleast_3d),
+):
+    COMPLEX[_f] = FUNCTIONS[_f]  # they look at shape and type, or ask for a reshape

@@ -27,9 +27,6 @@ def _or_zero(z: Any) -> list[Any]:
     return [0.0 if x is None else x for x in parts_of(z)]
 
 
-# -- arithmetic -------------------------------------------------------------------------------------------
-
-
 def multiply(a: Any, b: Any) -> Any:
     """a · b."""
     (ar, ai), (br, bi) = parts_of(a), parts_of(b)
@@ -62,9 +59,6 @@ def _power(a: Any, b: Any) -> Any:
         return exp(multiply(b, log(a)))
     size, angle = absolute(a), argument(a)
     return joined(size**b * np.cos(b * angle), size**b * np.sin(b * angle))
-
-
-# -- functions --------------------------------------------------------------------------------------------
 
 
 def absolute(z: Any) -> Any:

@@ -353,15 +353,18 @@ def complex_convert(x: Any, dtype: Any) -> Any:
 # -- calls ------------------------------------------------------------------------------------------------
 
 
-def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
-    """A NumPy function where something is complex."""
-    rule = COMPLEX.get(function)
-    if rule is None:
-        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+def _rule(function: Any, name: str) -> Any:
+    if function not in COMPLEX:
         raise refuse(
             f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real "
             "and z.imag"
         )
+    return COMPLEX[function]
+
+
+def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
+    """A NumPy function where something is complex."""
+    rule = _rule(function, f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}")
     if named and named.get("out") is not None:
         raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
     note((*args, *(named or {}).values()), True)
@@ -385,12 +388,7 @@ def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
 
 def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
     """A ufunc where an argument is complex."""
-    rule = COMPLEX.get(ufunc)
-    if rule is None:
-        raise refuse(
-            f"np.{ufunc.__name__} is not known to riesz for complex traced arrays; write it with real and imaginary "
-            "part, z.real and z.imag"
-        )
+    rule = _rule(ufunc, f"np.{ufunc.__name__}")
     if named.get("out") not in (None, (None,)):
         raise refuse(
             f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible "

@@ -387,12 +387,11 @@ def _halved_array(p: Any, q: Any, *, strict: bool) -> Any:
 
 
 HALVED = solver("solve_symmetric_sylvester", _halved_array, lambda dp, x, **named: dp @ x + x @ dp, flag="")
-NUCLEAR = Smooth(
-    "nuclear",
-    lambda a: np.sum(np.linalg.svdvals(a), axis=-1),
-    lambda a: a[:-2],
-    lambda d, y, a: np.sum(polar(a) * d[0], axis=(-2, -1)),
-)
+
+
+@differential_of("nuclear", lambda a: np.sum(np.linalg.svdvals(a), axis=-1), lambda a: a[:-2])
+def NUCLEAR(d: Any, y: Any, a: Any) -> Any:
+    return np.sum(polar(a) * d[0], axis=(-2, -1))
 
 
 def polar(a: Any, strict: bool = False) -> Traced:

@@ -45,13 +45,9 @@ def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
             raise ValueError(f"Invalid norm order {ord!r} for vectors")
 
 
-_OF_NOTHING = ("nuc", 2.0, 1.0, np.inf)
-"""Norms that are 0 of a matrix without elements."""
-
-
 def _matrix_norm(x: Any, ord: Any) -> Any:
     """The norm of the matrices in the last two axes."""
-    if not all(x.shape[-2:]) and _order(ord) in _OF_NOTHING:
+    if not all(x.shape[-2:]) and _order(ord) in ("nuc", 2.0, 1.0, np.inf):  # 0 where there is nothing
         return np.sum(x, axis=(-2, -1))
     match _order(ord):
         case None | "fro" | "f":

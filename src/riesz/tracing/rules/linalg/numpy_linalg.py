@@ -55,16 +55,11 @@ def det(a: Any) -> Any:
     return m.applied(DET, stacked_matrices(a))
 
 
-def _slogdet_array(a: Any) -> Any:
-    return tuple([np.asarray(part) for part in np.linalg.slogdet(a)])
-
-
-SLOGDET = m.Smooth(
-    "slogdet",
-    _slogdet_array,
-    lambda a: (a[:-2], a[:-2]),
-    lambda d, y, a: (None, np.sum(m.inverse(a, strict=False).mT * d[0], axis=(-2, -1))),
+@m.differential_of(
+    "slogdet", lambda a: tuple([np.asarray(x) for x in np.linalg.slogdet(a)]), lambda a: (a[:-2], a[:-2])
 )
+def SLOGDET(d: Any, y: Any, a: Any) -> Any:
+    return None, np.sum(m.inverse(a, strict=False).mT * d[0], axis=(-2, -1))
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
