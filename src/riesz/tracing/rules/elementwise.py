@@ -184,7 +184,7 @@ def _primitive(function: Any, primitive: Any, rule: str, what: str = "") -> None
         return discrete(function, *xs) if function in WHOLE and is_discrete(*xs) else primitive_step(primitive, *xs)
 
 
-_PRIMITIVES: tuple[tuple[Any, ...], ...] = (
+_PRIMITIVES: Any = (
     (np.sin, p.sin, "cos x · dx"),
     (np.cos, p.cos, "−sin x · dx"),
     (np.tan, p.tan, "(1 + tan² x) · dx"),

@@ -40,8 +40,10 @@ def _sorted(x: Traced) -> Traced:
 
 _CHOSEN = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 """Methods that take one of the elements."""
-_SHIFTS = {"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0)}
-_SHIFTS |= {"median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}
+_SHIFTS = {
+    **{"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0)},
+    **{"median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)},
+}
 """α and β of Hyndman and Fan."""
 _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_CHOSEN, *_SHIFTS)
 

@@ -104,11 +104,6 @@ def _in_last(name: str, slope: Any, text: str = "", domain: str = "", array: Any
     return _special(name, derivative, text, domain, array, count)
 
 
-def _coded(slope: Any, domain: str = "", declare: Any = _special) -> Callable[[Any], Primitive]:
-    """Declare a primitive whose array code is the function below."""
-    return lambda code: declare(code.__name__, slope, domain=domain, array=code)
-
-
 def _typed(found: Any, *xs: Any) -> Any:
     """A result in the type of the arguments; Python floats have none."""
     kinds = [x.dtype for x in xs if type(x) is not float]
@@ -124,21 +119,19 @@ _LN10 = math.log(10.0)
 # -- the gamma function -----------------------------------------------------------------------------------
 
 
-@_coded(lambda n, x, y: polygamma(n + 1.0, x), _POLES, _in_last)
-def polygamma(n: Any, x: Any) -> Any:
+def _polygamma(n: Any, x: Any) -> Any:
     order = np.where(np.equal(n, 0), 1.0, n)
     above = (-1.0) ** (order + 1.0) * s.gamma(order + 1.0) * s.zeta(order + 1.0, x)
     return _typed(np.where(np.equal(n, 0), s.psi(x), above), n, x)
 
 
-@_coded(lambda n, x, y: rgamma_slope(n + 1.0, x), declare=_in_last)
-def rgamma_slope(n: Any, x: Any) -> Any:
+def _rgamma_slope(n: Any, x: Any) -> Any:
     """The n-th derivative of 1/Γ. Left of ½ that of Γ(1−x)·sin(πx)/π, which knows no poles."""
     right = np.greater_equal(x, 0.5)
     u = np.where(right, x, 1.0 - np.asarray(x))
     turn = np.fmod(x, 2.0)
     last = int(np.max(n, initial=0))
-    slopes = [polygamma.rule.array(np.float64(k), u) for k in range(last)]
+    slopes = [_polygamma(np.float64(k), u) for k in range(last)]
     direct, mirrored = _exponential(s.rgamma(u), [-y for y in slopes]), _exponential(s.gamma(u), slopes)
     found: Any = np.nan
     for order in range(last + 1):
@@ -164,44 +157,46 @@ def _binom_slopes(n: Any, k: Any, y: Any) -> Any:
     return y * (psi(n + 1.0) - psi(n - k + 1.0)), y * (psi(n - k + 1.0) - psi(k + 1.0))
 
 
+_BETALN = "(ψ(a) − ψ(a+b)) · da, and in b alike"
 _POCH = "y·(ψ(z+m) − ψ(z)) · dz + y·ψ(z+m) · dm"
 _BINOM = "y·(ψ(n+1) − ψ(n−k+1)) · dn + y·(ψ(n−k+1) − ψ(k+1)) · dk"
 gamma = _special("gamma", lambda x, y: y * psi(x), "Γ(x)·ψ(x) · dx", _POLES)
 gammaln = _special("gammaln", lambda x, y: psi(x), "ψ(x) · dx", _POLES)
 loggamma = _special("loggamma", lambda x, y: psi(x), "ψ(x) · dx", "x > 0")
 psi = _special("psi", lambda x, y: polygamma(1.0, x), "ψ₁(x) · dx", _POLES)
+polygamma = _in_last("polygamma", lambda n, x, y: polygamma(n + 1.0, x), domain=_POLES, array=_polygamma)
 rgamma = _special("rgamma", lambda x, y: rgamma_slope(1.0, x), "−ψ(x)/Γ(x) · dx; (−1)ⁿ n! · dx at −n")
+rgamma_slope = _in_last("rgamma_slope", lambda n, x, y: rgamma_slope(n + 1.0, x), array=_rgamma_slope)
 gammasgn = _special("gammasgn", lambda x, y: None, "0")
-beta = _special(
-    "beta", lambda a, b, y: tuple([y * d for d in _beta_slopes(a, b)]), "B·(ψ(a) − ψ(a+b)) · da, and in b alike"
-)
-betaln = _special("betaln", lambda a, b, y: _beta_slopes(a, b), "(ψ(a) − ψ(a+b)) · da, and in b alike")
+beta = _special("beta", lambda a, b, y: tuple([y * d for d in _beta_slopes(a, b)]), f"B·{_BETALN}")
+betaln = _special("betaln", lambda a, b, y: _beta_slopes(a, b), _BETALN)
 poch = _special("poch", lambda z, m, y: (y * (psi(z + m) - psi(z)), y * psi(z + m)), _POCH)
 binom = _special("binom", _binom_slopes, _BINOM)
 zeta = _in_last("_zeta", lambda s, q, y: -s * zeta(s + 1.0, q), "in q: −s·ζ(s+1, q) · dq; in s: not known")
 
 
-# The derivatives of densities are densities of neighbouring parameters: (a−1)/Γ(a) = 1/Γ(a−1), and
-# (a−1)/B(a, b) = (a+b−1)/B(a−1, b).
-@_coded(lambda a, x, y: gamma_density(a - 1.0, x) - y, "x ≥ 0", _in_last)
-def gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Any, x: Any) -> Any:
     """xᵃ⁻¹ e⁻ˣ / Γ(a) for all a: 0 where 1/Γ(a) is."""
     found = s.gammasgn(a) * np.exp(s.xlogy(a - 1.0, x) - x - s.gammaln(a))
     return _typed(np.where(s.rgamma(a) == 0.0, 0.0, found), a, x)
 
 
-def _beta_density_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
-    return (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))
-
-
-@_coded(_beta_density_slope, "0 ≤ x ≤ 1", _in_last)
-def beta_density(a: Any, b: Any, x: Any) -> Any:
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
     """xᵃ⁻¹ (1−x)ᵇ⁻¹ / B(a, b) for all a and b: 0 where 1/B(a, b) is."""
     sign = s.gammasgn(a) * s.gammasgn(b) * s.gammasgn(a + b)
     found = sign * np.exp(s.xlogy(a - 1.0, x) + s.xlog1py(b - 1.0, -x) - s.betaln(a, b))
     return _typed(np.where((s.rgamma(a) == 0.0) | (s.rgamma(b) == 0.0), 0.0, found), a, b, x)
 
 
+def _beta_density_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
+    return (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))
+
+
+# Their derivatives are densities of neighbouring parameters: (a−1)/Γ(a) = 1/Γ(a−1), (a−1)/B(a, b) = (a+b−1)/B(a−1, b).
+gamma_density = _in_last(
+    "gamma_density", lambda a, x, y: gamma_density(a - 1.0, x) - y, domain="x ≥ 0", array=_gamma_density
+)
+beta_density = _in_last("beta_density", _beta_density_slope, domain="0 ≤ x ≤ 1", array=_beta_density)
 _G, _B = "in x: xᵃ⁻¹e⁻ˣ/Γ(a) · dx; in a: not known", "in x: xᵃ⁻¹(1−x)ᵇ⁻¹/B(a, b) · dx; in a, b: not known"
 _G_DOMAIN, _B_DOMAIN = "a > 0, x ≥ 0", "a, b > 0, 0 ≤ x ≤ 1"
 _INVERSE = "in the last argument: dx / density; in the others: not known"
@@ -270,22 +265,22 @@ erfinv = _special("erfinv", lambda x, y: (0.5 * _ROOT_PI) * p.exp(y * y), "√π
 erfcinv = _special("erfcinv", lambda x, y: (-0.5 * _ROOT_PI) * p.exp(y * y), "−√π/2 · exp(y²) · dx", domain="0 < x < 2")
 
 
-@_coded(lambda x, y: -y * hazard_gap(x))
-def hazard(x: Any) -> Any:
+def _hazard(x: Any) -> Any:
     """φ(x) / Φ(x), without underflow on either side."""
     left = (2.0 / _ROOT_2PI) / s.erfcx(np.maximum(-x, 0.0) / math.sqrt(2.0))
     right = np.exp(-0.5 * np.square(x)) / (_ROOT_2PI * s.ndtr(np.maximum(x, 0.0)))
     return _typed(np.where(np.less(x, 0), left, right), x)
 
 
-@_coded(lambda x, y: 1.0 - hazard(x) * y)
-def hazard_gap(x: Any) -> Any:
+def _hazard_gap(x: Any) -> Any:
     """φ(x) / Φ(x) + x: with z = −x/√2 it is −erfcx'(z) / (√2 erfcx(z)), where nothing cancels."""
     z = np.maximum(-np.asarray(x, float) / math.sqrt(2.0), 0.0)
     left = -_erfcx_derivative(z, 1.0) / (math.sqrt(2.0) * s.erfcx(z))
-    return _typed(np.where(np.less(x, 0), left, hazard.rule.array(x) + x), x)
+    return _typed(np.where(np.less(x, 0), left, _hazard(x) + x), x)
 
 
+hazard = _special("hazard", lambda x, y: -y * hazard_gap(x), array=_hazard)
+hazard_gap = _special("hazard_gap", lambda x, y: 1.0 - hazard(x) * y, array=_hazard_gap)
 ndtr = _special("ndtr", lambda x, y: (1.0 / _ROOT_2PI) * p.exp(-0.5 * (x * x)), "φ(x) · dx")
 log_ndtr = _special("log_ndtr", lambda x, y: hazard(x), "φ(x)/Φ(x) · dx")
 ndtri = _special("ndtri", lambda x, y: _ROOT_2PI * p.exp(0.5 * (y * y)), "dx / φ(y)", domain="0 < x < 1")
@@ -303,31 +298,27 @@ owens_t = _special("owens_t", _owens_slopes, "−½ φ(h)·erf(ah/√2) · dh + 
 # -- logistic functions, entropies ------------------------------------------------------------------------
 
 
-@_coded(lambda a, b, y: (p.reciprocal(b), -ratio(y, b)))
-def ratio(a: Any, b: Any) -> Any:
-    """a / b, and 0 where a = 0."""
+def _ratio(a: Any, b: Any) -> Any:
     return _typed(np.where(np.equal(a, 0), 0.0, np.divide(a, np.where(np.equal(a, 0), 1.0, b))), a, b)
 
 
+# a / b, and 0 where a = 0
+ratio = _special("ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), array=_ratio)
 log_expit = _special("log_expit", lambda x, y: p.sigmoid(-x), "sigmoid(−x) · dx")
 logit = _special("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", "0 < x < 1")
+_XLOG1PY = "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)"
 xlogy = _special("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)")
-xlog1py = _special(
-    "xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)"
-)
+xlog1py = _special("xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), _XLOG1PY)
 entr = _special("entr", lambda x, y: -1.0 - p.ln(x), "−(1 + ln x) · dx", "x ≥ 0")
 
 
-def _rel_entr_slopes(a: Any, b: Any, y: Any) -> Any:
-    return 1.0 + p.ln(p.divide(a, b)), -ratio(a, b)
+def _log_ratio(a: Any, b: Any) -> Any:
+    return p.ln(p.divide(a, b))
 
 
-def _kl_div_slopes(a: Any, b: Any, y: Any) -> Any:
-    return p.ln(p.divide(a, b)), ratio(b - a, b)
-
-
-rel_entr = _special("rel_entr", _rel_entr_slopes, "(1 + ln(x/y)) · dx − x/y · dy", "x, y > 0, or x = 0")
-kl_div = _special("kl_div", _kl_div_slopes, "ln(x/y) · dx + (y−x)/y · dy", "x, y > 0, or x = 0")
+_REL_ENTR, _KL_DIV, _BOTH = "(1 + ln(x/y)) · dx − x/y · dy", "ln(x/y) · dx + (y−x)/y · dy", "x, y > 0, or x = 0"
+rel_entr = _special("rel_entr", lambda a, b, y: (1.0 + _log_ratio(a, b), -ratio(a, b)), _REL_ENTR, _BOTH)
+kl_div = _special("kl_div", lambda a, b, y: (_log_ratio(a, b), ratio(b - a, b)), _KL_DIV, _BOTH)
 
 # -- Bessel functions -------------------------------------------------------------------------------------
 
@@ -384,8 +375,7 @@ modstruve = _order("modstruve", lambda v, x, y: _struve_slope(modstruve, 1.0, v,
 # -- hypergeometric functions, integrals ------------------------------------------------------------------
 
 
-@_coded(lambda n, x, y: -expn_any(n - 1.0, x), declare=_in_last)
-def expn_any(n: Any, x: Any) -> Any:
+def _expn(n: Any, x: Any) -> Any:
     """Eₙ(x) for all integers n: E₋ₘ(x) = m!/xᵐ⁺¹ · Q(m+1, x)."""
     whole = np.rint(n)
     m = np.maximum(-whole, 0.0)
@@ -393,8 +383,7 @@ def expn_any(n: Any, x: Any) -> Any:
     return _typed(np.where(np.less(n, 0), below, s.expn(np.maximum(whole, 0.0), x)), n, x)
 
 
-@_coded(lambda a, b, x, y: _upper(kummer, a, b, a, b, x), declare=_in_last)
-def kummer(a: Any, b: Any, x: Any) -> Any:
+def _kummer(a: Any, b: Any, x: Any) -> Any:
     """₁F₁; at ±∞ its limit, that of Γ(b)/Γ(b−a)·(−x)⁻ᵃ or Γ(b)/Γ(a)·eˣ·xᵃ⁻ᵇ: SciPy has nan there, or hangs."""
     far = np.isinf(x)
     found = s.hyp1f1(a, b, np.where(far, 0.0, x))
@@ -417,6 +406,7 @@ _EXPN = "in x: −Eₙ₋₁(x) · dx; in n: not known"
 _SPENCE = "ln x / (1−x) · dx (−1 at 1)"
 hyp0f1 = _in_last("hyp0f1", lambda b, x, y: _upper(hyp0f1, 1.0, b, b, x), f"{_UP} 1/b; in b: not known")
 hyp1f1 = _in_last("hyp1f1", lambda a, b, x, y: _upper(kummer, a, b, a, b, x), f"{_UP} a/b; in a, b: not known")
+kummer = _special("kummer", hyp1f1.rule.derivative, array=_kummer, arity=3)
 hyp2f1 = _in_last(
     "hyp2f1", lambda a, b, c, x, y: _upper(hyp2f1, a * b, c, a, b, c, x), f"{_UP} ab/c; in a, b, c: not known"
 )
@@ -428,6 +418,7 @@ ellipe = _special("ellipe", lambda x, y: (-math.pi / 8.0) * hyp2f1(0.5, 1.5, 2.0
 exp1 = _special("exp1", lambda x, y: -(p.exp(-x) * p.reciprocal(x)), "−e⁻ˣ/x · dx", "x > 0")
 expi = _special("expi", lambda x, y: p.exp(x) * p.reciprocal(x), "eˣ/x · dx", "x ≠ 0")
 expn = _in_last("expn", lambda n, x, y: -expn_any(n - 1.0, x), _EXPN, "x ≥ 0")
+expn_any = _in_last("expn_any", lambda n, x, y: -expn_any(n - 1.0, x), array=_expn)
 
 
 def _result(name: str, function: str, part: int, slope: Any, domain: str = "") -> Primitive:

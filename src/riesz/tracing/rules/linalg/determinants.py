@@ -14,7 +14,6 @@ import numpy as np
 
 from ....ops.opaque import Ruled, Smooth
 from ...differentials import plus
-from ...traced import Traced
 from .matrix_ops import applied, differential_of, each, real_part
 
 
@@ -114,8 +113,3 @@ def _analytic(name: str) -> Smooth:
 
 
 ANALYTIC = {name: _analytic(name) for name in ("expm", "logm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")}
-
-
-def matrix_function(name: str, a: Any) -> Traced:
-    """f(A) for an analytic function of SciPy."""
-    return applied(ANALYTIC[name], a, at=0)

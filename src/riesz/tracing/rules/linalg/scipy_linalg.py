@@ -14,7 +14,7 @@ from ..rearranging import concatenate
 from . import matrix_ops as m
 from . import norms
 from . import numpy_linalg as linalg
-from .determinants import ANALYTIC, matrix_function
+from .determinants import ANALYTIC
 from .scipy_batches import over_batch
 
 SYMMETRIC = ("sym", "her", "pos", "symmetric", "hermitian", "positive definite")
@@ -248,7 +248,8 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 def _analytic(name: str) -> Any:
     def code(A: Any) -> Any:
         x = stacked_matrices(A)
-        return matrix_function(name, convert(x, FLOAT) if name == "logm" else x)  # SciPy's logm leaves single precision
+        x = convert(x, FLOAT) if name == "logm" else x  # SciPy's logm leaves single precision
+        return m.applied(ANALYTIC[name], x, at=0)
 
     return code
 
