@@ -10,7 +10,6 @@ import numpy as np
 
 from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
-from ...runtime import later
 from ...terms import primitives as p
 from .. import traced as t
 from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
@@ -148,6 +147,12 @@ def _angle(x: Any, deg: bool = False) -> Any:
     return found * (180.0 / np.pi) if deg else found
 
 
+def _i0(x: Any) -> Any:
+    from .special import i0
+
+    return primitive_step(i0, x)
+
+
 def _factor(k: float) -> Any:
     return lambda x: scaled(k, lifted(x))
 
@@ -164,7 +169,7 @@ answer_rows(
     (np.copysign, "|x| · sign y", "sign x · sign y · dx", _copysign),
     (np.modf, "x − trunc x, trunc x", "dx, 0", _modf),
     (np.divmod, "⌊x / y⌋ and x − y·⌊x / y⌋", "0, dx − ⌊x / y⌋ · dy", _divmod),
-    (np.i0, "primitive i0", "i1(x) · dx", lambda x: primitive_step(later.primitive_named("i0"), x)),
+    (np.i0, "primitive i0", "i1(x) · dx", _i0),
     (np.fix, "discrete", _FLAT, lambda x, out=None: discrete(np.trunc, x)),
     ((np.real, np.real_if_close), "identity", "dx", lambda x, tol=None: x.real),
     (np.imag, "zero", "0", lambda x: lifted(np.zeros(x.shape, x.dtype), x.home)),
