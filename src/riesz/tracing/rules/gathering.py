@@ -14,18 +14,8 @@ from ..registry import answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import Traced, convert, holds_traced, lifted, step, tidy, trace_of
 from . import rearranging as r
-from .rearranging import (
-    SAME,
-    axes_of,
-    broadcast_to,
-    concatenate,
-    lengths,
-    moveaxis,
-    of_number,
-    ravel,
-    reshape,
-    swapaxes,
-)
+from .indexing import everywhere, index
+from .rearranging import SAME, axes_of, broadcast_to, concatenate, lengths, moveaxis, of_number, ravel, reshape
 
 
 def along(x: Traced, axis: int, positions: Any) -> Traced:
@@ -39,13 +29,6 @@ def along(x: Traced, axis: int, positions: Any) -> Traced:
                 return x
             return step(Reduction((Range(Seg(n), Seg(at.size), int(at[0]), jump, False),), axis), x)
     return step(Reduction((Gather(Seg(n), box_set(at.shape), freeze(at.ravel())),), axis), x)
-
-
-def everywhere(x: Traced, positions: Any) -> Traced:
-    """x gathered from all its positions, flat."""
-    at = np.asarray(positions, np.intp)
-    flat = Gather(box_set(x.shape), box_set(at.shape), freeze(np.ascontiguousarray(at).ravel()))
-    return step(Reduction((flat,), 0), x)
 
 
 def flip(m: Traced, axis: Any = None) -> Traced:
@@ -80,7 +63,7 @@ def rot90(m: Traced, k: int = 1, axes: Any = (0, 1)) -> Traced:
     a, b = axes_of(tuple(axes), m.ndim)
     if k % 2 == 0:
         return flip(m, (a, b)) if k % 4 else m
-    return swapaxes(flip(m, b), a, b) if k % 4 == 1 else flip(swapaxes(m, a, b), b)
+    return r.swapaxes(flip(m, b), a, b) if k % 4 == 1 else flip(r.swapaxes(m, a, b), b)
 
 
 @answers(np.tile, what="contraction: repeated along a new axis, and a reshape", rule=SAME)
@@ -121,8 +104,6 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if mode != "raise":
         n = np.shape(x)[at]
         indices = np.clip(indices, 0, n - 1) if mode == "clip" else tidy(indices) % n
-    from .indexing import index
-
     places = indices if type(indices) is Traced else np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
         places = places.astype(np.intp, casting="same_kind")  # True is 1 here

@@ -12,6 +12,14 @@ from ...ops.opaque import Discrete, Take
 from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
 from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of, viewed
+from .rearranging import moveaxis, reshape
+
+
+def everywhere(x: Traced, positions: Any) -> Traced:
+    """x gathered from all its positions, flat."""
+    at = np.asarray(positions, np.intp)
+    flat = Gather(box_set(x.shape), box_set(at.shape), freeze(np.ascontiguousarray(at).ravel()))
+    return step(Reduction((flat,), 0), x)
 
 
 def index(x: Traced, key: Any) -> Traced:
@@ -147,15 +155,11 @@ def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
 
 def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
     """As NumPy indexes the positions of x."""
-    positions = np.arange(x.size).reshape(x.shape)[keys]
-    flat = Gather(box_set(x.shape), box_set(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
-    return _reduce(x, flat, 0)
+    return everywhere(x, np.arange(x.size).reshape(x.shape)[keys])
 
 
 def _computed(x: Traced, keys: list[Any], apart: bool) -> Traced:
     """Some indices are traced integers: fixed slices first, then one Take along the indexed axes merged into one."""
-    from .rearranging import moveaxis, reshape
-
     arrays = [i for i, k in enumerate(keys) if not isinstance(k, slice) and k is not None]
     calm = tuple([k if i not in arrays else slice(None) for i, k in enumerate(keys)])
     x = index(x, calm)

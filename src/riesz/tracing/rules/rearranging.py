@@ -194,16 +194,12 @@ def concatenate(
         if (*s[:at], *s[at + 1 :]) != (*shapes[0][:at], *shapes[0][at + 1 :]):
             raise ValueError(f"arrays of shapes {', '.join(map(str, shapes))} cannot be concatenated along axis {axis}")
     sizes = [s[at] for s in shapes]
-    starts = np.cumsum([0, *sizes])
-    whole = Seg(int(starts[-1]))
-    parts = [
-        (Range(Seg(n), whole, int(s), 1, True), slot) for n, s, slot in zip(sizes, starts[:-1], slots, strict=True) if n
-    ]
-    if not parts:
-        return Traced(trace, slots[0], kind)
-    if len(parts) == 1:
-        return Traced(trace, parts[0][1], kind)
-    return Traced(trace, trace.step(Reduction(tuple([r for r, _ in parts]), at), [slot for _, slot in parts]), kind)
+    *starts, end = [int(n) for n in np.cumsum([0, *sizes])]
+    there = [i for i, n in enumerate(sizes) if n]
+    if len(there) < 2:
+        return Traced(trace, slots[there[0] if there else 0], kind)
+    ranges = tuple([Range(Seg(sizes[i]), Seg(end), starts[i], 1, True) for i in there])
+    return Traced(trace, trace.step(Reduction(ranges, at), [slots[i] for i in there]), kind)
 
 
 @answers(np.stack, what="relational reduction: each part placed at its index", rule=SAME)
@@ -232,7 +228,6 @@ def _column(x: Any) -> Any:
 
 @answers(np.block, what="relational reductions", rule=SAME)
 def block(arrays: Any) -> Any:
-
     def depth(x: Any) -> int:
         return 1 + max([depth(part) for part in cast("list[Any]", x)]) if isinstance(x, list) else 0
 

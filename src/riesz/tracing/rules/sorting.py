@@ -16,8 +16,7 @@ from ..registry import answers
 from ..trace import refuse
 from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, operands, several, step, tidy, trace_of
 from .elementwise import discrete, unmoving, where
-from .gathering import everywhere
-from .indexing import wrapped
+from .indexing import everywhere, wrapped
 from .rearranging import axes_of, broadcast_to, concatenate, moveaxis, of_number, ravel, reshape, stack
 from .rearranging import same_shape as _same_shape
 

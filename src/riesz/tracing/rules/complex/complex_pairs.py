@@ -16,26 +16,13 @@ import numpy as np
 from ....ops.op import Reduction
 from ....relations import Place
 from ....relations.index_sets import Seg, unit
+from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...sharing import VIEWS
+from ...surroundings.outside import note
 from ...surroundings.watching import Standing
 from ...trace import refuse
-from ...traced import (
-    FLOAT,
-    TRACED,
-    VIEWS,
-    Shape,
-    Traced,
-    as_array,
-    convert,
-    holds_traced,
-    is_complex,
-    lifted,
-    note,
-    result_dtype,
-    slot_of,
-    tidy,
-    trace_of,
-)
+from ...traced import FLOAT, TRACED, Shape, Traced, convert, holds_traced, is_complex, lifted, slot_of, tidy, trace_of
 
 COMPLEX: dict[Any, Callable[..., Any]] = {}
 """NumPy function or ufunc → its rule where an argument is complex."""
@@ -107,7 +94,7 @@ class ComplexTraced(Described, metaclass=Kind):
             given = {k: v for k, v in named.items() if k == "keepdims" or (k == "axis" and len(args) < 2)}
             return call(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
         if method == "outer":
-            a, b = map(as_array, args)
+            a, b = map(t.as_array, args)
             return call_complex_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), named)
         raise refuse(
             f"np.{ufunc.__name__}.{method} is not known to riesz for complex traced arrays; write it with np.sum and "
@@ -297,7 +284,7 @@ def joined(re: Any, im: Any) -> Any:
     parts = [tidy(x) for x in (re, im) if x is not None]
     if not any([type(x) is Traced for x in parts]):
         return (0.0 if re is None else np.asarray(re)) + 1j * (0.0 if im is None else np.asarray(im))
-    dtype, weak = result_dtype(parts)
+    dtype, weak = t.result_dtype(parts)
     dtype = np.result_type(dtype, np.float32) if dtype.kind == "f" else FLOAT  # there are no halves of complex64
     shape = np.broadcast_shapes(*[np.shape(x) for x in parts])
     a, b = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]

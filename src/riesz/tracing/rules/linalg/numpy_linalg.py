@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...registry import answer_rows, answers
+from ...registry import NOT_SAID, answer_rows, answers
 from ...trace import refuse
 from ...traced import INT, Traced, operands
 from ..elementwise import floating, unmoving
@@ -122,7 +122,7 @@ def svdvals(x: Any, /) -> Any:
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     x = stacked_matrices(a, square=hermitian)
     given = rcond if rtol is None else rtol
-    if given is None or given is getattr(np, "_NoValue", None):
+    if given is None or given is NOT_SAID:
         given = 1e-15 if rtol is None else max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
     if type(given) is Traced or np.ndim(given):
         raise refuse("np.linalg.pinv takes one fixed number as its cutoff here")
@@ -158,13 +158,9 @@ _QR = "dQ = C − Q(N − Ω), dR = (N − Ω)R, with C = dA·R⁻¹, N = QᵀC,
 @answers(np.linalg.qr, what="op qr", rule=_QR)
 def qr(a: Any, mode: str = "reduced") -> Any:
     x = stacked_matrices(a, square=False)
-    match mode:
-        case "reduced" | "complete":
-            return _Qr(*m.qr(x, mode == "complete"))
-        case "r":
-            return m.qr(x)[1]
-        case _:
-            raise refuse(f"np.linalg.qr in mode {mode!r} is not known to riesz; 'reduced', 'complete' and 'r' are")
+    if mode not in ("reduced", "complete", "r"):
+        raise refuse(f"np.linalg.qr in mode {mode!r} is not known to riesz; 'reduced', 'complete' and 'r' are")
+    return m.qr(x)[1] if mode == "r" else _Qr(*m.qr(x, mode == "complete"))
 
 
 @answers(np.linalg.lstsq, what="pinv(A)·b", rule="that of pinv and the product")
