@@ -133,6 +133,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **named: Any) -> Any
         given = {int(a) % x.ndim: w for a, w in cast("dict[Any, Any]", pad_width).items()}
         pad_width = [np.broadcast_to(given.get(a, 0), (2,)) for a in range(x.ndim)]
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist() if x.ndim else []
+    if any([min(pair) < 0 for pair in widths]):
+        raise ValueError("index can't contain negative values")
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = _padded(x, axis, before, after, mode, named)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -486,14 +485,14 @@ pseudo_huber = _special("pseudo_huber", _pseudo_huber, _PSEUDO_HUBER, "δ ≥ 0"
 # -- entering them ----------------------------------------------------------------------------------------
 
 _SAME = {"cbrt": p.cbrt, "exp2": p.exp2, "expm1": p.expm1, "log1p": p.log1p}
-_OURS = {"expit": (p.sigmoid, "y·sigmoid(−x) · dx")}
-"""Functions that are primitives of our own under another name."""
-_SEVERAL = {
+_OTHERS: dict[str, tuple[tuple[Primitive, ...], str]] = {
+    "expit": ((p.sigmoid,), "y·sigmoid(−x) · dx"),
     "sici": ((sine_integral, cosine_integral), "sin x / x · dx, cos x / x · dx"),
     "shichi": ((sinh_integral, cosh_integral), "sinh x / x · dx, cosh x / x · dx"),
     "fresnel": ((fresnel_sine, fresnel_cosine), "sin(πx²/2) · dx, cos(πx²/2) · dx"),
     "airy": ((airy_ai, airy_ai_slope, airy_bi, airy_bi_slope), "Ai′ · dx, x·Ai · dx, Bi′ · dx, x·Bi · dx"),
 }
+"""Functions that are primitives under another name, or several."""
 
 
 def _weak(x: Any) -> bool:
@@ -501,29 +500,33 @@ def _weak(x: Any) -> bool:
     return bool(x.weak) if type(x) is Traced else type(x) in (int, float)
 
 
-def _widened(type_of: Callable[..., Any], xs: tuple[Any, ...]) -> list[Any]:
-    """The arguments in the type that SciPy's function computes in, which `type_of` tells from theirs."""
-    given = [tidy(x) for x in xs]
-    given = [np.asarray(x) if type(x) is bool else x for x in given]
+def _two(x: Any) -> Any:
+    """A number of Python where x is one; else an array with as many axes as x, or a number of NumPy where x is one."""
+    if _weak(x):
+        return 2.0 if type(x) is Traced else type(x)(2)
+    two = np.full((1,) * np.ndim(x), 2, x.dtype)
+    return two[()] if type(x) is Traced and x.weak is False else two
+
+
+def _widened(function: Any, *xs: Any) -> list[Any]:
+    """The arguments in the type that SciPy's function computes in: it is asked, at 2. Some leave single precision where
+    a number of Python comes along."""
+    given = [np.asarray(x) if type(x) is bool else x for x in [tidy(x) for x in xs]]
     if all([_weak(x) or x.dtype == FLOAT for x in given]):
         return given
-    dtype = type_of(*given)
+    with np.errstate(all="ignore"):
+        found = function(*[_two(x) for x in given])
+    dtype = np.asarray(found[-1] if type(found) is tuple else found).dtype
     return [x if _weak(x) else convert(x, dtype) for x in given]
 
 
 def _rule(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
     def rule(*xs: Any) -> Any:
-        given = _widened(partial(_loop, ufunc), xs)
+        given = _widened(ufunc, *xs)
         found: Any = [primitive_step(q, *given) for q in primitives]
         return tuple(found) if len(found) > 1 else found[0]
 
     return rule
-
-
-def _loop(ufunc: Any, *xs: Any) -> Any:
-    """The type of a ufunc's results. Some of SciPy's leave single precision where a number of Python comes along."""
-    kinds = [(float if type(x) is Traced else type(x)) if _weak(x) else x.dtype for x in xs]
-    return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))[-1]
 
 
 def _riemann_zeta(*xs: Any) -> Any:
@@ -535,8 +538,7 @@ def enter() -> None:
     entries: dict[str, tuple[tuple[Primitive, ...], str]] = {
         **{name: ((Primitive(SPECIAL[name]),), text) for name, text in _TEXTS.items()},
         **{name: ((q,), NOTES[getattr(np, name)][1]) for name, q in _SAME.items()},
-        **{name: ((q,), text) for name, (q, text) in _OURS.items()},
-        **_SEVERAL,
+        **_OTHERS,
     }
     for name, (primitives, text) in entries.items():
         ufunc = _found(name)
@@ -549,8 +551,10 @@ def enter() -> None:
 
 def primitive_named(name: str) -> Primitive | None:
     """The primitive of a ufunc of scipy.special, if it is one."""
-    rule = SPECIAL.get(name)
-    return _OURS[name][0] if name in _OURS else None if rule is None else Primitive(rule)
+    if name in SPECIAL:
+        return Primitive(SPECIAL[name])
+    primitives, _ = _OTHERS.get(name, ((), ""))
+    return primitives[0] if len(primitives) == 1 else None
 
 
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:
@@ -562,22 +566,6 @@ def special_rule(ufunc: Any) -> Callable[..., Any] | None:
 
 
 # -- functions of scipy.special written in Python ---------------------------------------------------------
-
-
-def _sampled(function: str, *xs: Any) -> Any:
-    """The type of what a function of scipy.special written in Python gives: asked of it, at 2."""
-    twos = [(2.0 if type(x) is Traced else type(x)(2)) if _weak(x) else _two(x) for x in xs]
-    return np.asarray(getattr(s, function)(*twos)).dtype
-
-
-def _two(x: Any) -> Any:
-    """An array with as many axes as x that holds one number; a number of NumPy where x is one."""
-    two = np.full((1,) * np.ndim(x), 2, x.dtype)
-    return two[()] if type(x) is Traced and x.weak is False else two
-
-
-def _polygamma_of(n: Any, x: Any) -> Any:
-    return primitive_step(polygamma, *_widened(partial(_sampled, "polygamma"), (n, x)))
 
 
 def _multigammaln(a: Any, d: Any) -> Any:
@@ -593,7 +581,7 @@ def _factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
             "scipy.special.factorial with exact=True or extend=… is not known to riesz; scipy.special.gamma(n + 1.0) "
             "extends it"
         )
-    (n,) = _widened(partial(_sampled, "factorial"), (n,))
+    (n,) = _widened(s.factorial, n)
     return np.where(n < 0, 0.0, primitive_step(gamma, np.where(n < 0, 0.0, n) + 1.0))
 
 
@@ -602,9 +590,13 @@ def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> A
         raise refuse("scipy.special.comb(exact=True) is for integers; leave exact out")
     if repetition:
         return _comb(N + k - 1.0, k)
-    n, m = _widened(partial(_sampled, "comb"), (N, k))
+    n, m = _widened(s.comb, N, k)
     inside = np.logical_and(np.logical_and(m <= n, n >= 0), m >= 0)
     return np.where(inside, primitive_step(binom, n, m), 0.0)
+
+
+def _polygamma_of(n: Any, x: Any) -> Any:
+    return primitive_step(polygamma, *_widened(s.polygamma, n, x))
 
 
 PYTHON_FUNCTIONS: dict[str, tuple[Any, str, str]] = {
