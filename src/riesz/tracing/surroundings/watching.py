@@ -30,8 +30,8 @@ MISSING = object()
 _PLAIN = {float, int, bool, complex, str, bytes, type(None), np.float64}
 """Types of values that hold nothing."""
 _LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
-_FOREIGN = _LIBRARIES | {"pandas", "polars", "pyarrow", "xarray", "numba", "llvmlite", "matplotlib", "duckdb", "sympy"}
-_FOREIGN |= {"mpmath", "jaxlib"}
+_NAMES = "pandas polars pyarrow xarray numba llvmlite matplotlib duckdb sympy mpmath jaxlib"
+_FOREIGN = _LIBRARIES | set(_NAMES.split())
 """Libraries whose code is not looked into; their objects may hold arrays of the user's."""
 _OTHERS = _FOREIGN | sys.stdlib_module_names  # modules that are not a user's
 _WORDS = """init new post_init repr str eq hash dict weakref doc del init_subclass class_getitem copy deepcopy reduce
@@ -402,7 +402,7 @@ class Effects:
         self.consumed = False
         self.sizes: list[tuple[Any, int]] = []
         for where, _, value in rows:
-            inside = value.seen if type(value) is _Same and type(value.seen) is list else (value,)
+            inside = where.seen if type(where) is _Same and type(where.seen) is list else (value,)
             if type(value) in _GROWING:
                 self.sizes.append((value, len(value)))
             elif any([hasattr(kind, "__next__") for kind in set(map(type, inside))]):
