@@ -73,13 +73,10 @@ def _found(x: Any) -> tuple[str, str] | None:
     inner: Any = inspect.unwrap(x)
     module, path = sys.modules.get(getattr(inner, "__module__", None) or ""), getattr(inner, "__qualname__", "<")
     try:
-        return (
-            (module.__name__, path)
-            if module is not None and "<" not in path and attrgetter(path)(module) is x
-            else None
-        )
+        found = module is not None and "<" not in path and attrgetter(path)(module) is x
     except AttributeError:
-        return None
+        found = False
+    return (cast(Any, module).__name__, path) if found else None
 
 
 def _portable(part: Any, whole: Any) -> Any:
@@ -90,8 +87,7 @@ def _portable(part: Any, whole: Any) -> Any:
         kind = "a lambda" if f.__name__ == "<lambda>" else "not found there under its name"
         raise pickle.PicklingError(
             f"{whole!r} cannot be pickled: Python pickles functions by module and name, and {f.__name__} ({place}) "
-            f"is {kind}. "
-            "Write it with def at the top of a module, or as a text: rz.function('x -> sin(x)')"
+            f"is {kind}. Write it with def at the top of a module, or as a text: rz.function('x -> sin(x)')"
         )
     return part
 
