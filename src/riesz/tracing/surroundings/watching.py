@@ -70,12 +70,12 @@ class _Attributes:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         kinds = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
-        of_kinds = [(k, v) for kind in kinds for k, v in vars(kind).items()]
-        names = {k for k, v in of_kinds if not k.startswith("__") and not hasattr(v, "__get__")}
+        spaces = [vars(kind) for kind in kinds]
+        names = {k for space in spaces for k, v in space.items() if k[:2] != "__" and not hasattr(v, "__get__")}
         if not isinstance(owner, type):
             own = getattr(owner, "__dict__", None)
             names.update(own if isinstance(own, dict) else ())
-            names.update([k for k, v in of_kinds if isinstance(v, types.MemberDescriptorType)])
+            names.update([k for space in spaces for k, v in space.items() if type(v) is types.MemberDescriptorType])
         self.names: list[str] = sorted(names)
 
     def get(self, name: str, default: Any) -> Any:
@@ -402,10 +402,12 @@ class Effects:
         self.consumed = False
         self.sizes: list[tuple[Any, int]] = []
         for where, _, value in rows:
-            inside = where.seen if type(where) is _Same and type(where.seen) is list else (value,)
+            kinds: Any = (type(value),)
+            if type(where) is _Same and type(where.seen) is list:
+                kinds = set(map(type, where.seen))
             if type(value) in _GROWING:
                 self.sizes.append((value, len(value)))
-            elif any([hasattr(kind, "__next__") for kind in set(map(type, inside))]):
+            elif any([hasattr(kind, "__next__") for kind in kinds]):
                 self.consumed = True
             if type(where) is _Attributes and hasattr(where.owner, "__dict__"):
                 self.sizes.append((vars(where.owner), len(vars(where.owner))))
