@@ -51,6 +51,10 @@ class Aval:
     def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool | None) -> None:
         self.shape, self.dtype, self.weak = shape, dtype, weak
 
+    def given(self, array: Any) -> Any:
+        """An array of this kind as it would be given: a number may be one of Python's or of NumPy's."""
+        return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
+
 
 @dataclass(eq=False)
 class Record:
