@@ -27,8 +27,8 @@ from ..tracing.argument_trees import LEAF, Tree, first_part, flatten, numbers_of
 from ..tracing.rules.elementwise import discrete
 from ..tracing.rules.rearranging import concatenate, moveaxis, reshape
 from ..tracing.trace import Trace, current_level, refuse
-from ..tracing.traced import FLOAT, INT, Traced, slot_of, tidy
-from .function import Aval, Given, Record, Static, as_function, home_of, innermost, owned, trace_function
+from ..tracing.traced import FLOAT, INT, Traced, innermost, slot_of, tidy
+from .function import Aval, Given, Record, Static, as_function, home_of, owned, trace_function
 from .function_types import V
 from .remade import DerivedFunction
 
@@ -43,11 +43,10 @@ def stop_gradient(x: V) -> V:
     3.0
     """
     leaves, tree = flatten(x)
-    return unflatten(tree, [_still(v) if type(v) is Traced else v for v in leaves])
-
-
-def _still(x: Traced) -> Traced:
-    return Traced(x.home, x.home.step(Discrete(_same), (x.slot,)), x.dtype, x.weak)
+    for i, v in enumerate(leaves):
+        if type(v) is Traced:
+            leaves[i] = Traced(v.home, v.home.step(Discrete(_same), (v.slot,)), v.dtype, v.weak)
+    return unflatten(tree, leaves)
 
 
 def _same(x: Any) -> Any:
@@ -175,11 +174,7 @@ def checkpoint(f: Callable[P, V]) -> Callable[P, V]:
 class Again(DerivedFunction):
     """What `checkpoint` gives."""
 
-    def __init__(self, f: Any) -> None:
-        super().__init__("checkpoint", f)
-
-    def recipe(self) -> Any:
-        return Again, (self.function,)
+    what = "checkpoint"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         f = self.function
@@ -252,7 +247,8 @@ def _traced_loop(
 ) -> tuple[Any, Any]:
     row = unflatten(tree, [_element(x) for x in leaves]) if leaves else None
     start, carry_tree = flatten(init)
-    start = [_carried(x) for x in start]
+    whole = (int, np.integer, np.bool_)  # and truth values: these are not static here
+    start = [np.asarray(x) if isinstance(x, whole) else tidy(x) for x in start]
     for _ in range(3):
         body = Body(f, (unflatten(carry_tree, start), row), "the body of a loop")
         wrong, start = _matched(body, start, carry_tree)
@@ -270,11 +266,6 @@ def _traced_loop(
     slots = _run(home, body.program(captured), outer, carry, [_slot(home, x) for x in leaves], n, reverse, every)
     found: list[Any] = [Traced(home, s, a.dtype) for s, a in zip(slots, body.results, strict=True)]
     return unflatten(carry_tree, found[:m]), unflatten(_second(body.tree), found[m:])
-
-
-def _carried(x: Any) -> Any:
-    """A carry as an array: integers and truth values are not static here."""
-    return np.asarray(x) if isinstance(x, (bool, int, np.integer, np.bool_)) else tidy(x)
 
 
 def _element(x: Any) -> Any:
@@ -382,16 +373,12 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 class MappedFunction(DerivedFunction):
     """What `vmap` gives."""
 
-    def __init__(self, f: Any, in_axes: Any, out_axes: Any) -> None:
-        super().__init__("vmap", f)
-        self.in_axes, self.out_axes = in_axes, out_axes
-
-    def recipe(self) -> Any:
-        return MappedFunction, (self.function, self.in_axes, self.out_axes)
+    what = "vmap"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        in_axes, out_axes = self.options
         names = sorted(kwargs)
-        axes = [*_axes(self.in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
+        axes = [*_axes(in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
         elements: list[Any] = []
         arrays: list[Any] = []
         flags: list[bool] = []
@@ -414,7 +401,7 @@ class MappedFunction(DerivedFunction):
             raise SpaceError(f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}")
         function = as_function(self.function)
         given = function.given(tuple(elements[: len(args)]), dict(zip(names, elements[len(args) :], strict=True)))
-        return _mapped(function.record(given), arrays, flags, sizes.pop(), self.out_axes)
+        return _mapped(function.record(given), arrays, flags, sizes.pop(), out_axes)
 
 
 def _is_array(x: Any) -> bool:

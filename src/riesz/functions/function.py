@@ -36,8 +36,8 @@ from ..tracing.sharing import ARGUMENT
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
 from ..tracing.surroundings.watching import MISSING, Effects, Wrapper, changed, meant, place, reached
-from ..tracing.trace import derivatives_here, forgive, inmost, leaked, refused
-from ..tracing.traced import FLOAT, TRACED, Trace, Traced, holds_traced, lifted, slot_of, tidy, typed
+from ..tracing.trace import derivatives_here, forgive, inmost, refused
+from ..tracing.traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
 from .comparing import comparable, compare
 from .remade import DerivedFunction, Remade
 
@@ -500,17 +500,6 @@ def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: S
         value = dense(x)
         found.append(own(value, a, id(value) in taken))
         taken.add(id(found[-1]))
-    return found
-
-
-def innermost(leaves: Sequence[Any]) -> Trace | None:
-    """The innermost trace among leaves; None where none is traced."""
-    found: Trace | None = None
-    for x in leaves:
-        if type(x) is Traced and (found is None or x.home.level > found.level):
-            found = x.home
-    if found is not None and not found.open:
-        raise leaked(found)
     return found
 
 

@@ -92,13 +92,10 @@ class Gradient(DerivedFunction):
     what = "value_and_grad"
 
     def __init__(self, f: Any, argnums: Any, has_aux: bool, space: Space | None, factored: bool) -> None:
-        super().__init__(self.what, differentiable(f))
+        super().__init__(differentiable(f), argnums, has_aux, space, factored)
         self.argnums, self.has_aux, self.space, self.factored = argnums, has_aux, space, factored
         self.era = object()
         self._quick: Any = other, (), self.era, self  # generated code, for small functions: see `graded`
-
-    def recipe(self) -> Any:
-        return type(self), (self.function, self.argnums, self.has_aux, self.space, self.factored)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         run, watched, era, owner = self._quick

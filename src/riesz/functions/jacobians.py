@@ -104,8 +104,8 @@ class Maps(DerivedFunction):
     gives_maps = True
 
     def __init__(self, what: str, f: Any, argnums: Any, has_aux: bool, space: Space | None) -> None:
-        super().__init__(what, differentiable(f))
         self.what, self.argnums, self.has_aux, self.space = what, argnums, has_aux, space
+        super().__init__(differentiable(f))
 
     def recipe(self) -> Any:
         return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)

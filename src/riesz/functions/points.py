@@ -28,7 +28,7 @@ from ..terms.term import Arrow, Term
 from ..tracing.argument_trees import LEAF, Container, Tree, first_part, flatten, numbers_of, tree_space, unflatten
 from ..tracing.surroundings.watching import Cell
 from ..tracing.trace import Trace, derivatives_here
-from ..tracing.traced import FLOAT
+from ..tracing.traced import FLOAT, innermost
 from . import function as traces
 from .function import Aval, Given, Record, TracedFunction, in_containers, owned
 from .point_protocol import EACH, AnyPoint, argument_numbers, in_turn
@@ -59,7 +59,7 @@ class TermPoint(AnyPoint):
             self.leaves = [x if _floats(x) else x * 1.0 for x in opened(self.domain, element)]
         else:
             self.leaves = self.domain.open(element)
-        self.home = traces.innermost(self.leaves) if traced else None
+        self.home = innermost(self.leaves) if traced else None
         self.moving = [True] * len(self.leaves)
         self._order = tuple(range(len(self.leaves)))
         if argnums is not None and argnums is not EACH:

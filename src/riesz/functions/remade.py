@@ -44,14 +44,18 @@ class DerivedFunction(Remade, Wrapper):
     """What grad, jacobian, vmap, … of a function give: called with its arguments."""
 
     gives_maps = False
+    what: str
 
-    def __init__(self, what: str, f: Any) -> None:
-        self.function = f  # a Function, a combinator, or any callable
+    def __init__(self, f: Any, *options: Any) -> None:
+        self.function, self.options = f, options  # a Function, a combinator, or any callable
         inner = getattr(f, "function", f)
         if callable(inner) and not hasattr(type(inner), "domain"):
             self.__wrapped__ = inner
         self.__doc__ = getattr(inner, "__doc__", None)
-        self.__name__ = self.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
+        self.__name__ = self.__qualname__ = f"{self.what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
+
+    def recipe(self) -> Any:
+        return type(self), (self.function, *self.options)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError

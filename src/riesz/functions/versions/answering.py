@@ -135,8 +135,7 @@ class _Joining(_Version):
 
 
 def _directive(text: str, axis: int, ndmin: int, turned: int) -> tuple[int, int, int]:
-    """The axis to join along, the least number of axes, and where the axes of an array with fewer go, from "-1" or
-    "0,2" or "0,2,-1"."""
+    """The axis to join along, the least number of axes, where the axes of an array with fewer go: "-1", "0,2,-1"."""
     if text in ("r", "c"):
         matrix = f"np.r_[{text!r}, …] gives a matrix, which riesz does not know for traced arrays"
         raise refuse(f"{matrix}; write np.concatenate or np.stack")
@@ -172,39 +171,22 @@ def _opened(x: Any) -> Any:
     return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
 
 
-class _Listing(_Version):
+def _listing(f: Any, opened: Callable[[Any], Any] = _opened) -> _Version:
     """A function of arrays that may be given lists of traced numbers, np.mean([x, y])."""
 
-    __slots__ = ()
+    def own(*args: Any, **named: Any) -> Any:
+        return f(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        if not named:
-            for a in args:
-                if type(a) is list or type(a) is tuple:
-                    break
-            else:
-                return self.original(*args)
-        opened = self.opened
-        return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
-
-    opened = staticmethod(_opened)
+    return _Asking(f, own, noted=False)
 
 
-class _ListingParts(_Listing):
-    """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def opened(x: Any) -> Any:
-        """A list of arrays."""
-        kind = type(x)
-        return kind([_opened(part) for part in cast("list[Any]", x)]) if kind is list or kind is tuple else x
+def _opened_parts(x: Any) -> Any:
+    """A list of arrays, np.concatenate([x, [y, z]]): each of them may be a list."""
+    return type(x)([_opened(part) for part in x]) if type(x) in (list, tuple) else x
 
 
 class _Whole(type):
-    """A type of whole numbers that may be called on traced arrays, np.int64(x); otherwise it is the type it is made
-    from."""
+    """A type of whole numbers, as the original, that may be called on traced arrays: np.int64(x)."""
 
     original: Any
 
@@ -227,8 +209,7 @@ class _Whole(type):
 
 
 def _library(f: types.FunctionType) -> _Version:
-    """A function of NumPy's or SciPy's written in Python: given traced arrays, a copy of it runs whose code finds
-    versions."""
+    """A function of NumPy's or SciPy's in Python: given traced arrays, a copy runs whose code finds versions."""
 
     def copy(*args: Any, **named: Any) -> Any:
         cells = [(cell, Cell(cell).get()) for cell in f.__closure__ or ()]
@@ -295,8 +276,8 @@ def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
         given = _AS_GIVEN | {np.apply_along_axis, np.apply_over_axes}
-        found: dict[Any, Any] = {f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in given}
-        found.update({f: _ListingParts(f) for f in _PARTS})
+        found: dict[Any, Any] = {f: _listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in given}
+        found.update({f: _listing(f, _opened_parts) for f in _PARTS})
         own: dict[Any, Any] = {np.array: _copied, np.asarray: _array, np.asanyarray: _array, np.full: full}
         own |= dict.fromkeys((np.ascontiguousarray, np.asfortranarray), partial(_array, ndmin=1))
         own |= {np.ndenumerate: _enumerated, np.nditer: _no_iterator}
@@ -350,8 +331,7 @@ def _is_users(f: types.FunctionType) -> bool:
 
 
 def _spoken(module: Any, names: Iterable[str], deep: int = 4) -> Any:
-    """What stands for a module in code that mentions names: one of the user's stays as it is where it has nothing that
-    answers."""
+    """What stands for a module in code that mentions names: one of the user's that has nothing that answers stays."""
     if _has_versions(module.__name__) or (deep and users(module.__name__) and _any_answers(module, names, deep)):
         return _stand_in(module)
     return module
@@ -365,8 +345,7 @@ def _any_answers(module: Any, names: Iterable[str], deep: int) -> bool:
 
 
 def _imported(name: str, package: bool) -> Any:
-    """What an import inside a function gives: the module of a name, or its package, if it is loaded and has
-    versions."""
+    """What an import inside a function gives: a module, or its package, if it is loaded and has versions."""
     if name not in sys.modules or not _has_versions(name):
         return None
     return _stand_in(sys.modules[name.split(".")[0] if package else name])
@@ -407,8 +386,7 @@ def _opener(x: Any) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
 
 
 def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
-    """Into a list, a dictionary, a cell, a function, the attributes of an object or a class, `instead` of what is
-    there."""
+    """Into a list, a dictionary, a cell, a function, an object or a class, `instead` of what is there."""
     if isinstance(where, list):  # which may have grown or shrunk
         where[:] = [value if x is instead else x for x in cast("list[Any]", where)]
     elif isinstance(where, dict):
@@ -423,8 +401,7 @@ def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
 
 @contextmanager
 def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
-    """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches,
-    where that is known."""
+    """For the time of a trace; gives x ↦ x, or its version. `things`: what the function reaches, where it is known."""
     global _depth
     with _lock:
         _depth += 1

@@ -75,9 +75,8 @@ class Outside:
         if self._careful and not all([c.same for c in self._roots[root]]):
             raise TraceError(
                 f"an array of shape {self._used[root].shape} that comes from outside the function is written to "
-                "inside it, and computed with: what "
-                "it gives would depend on how often it was called; copy the array first (a = a.copy()), or make it "
-                "an argument"
+                "inside it, and computed with: what it gives would depend on how often it was called; copy the array "
+                "first (a = a.copy()), or make it an argument"
             )
 
     @property
