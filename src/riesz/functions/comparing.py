@@ -59,8 +59,7 @@ def uncompared() -> Generator[None]:
 
 
 def comparable(function: Any, things: Sequence[Any], given: Given, record: Record) -> bool:
-    """Whether a function that reaches some things can be run once more unnoticed: a user's own small code; larger code
-    if it asks for types."""
+    """Whether a function that reaches some things can be run once more unnoticed: small code of a user's own."""
     code = _code(function)
     most = tuning.COMPARED_STEPS * tuning.COMPARED_TYPE_QUESTIONS
     if code is None or not _wanted.get() or len(record.program.ops) > most or code.co_filename.startswith(_HERE):
@@ -94,8 +93,7 @@ def _catches(function: Any) -> bool:
 
 
 def _small(program: Program, times: int) -> bool:
-    """Whether a run costs little, or so many times that, as far as shapes say; users' own functions may cost
-    anything."""
+    """Whether a run costs little, or so many times that, by its shapes; users' own functions may cost anything."""
     numbers, parts = 0, [(program, 1)]
     for part, rounds in parts:
         for op, shape in zip(part.ops, part.shapes, strict=True):
@@ -164,8 +162,7 @@ _NUMBERS = {float, np.float64}
 
 
 def difference(value: Any, record: Record, found: Sequence[Any], size: float = 0.0) -> str:
-    """What a plain result and a traced one differ in; nothing where they agree up to rounding, of the result and of
-    numbers of a size."""
+    """What a plain and a traced result differ in; nothing up to rounding, also of numbers of a size."""
     from .function import Aval, presented
 
     one = len(record.results) == len(found) == 1 and record.tree == ONE_LEAF
@@ -199,8 +196,7 @@ def _form(tree: Tree) -> str:
 
 
 def _apart(a: Any, b: Any, size: float) -> tuple[int, ...] | None:
-    """Where two arrays differ by more than rounding can, measured by their largest number; numbers of a size may have
-    cancelled."""
+    """Where two arrays differ by more than rounding of their largest number; numbers of a size may have cancelled."""
     if a.dtype.kind not in "fiub" or b.dtype.kind not in "fiub" or (a == b).all():
         return None
     x, y = a.astype(float), b.astype(float)
@@ -212,8 +208,7 @@ def _apart(a: Any, b: Any, size: float) -> tuple[int, ...] | None:
 
 
 def _unsteady(plain: Callable[..., Any], value: Any) -> bool:
-    """Whether a function's values differ from run to run, or with changes of its arguments as small as rounding: then a
-    difference says nothing."""
+    """Whether a function's values differ from run to run, or with tiny changes of its arguments."""
     steps = [sign * size for size in (1e-12, 3.7e-13, 2.3e-12, 7.1e-13) for sign in (1.0, -1.0)]
     try:
         runs = [flatten(plain(change))[0] for change in (0.0, *steps)]

@@ -43,8 +43,7 @@ class CustomDerivative(Remade):
         return rule
 
     def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the adjoint: rule(*args) is the linear map dy ↦ dx there (a tuple for several arguments). A
-        decorator."""
+        """Give the adjoint: rule(*args) is the linear map dy ↦ dx there, a tuple for several. A decorator."""
         self.turned = rule
         self._ops.clear()
         return rule
@@ -78,8 +77,7 @@ class CustomDerivative(Remade):
         return unflatten(result, list(found))
 
     def _look(self) -> None:
-        """Forget what was made of the rules once an array or a name they use is another; the function being traced
-        depends on those too."""
+        """Forget what was made of the rules once something they use is another; the trace around depends on it too."""
         around = OUTSIDE.get()
         if around is not None:
             around.made = True
@@ -166,8 +164,7 @@ class CustomDerivative(Remade):
         raise TraceError(f"the derivative of {self.name} must be a linear map dx ↦ dy: {kinds}; got {linear!r}")
 
     def _turned(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, ys: Any) -> Any:
-        """One summand dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the
-        user's."""
+        """dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the user's."""
         if len(ys) > 1:
             one = "with a given adjoint one array is due (leave the adjoint out and it is derived)"
             raise TraceError(f"{self.name} has several results; {one}")
@@ -207,8 +204,7 @@ def _opaque(name: str, array: Callable[..., Any], shapes: Any, differential: Any
 
 
 def _numbers(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments with other numbers, each of the type it was given in, and the function's own: it may write to
-    them."""
+    """The arguments with other numbers, of the types given, and the function's own: it may write to them."""
     return _arguments(given, [a.given(np.array(x, a.dtype)) for x, a in zip(arrays, given.avals, strict=True)])
 
 

@@ -10,7 +10,6 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, update_wrapper
 from time import perf_counter
 from typing import Any, cast
@@ -56,22 +55,21 @@ class Aval:
         return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
 
 
-@dataclass(eq=False)
 class Record:
     """One trace of a function."""
 
-    name: str
-    program: Program
-    captured: list[Any]  # further inputs: Traced arrays of outer traces, large arrays from outside
-    avals: list[Aval]  # of the array leaves of the arguments
-    results: list[Any]  # per leaf of the result: an Aval, or a `Static`
-    tree: Tree  # of the result
-    outside: Outside | None = None  # what its steps were computed from besides
-    copies: dict[int, tuple[Any, Any]] = field(default_factory=dict[int, tuple[Any, Any]])
-    """Arrays from outside and what stands for them in the program, by identity."""
-    transforms: bool = False  # whether derivatives or maps of other functions were taken inside
-    seconds: float = 0.0  # how long the function ran
-    derived: dict[Any, Any] = field(default_factory=dict[Any, Any])  # programs made from this one
+    def __init__(
+        self, name: str, program: Program, captured: list[Any], avals: list[Aval], results: list[Any], tree: Tree
+    ) -> None:
+        self.name, self.program = name, program
+        self.captured = captured  # further inputs: Traced arrays of outer traces, large arrays from outside
+        self.avals = avals  # of the array leaves of the arguments
+        self.results, self.tree = results, tree  # per leaf of the result, an Aval or a `Static`; its tree
+        self.outside: Outside | None = None  # what its steps were computed from besides
+        self.copies: dict[int, tuple[Any, Any]] = {}  # what stands for arrays from outside, by their identity
+        self.transforms = False  # whether derivatives or maps of other functions were taken inside
+        self.seconds = 0.0  # how long the function ran
+        self.derived: dict[Any, Any] = {}  # programs made from this one
 
     def wrap(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the outputs → the function's result."""
@@ -95,8 +93,7 @@ class Record:
         return self
 
     def copy_of(self, x: Any) -> Any:
-        """What stands for an array from outside in the program, or for an index array, which steps know by its numbers;
-        None for others."""
+        """What stands in the program for an array from outside, or for an index array; None for others."""
         if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self.copies:
             self.copies[id(x)] = x, freeze(x)
         return x if frozen(x) else self.copies.get(id(x), (None, None))[1]
@@ -108,12 +105,12 @@ class Record:
             inputs, count = self.program.inputs, len(order)
             program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
             avals = [self.avals[k] for k in order]
-            self.derived[key] = replace(self, program=program, avals=avals, derived={})
+            found = self.derived[key] = Record(self.name, program, self.captured, avals, self.results, self.tree)
+            found.outside, found.copies = self.outside, self.copies
         return self.derived[key]
 
     def settled(self) -> Record:
-        """The same with the numbers that all arrays from outside have now; the same one as long as nobody writes to
-        them."""
+        """The same with the numbers that arrays from outside have now; the same one while nobody writes to them."""
         if not self.captured:
             return self
         known = self.derived.get("settled")
@@ -123,8 +120,8 @@ class Record:
             program = Program()
             given = [program.input(a.shape) for a in self.avals]
             program.outputs = outputs(self.program, program, [*given, *[program.const(c.frozen) for c in contents]])
-            copies = self.copies | {id(c.array): (c.array, c.frozen) for c in contents}
-            found = replace(self, program=program, captured=[], outside=None, copies=copies, derived={})
+            found = Record(self.name, program, [], self.avals, self.results, self.tree)
+            found.copies = self.copies | {id(c.array): (c.array, c.frozen) for c in contents}
             known = self.derived["settled"] = found, contents
         return known[0]
 
@@ -198,8 +195,7 @@ def _static_key(x: Any) -> Any:
 
 
 class Given:
-    """Arguments taken apart: array leaves, the trees, the static leaves, and which array leaves belong to which
-    argument."""
+    """Arguments taken apart: array leaves, trees, static leaves, and which array leaves belong to which argument."""
 
     __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "trees")
 
@@ -239,15 +235,11 @@ class Given:
         """The leaves that are no arrays."""
         return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
 
-    def rebuilt(
-        self, arrays: Sequence[Any], answered: Callable[[Any], Any] = lambda x: x
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def rebuilt(self, arrays: Sequence[Any], answered: Any = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with other array leaves; the others as `answered` gives them."""
         rest = iter(arrays)
-        values = [
-            unflatten(tree, [next(rest) if type(x) is Aval else answered(x) for x in leaves])
-            for leaves, tree in zip(self.leaves, self.trees, strict=True)
-        ]
+        filled = [[next(rest) if type(x) is Aval else answered(x) for x in leaves] for leaves in self.leaves]
+        values = list(map(unflatten, self.trees, filled))
         count = len(values) - len(self.kwargs)
         return values[:count], dict(zip(self.kwargs, values[count:], strict=True))
 
@@ -313,8 +305,7 @@ class TracedFunction(Remade, Wrapper):
         return self.record(given), given.arrays
 
     def record(self, given: Given) -> Record:
-        """The trace for arguments of this kind; made when there is none, or when a name it closes over means something
-        else by now."""
+        """The trace for arguments of this kind; made where there is none, or where something it depends on changed."""
         record = self._record(given)
         if record.program.calm:
             derivatives_here()
@@ -352,8 +343,7 @@ class TracedFunction(Remade, Wrapper):
         return record.noted()
 
     def keeps(self, given: Given) -> bool:
-        """Whether there is a trace for arguments of this kind: functions that draw random numbers are traced at each
-        call."""
+        """Whether there is a trace for arguments of this kind: functions that draw random numbers have none."""
         return given.key in self._records
 
     def watched(self, given: Given) -> list[Any]:
@@ -412,8 +402,7 @@ def _traced(
     outside: Outside | None = None,
     branch: bool = False,
 ) -> Record:
-    """`whole_numbers`: Python integers in its result are arrays too, not parts of its structure. `outside`: what it can
-    reach; large arrays there stay where they are."""
+    """`whole_numbers`: integers in its result are arrays, no structure. `outside`: what it can reach."""
     from ..tracing.rules.all_rules import load_rules
     from .versions.answering import answering
 
@@ -444,8 +433,10 @@ def _traced(
         trace.outside.finish()
     program = trace.prune([*slots, *trace.captured_slots], [x.slot for x in found if type(x) is Traced])
     program.calm = trace.calm
-    parts = list(trace.captured), given.avals, results, tree
-    return Record(name, program, *parts, trace.outside, trace.copies, trace.transforms, seconds)
+    record = Record(name, program, list(trace.captured), given.avals, results, tree)
+    record.outside, record.copies = trace.outside, trace.copies
+    record.transforms, record.seconds = trace.transforms, seconds
+    return record
 
 
 def presented(result: Any) -> Any:

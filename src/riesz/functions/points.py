@@ -56,7 +56,8 @@ class TermPoint(AnyPoint):
         self.main = len(self.codomain.leaves)
         element = as_element(args, self.domain)
         if traced:
-            self.leaves = [x if _floats(x) else x * 1.0 for x in opened(self.domain, element)]
+            kinds = [(x, getattr(getattr(x, "dtype", None), "kind", "")) for x in opened(self.domain, element)]
+            self.leaves = [x if isinstance(x, float) or kind == "f" else x * 1.0 for x, kind in kinds]
         else:
             self.leaves = self.domain.open(element)
         self.home = innermost(self.leaves) if traced else None
@@ -170,10 +171,6 @@ def _fitted(f: Arrow, space: Space) -> Term:
     return known[1]
 
 
-def _floats(x: Any) -> bool:
-    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
-
-
 def components(space: Space, count: int) -> tuple[Space, ...]:
     """The spaces of the components of a direct sum, of a copower of one, or of one with another inner product."""
     inner, around = space, list[Space]()
@@ -181,9 +178,8 @@ def components(space: Space, count: int) -> tuple[Space, ...]:
         around.append(inner)
         inner = inner.base
     if not isinstance(inner, DirectSum) or len(inner.summands) != count:
-        raise SpaceError(
-            f"{count} arguments are the components of a direct sum of {count} spaces, but the domain is {space}"
-        )
+        due = f"{count} arguments are the components of a direct sum of {count} spaces"
+        raise SpaceError(f"{due}, but the domain is {space}")
     parts = inner.summands
     for outer in reversed(around):
         if isinstance(outer, Copower):
@@ -220,6 +216,7 @@ class FunctionPoint(AnyPoint):
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
+        self._order = tuple(range(len(self.leaves)))
         if any([i > j for i, j in pairwise(chosen)]):
             self._reorder([k for i in chosen for k in given.owners[i]])
         self.owned = [self.owners[i] for i in chosen]
@@ -235,7 +232,7 @@ class FunctionPoint(AnyPoint):
 
     def _reorder(self, moving: list[int]) -> None:
         """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
-        order = in_turn(moving, len(self.leaves))
+        self._order = order = in_turn(moving, len(self.leaves))
         self.record = self.record.reordered(order)
         self.leaves = [self.leaves[k] for k in order]
         where = {k: at for at, k in enumerate(order)}
@@ -295,8 +292,7 @@ class FunctionPoint(AnyPoint):
 
     @property
     def dtype(self) -> Any:
-        """float32 where all arguments differentiated in and all results are, or less: SciPy's sparse matrices know no
-        float16."""
+        """float32 where all arguments and results are, or less: SciPy's sparse matrices know no float16."""
         return np.result_type(np.float32, _common(self.avals, self.record.outputs[: self.main]))
 
     @property
@@ -333,9 +329,7 @@ class FunctionPoint(AnyPoint):
     def _both(self) -> Record:
         """Value and gradient as one trace, of the arguments as they were given."""
         program, given, count = self.both(), self.given, len(self.leaves)
-        owners = zip(given.owners, self.owners, strict=True)
-        place = {k: at for owned, mine in owners for k, at in zip(owned, mine, strict=True)}
-        inputs = [program.inputs[place[k]] for k in range(count)]
+        inputs = [program.inputs[k] for k in np.argsort(self._order)]
         program = program.prune([*inputs, *program.inputs[count:]], program.outputs)
         program.calm = self.record.program.calm
         avals = [*self.record.outputs, *self.avals]
@@ -352,15 +346,15 @@ def _applied(L: LinearMap, v: Any, avals: Sequence[Aval], contained: Callable[[S
     return contained(owned(L.apply(given), avals, L.held, given))
 
 
+_FLOATS = {FLOAT}
+
+
 def _common(given: Sequence[Aval], results: Sequence[Aval] = ()) -> Any:
     """The type of arguments and results together; that of Python's floats where one of the arguments is one."""
     kinds = {a.dtype for a in (*given, *results)}
     if kinds == _FLOATS or not kinds or any([a.weak for a in given]):
         return FLOAT
     return np.result_type(*kinds)
-
-
-_FLOATS = {FLOAT}
 
 
 def named_arrays(
@@ -399,9 +393,8 @@ def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
     if argnums is None:
         found = [i for i in range(count) if any([given.avals[k].dtype.kind == "f" for k in given.owners[i]])]
         if not found:
-            raise VectorError(
-                f"{name} has no argument to differentiate in: none of {count} holds floats; write 2.0 instead of 2"
-            )
+            none = f"none of {count} holds floats; write 2.0 instead of 2"
+            raise VectorError(f"{name} has no argument to differentiate in: {none}")
         return found
     return argument_numbers(argnums, count, name)
 

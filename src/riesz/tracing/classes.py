@@ -49,8 +49,7 @@ def closed_for(x: Any, frame: Any) -> Any:
 
 
 class Kind(type):
-    """The class of the classes of traced arrays: what values can do is said by `__class__` alone, so isinstance(x,
-    Iterable) finds nothing here."""
+    """The class of classes of traced arrays: `__class__` alone says what values can do, so no Iterable is found."""
 
     @property
     def __mro__(cls) -> tuple[type, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]

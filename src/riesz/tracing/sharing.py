@@ -59,8 +59,7 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
 
 
 def in_place(ufunc: Any, x: Any, other: Any) -> Any:
-    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it, unless
-    views of it are about."""
+    """x += other and its kin: a number is a new number; an array changes for all who hold it, unless views do."""
     from .traced import Traced, operator, slot_of
 
     if not x.shape and x.weak is not None:

@@ -302,8 +302,7 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
 
 
 def typed(x: Any, weak: bool | None) -> Any:
-    """A traced number as one of Python (operators on Python's numbers give such), of NumPy (ufuncs do), or (None) as an
-    array without axes."""
+    """A traced number as one of Python (of its operators), of NumPy (of ufuncs), or (None) an array without axes."""
     if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
         return x
     return Traced(x.home, x.slot, x.dtype, weak)
@@ -350,8 +349,7 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of a ufunc: where booleans and integers of 8 and 16 bits give float16 or float32, in that type. Larger
-    integers give float64."""
+    """Arguments of a ufunc: booleans and integers of 8 and 16 bits in the small float type they give."""
     small = any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args])
     if not small or not all([hasattr(x, "dtype") for x in args]):
         return args

@@ -268,15 +268,15 @@ def _enter(original: Any, version: Any) -> None:
 
 _WORDS = "concatenate stack vstack hstack dstack column_stack select piecewise choose lexsort ravel_multi_index"
 _PARTS = (*[getattr(np, word) for word in _WORDS.split()], np.linalg.multi_dot)
-_AS_GIVEN = {np.block, np.broadcast_shapes, np.result_type, np.can_cast, np.einsum_path, np.ix_}
+_KEPT = "block broadcast_shapes result_type can_cast einsum_path ix_ apply_along_axis apply_over_axes"
+_AS_GIVEN = {getattr(np, word) for word in _KEPT.split()}
 """Functions whose lists are no arrays."""
 
 
 def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
-        given = _AS_GIVEN | {np.apply_along_axis, np.apply_over_axes}
-        found: dict[Any, Any] = {f: _listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in given}
+        found: dict[Any, Any] = {f: _listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
         found.update({f: _listing(f, _opened_parts) for f in _PARTS})
         own: dict[Any, Any] = {np.array: _copied, np.asarray: _array, np.asanyarray: _array, np.full: full}
         own |= dict.fromkeys((np.ascontiguousarray, np.asfortranarray), partial(_array, ndmin=1))
@@ -307,12 +307,8 @@ _codes: dict[int, tuple[types.CodeType, Any, types.CodeType]] = {}
 def _answering_code(f: types.FunctionType) -> types.CodeType:
     """The code of a function, or with versions that answer in the place of its global names and imports."""
     code, names = f.__code__, mentioned(f.__code__)
-    meant: dict[str, Any] = {}
-    for k in names:
-        value = f.__globals__.get(k)
-        version = _spoken(value, names) if isinstance(value, types.ModuleType) else _answered(value)
-        if version is not value:
-            meant[k] = version
+    found = {k: (f.__globals__.get(k), _said(f.__globals__.get(k), names)) for k in names}
+    meant = {k: version for k, (value, version) in found.items() if version is not value}
     imports = tuple([k in sys.modules for k in names if _has_versions(k)])
     if not meant and not imports:
         return code
@@ -330,18 +326,13 @@ def _is_users(f: types.FunctionType) -> bool:
     return not generated and users(home) and home.split(".")[0] not in OTHERS
 
 
-def _spoken(module: Any, names: Iterable[str], deep: int = 4) -> Any:
-    """What stands for a module in code that mentions names: one of the user's that has nothing that answers stays."""
-    if _has_versions(module.__name__) or (deep and users(module.__name__) and _any_answers(module, names, deep)):
-        return _stand_in(module)
-    return module
-
-
-def _any_answers(module: Any, names: Iterable[str], deep: int) -> bool:
-    for value in [vars(module)[k] for k in names if k in vars(module)]:
-        if (_spoken(value, names, deep - 1) if isinstance(value, types.ModuleType) else _answered(value)) is not value:
-            return True
-    return False
+def _said(value: Any, names: Iterable[str], deep: int = 4) -> Any:
+    """What stands for a value in code that mentions names; a user's module that has nothing that answers stays."""
+    if not isinstance(value, types.ModuleType):
+        return _answered(value)
+    mine = [vars(value)[k] for k in names if k in vars(value)] if deep and users(value.__name__) else []
+    answers = _has_versions(value.__name__) or any(_said(v, names, deep - 1) is not v for v in mine)
+    return _stand_in(value) if answers else value
 
 
 def _imported(name: str, package: bool) -> Any:
@@ -415,9 +406,7 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
             functions = {id(f): f for f in among if _is_users(f)}.values()
             rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions]
             names = spoken(functions)
-            for where, name, value in places:
-                module = type(value) is types.ModuleType
-                rows.append((where, name, value, _spoken(value, names) if module else _answered(value)))
+            rows += [(where, name, value, _said(value, names)) for where, name, value in places]
             for where, name, value, version in rows:
                 if version is not value:
                     _changed.append((where, name, value, version))
