@@ -234,12 +234,8 @@ def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, revers
         row = unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None
         body = Body(f, (init, row), "the body of a loop")
         stacked = [np.zeros((0, *a.shape), a.dtype) for a in body.results[len(flatten(init)[0]) :]]
-        return init, unflatten(_second(body.tree), stacked)
+        return init, unflatten(body.tree[first_part(body.tree) : -1], stacked)
     return carry, unflatten(shape, [np.stack(column) for column in zip(*rows, strict=True)])
-
-
-def _second(tree: Tree) -> Tree:
-    return tree[first_part(tree) : -1]
 
 
 def _traced_loop(
@@ -265,7 +261,7 @@ def _traced_loop(
     every = _interval(checkpoint, n, sum([math.prod(a.shape) for a in body.results[:m]]))
     slots = _run(home, body.program(captured), outer, carry, [_slot(home, x) for x in leaves], n, reverse, every)
     found: list[Any] = [Traced(home, s, a.dtype) for s, a in zip(slots, body.results, strict=True)]
-    return unflatten(carry_tree, found[:m]), unflatten(_second(body.tree), found[m:])
+    return unflatten(carry_tree, found[:m]), unflatten(body.tree[first_part(body.tree) : -1], found[m:])
 
 
 def _element(x: Any) -> Any:
@@ -308,6 +304,13 @@ def _interval(checkpoint: Any, n: int, numbers: int) -> int:
     return math.isqrt(n) if checkpoint is True else int(checkpoint)
 
 
+def _alone(op: Any, shapes: Sequence[Any], count: int) -> Program:
+    """A step as a program."""
+    program = Program()
+    program.outputs = _gets(program, program.step(op, [program.input(shape) for shape in shapes]), count)
+    return program
+
+
 def _run(
     home: Trace, body: Program, outer: list[int], carry: list[int], xs: list[int], n: int, reverse: bool, every: int
 ) -> list[int]:
@@ -316,10 +319,8 @@ def _run(
     if not every:
         return _gets(home, home.step(Loop(body, c, m, n, reverse), [*outer, *carry, *xs]), count)
     chunks, rest = divmod(n, every)
-    inner, again = Program(), Program()
     shapes = [home.shapes[s] for s in (*outer, *carry)] + [(every, *home.shapes[s][1:]) for s in xs]
-    for program, op in ((inner, Loop(body, c, m, every, reverse)), (again, Call((inner,)))):
-        program.outputs = _gets(program, program.step(op, [program.input(shape) for shape in shapes]), count)
+    again = _alone(Call((_alone(Loop(body, c, m, every, reverse), shapes, count),)), shapes, count)
     arrays = [Traced(home, s) for s in xs]
     split = chunks * every
     low, high = (rest, n) if reverse else (0, split)  # the rounds that come first are those in chunks

@@ -65,11 +65,16 @@ class Record:
         self.captured = captured  # further inputs: Traced arrays of outer traces, large arrays from outside
         self.avals = avals  # of the array leaves of the arguments
         self.results, self.tree = results, tree  # per leaf of the result, an Aval or a `Static`; its tree
-        self.outside: Outside | None = None  # what its steps were computed from besides
-        self.copies: dict[int, tuple[Any, Any]] = {}  # what stands for arrays from outside, by their identity
+        self._outside: Outside | None = None  # what its steps were computed from besides
+        self._copies: dict[int, tuple[Any, Any]] = {}  # what stands for arrays from outside, by their identity
         self.transforms = False  # whether derivatives or maps of other functions were taken inside
         self.seconds = 0.0  # how long the function ran
         self.derived: dict[Any, Any] = {}  # programs made from this one
+
+    def depending(self, outside: Outside | None, copies: dict[int, tuple[Any, Any]]) -> Record:
+        """Itself; what it depends on besides its arguments."""
+        self._outside, self._copies = outside, copies
+        return self
 
     def wrap(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the outputs → the function's result."""
@@ -88,15 +93,15 @@ class Record:
     def noted(self) -> Record:
         """Itself; used while another function is traced it passes on what it depends on."""
         around = OUTSIDE.get()
-        if around is not None and self.outside is not None:
-            around.include(self.outside)
+        if around is not None and self._outside is not None:
+            around.include(self._outside)
         return self
 
     def copy_of(self, x: Any) -> Any:
         """What stands in the program for an array from outside, or for an index array; None for others."""
-        if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self.copies:
-            self.copies[id(x)] = x, freeze(x)
-        return x if frozen(x) else self.copies.get(id(x), (None, None))[1]
+        if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self._copies:
+            self._copies[id(x)] = x, freeze(x)
+        return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
 
     def reordered(self, order: tuple[int, ...]) -> Record:
         """The same with its arguments' leaves in another order."""
@@ -105,8 +110,8 @@ class Record:
             inputs, count = self.program.inputs, len(order)
             program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
             avals = [self.avals[k] for k in order]
-            found = self.derived[key] = Record(self.name, program, self.captured, avals, self.results, self.tree)
-            found.outside, found.copies = self.outside, self.copies
+            found = Record(self.name, program, self.captured, avals, self.results, self.tree)
+            self.derived[key] = found.depending(self._outside, self._copies)
         return self.derived[key]
 
     def settled(self) -> Record:
@@ -114,14 +119,14 @@ class Record:
         if not self.captured:
             return self
         known = self.derived.get("settled")
-        compared = self.outside is not None and self.outside.made  # when this trace was looked up
+        compared = self._outside is not None and self._outside.made  # when this trace was looked up
         if known is None or not (compared or all([c.get() is c for c in known[1]])):
             contents = [contents_of(x) for x in self.captured]
             program = Program()
             given = [program.input(a.shape) for a in self.avals]
             program.outputs = outputs(self.program, program, [*given, *[program.const(c.frozen) for c in contents]])
             found = Record(self.name, program, [], self.avals, self.results, self.tree)
-            found.copies = self.copies | {id(c.array): (c.array, c.frozen) for c in contents}
+            found.depending(None, self._copies | {id(c.array): (c.array, c.frozen) for c in contents})
             known = self.derived["settled"] = found, contents
         return known[0]
 
@@ -434,9 +439,8 @@ def _traced(
     program = trace.prune([*slots, *trace.captured_slots], [x.slot for x in found if type(x) is Traced])
     program.calm = trace.calm
     record = Record(name, program, list(trace.captured), given.avals, results, tree)
-    record.outside, record.copies = trace.outside, trace.copies
     record.transforms, record.seconds = trace.transforms, seconds
-    return record
+    return record.depending(trace.outside, trace.copies)
 
 
 def presented(result: Any) -> Any:
