@@ -216,14 +216,16 @@ class FunctionPoint(AnyPoint):
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
-        self._order = tuple(range(len(self.leaves)))
+        self._order: Sequence[int] = range(len(self.leaves))
         if any([i > j for i, j in pairwise(chosen)]):
             self._reorder([k for i in chosen for k in given.owners[i]])
         self.owned = [self.owners[i] for i in chosen]
-        moving = {k for mine in self.owned for k in mine}
-        self.moving = [k in moving for k in range(len(self.leaves) + len(self.record.captured))]
-        shapes = [[real_space(self.record.avals[k].shape) for k in mine] for mine in self.owned]
-        spaces = [tree_space(tree, mine) for tree, mine in zip(self.trees, shapes, strict=True)]
+        self.moving = [False] * (len(self.leaves) + len(self.record.captured))
+        spaces: list[Space] = []
+        for tree, mine in zip(self.trees, self.owned, strict=True):
+            spaces.append(tree_space(tree, [real_space(self.record.avals[k].shape) for k in mine]))
+            for k in mine:
+                self.moving[k] = True
         self.domain = _fitting(spaces[0] if self.single else direct_sum(*spaces), space)
         self.main, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
         self.has_aux = has_aux
@@ -400,13 +402,12 @@ def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
 
 
 def _differentiable(given: Given, i: int, name: str) -> None:
-    differentiated = f"argument {i} of {name} is differentiated"
     for leaf in given.leaves[i]:
         if type(leaf) is not Aval:
-            raise VectorError(f"{differentiated}, but holds {describe(leaf)}{hint(leaf)}")
+            raise VectorError(f"argument {i} of {name} is differentiated, but holds {describe(leaf)}{hint(leaf)}")
         if leaf.dtype.kind != "f":
-            advice = "use floats (x.astype(float)), or choose other arguments with argnums"
-            raise VectorError(f"{differentiated}, but holds an array of {leaf.dtype}: {advice}")
+            wrong = f"an array of {leaf.dtype}: use floats (x.astype(float)), or choose other arguments with argnums"
+            raise VectorError(f"argument {i} of {name} is differentiated, but holds {wrong}")
 
 
 def _fitting(natural: Space, space: Space | None) -> Space:

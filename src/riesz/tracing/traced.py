@@ -360,7 +360,7 @@ def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def innermost(xs: Sequence[Any]) -> Trace | None:
     """The innermost trace among arrays, and lists of them; None where none is traced."""
     found: Trace | None = None
-    stack = list(xs)
+    stack = [x for x in xs if type(x) is not float]
     while stack:
         x = stack.pop()
         if type(x) is Traced:
