@@ -25,8 +25,7 @@ UNREAD = {
 
 
 def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
-    """Enter a rule for NumPy functions: the code below writes the steps; `what` and `rule` say it in the coverage
-    table."""
+    """Enter a rule for NumPy functions: the code below writes the steps; the rest is for the coverage table."""
 
     def enter(code: Any) -> Any:
         for f in functions:
