@@ -531,3 +531,21 @@ def test_tables_that_stay_as_they_are_cost_no_new_trace(monkeypatch):
     monkeypatch.setattr(function, "_traced", lambda *args: traced.append(args))
     value(x), value(x)
     assert not traced
+
+
+def test_a_value_of_a_class_that_a_subclass_computes_is_not_read():
+    from riesz.tracing.surroundings.watching import reached
+
+    class Base:
+        size = 1.0
+
+    class Sized(Base):
+        made = 0
+
+        @property
+        def size(self):
+            Sized.made += 1
+            return Sized()
+
+    held = Sized()
+    assert len(list(reached(lambda x: x * held.made))) < 9 and not Sized.made

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from traceback import walk_tb
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -12,9 +14,7 @@ from ..runtime import tuning
 from .trace import refuse
 
 
-def raise_explained(
-    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
-) -> NoReturn:
+def raise_explained(problem: Exception, function: Any, args: Any, named: Any = None, name: str = "") -> NoReturn:
     """Raise what explains the error of a rule; to be called where it was caught."""
     found = explained(problem, function, args, named, name)
     if found is problem:
@@ -22,62 +22,44 @@ def raise_explained(
     raise found from None
 
 
-def explained(
-    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
-) -> Exception:
-    """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz
-    does not know."""
+def explained(problem: Exception, function: Any, args: Any, named: Any, name: str) -> Exception:
+    """What a problem of a NumPy function's rule is: NumPy's own error, or one that says what riesz does not know."""
     if isinstance(problem, (RieszError, np.exceptions.AxisError)) or _any((args, named), _not_numpys):
         return problem
     called = name or f"np.{getattr(function, '__name__', function)}"
     if _any((args, named), _large):
-        return (
-            problem
-            if isinstance(problem, (ValueError, IndexError))
-            else refuse(f"{called}: {type(problem).__name__}: {problem}")
-        )
+        known = isinstance(problem, (ValueError, IndexError))
+        return problem if known else refuse(f"{called}: {type(problem).__name__}: {problem}")
     try:
         with np.errstate(all="ignore"):
             function(*_standing_in(args), **_standing_in(named or {}))
     except Exception as own:
         return own if not isinstance(own, AssertionError) else problem
     if isinstance(problem, TypeError) and "argument" in str(problem):
-        return refuse(
-            f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see "
-            "docs/coverage.md"
-        )
-    return refuse(
-        f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})"
-    )
+        unknown = f"arguments that riesz does not know for traced arrays ({problem})"
+        return refuse(f"{called} was called with {unknown}; see docs/coverage.md")
+    what = f"{type(problem).__name__}: {problem}"
+    return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({what})")
 
 
 def foreign(problem: Exception, name: str) -> Exception | None:
-    """What to say where another library stumbled over a traced array, which knows numbers only; and where plain Python
-    has another word."""
+    """What to say where another library stumbled over a traced array, and where plain Python has another word."""
     theirs = type(problem).__module__.split(".")[0] in OTHERS
     if isinstance(problem, RieszError):
         return None
-    frames: list[Any] = []
-    step = problem.__traceback__
-    while step is not None:
-        frames.append(step.tb_frame)
-        step = step.tb_next
+    frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
     rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
     said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
     room = next((r[0] for r in reversed(rooms) if r[0] in OTHERS), None)
     if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
         return TraceError(f"{outside(room, said)} (in {name})")
-    compiled = rooms[-1][0] in ("scipy", "numpy") and any(
-        [_any(dict(frame.f_locals), _traced) for frame in frames[-2:]]
-    )  # and it holds one
-    if (compiled and isinstance(problem, (TypeError, AttributeError))) or (
-        isinstance(problem, TypeError) and "'Traced'" in said
-    ):
+    compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in frames[-2:]])
+    attribute = compiled and isinstance(problem, AttributeError)
+    if attribute or (isinstance(problem, TypeError) and (compiled or "'Traced'" in said)):
         room = ".".join([part for part in rooms[-1] if not part.startswith("_")]) if compiled else "Python"
         return TraceError(
             f"a function of {room} needs numbers, which are not known while {name} is traced ({said}); "
-            "docs/coverage.md lists what riesz knows, "
-            "and rz.custom_derivative adds your own"
+            "docs/coverage.md lists what riesz knows, and rz.custom_derivative adds your own"
         )
     if isinstance(problem, AttributeError) and _traced(problem.obj) and type(problem.obj).__name__ in said:
         from .classes import class_of
@@ -90,25 +72,12 @@ def outside(room: str, said: str) -> str:
     """The sentence for a library that knows numbers only."""
     return (
         f"{room} cannot compute with a traced array ({said}); take the numbers out of its object first, as "
-        "s.to_numpy() does, "
-        "and use NumPy's functions and operators on them"
+        "s.to_numpy() does, and use NumPy's functions and operators on them"
     )
 
 
-OTHERS = {
-    "pandas",
-    "polars",
-    "pyarrow",
-    "xarray",
-    "sympy",
-    "mpmath",
-    "torch",
-    "tensorflow",
-    "dask",
-    "networkx",
-    "statsmodels",
-    "sklearn",
-}
+_NAMES = "pandas polars pyarrow xarray sympy mpmath torch tensorflow dask networkx statsmodels sklearn"
+OTHERS = set(_NAMES.split())
 
 
 def _not_numpys(x: Any) -> bool:
@@ -141,9 +110,7 @@ def _any(values: Any, test: Callable[[Any], bool]) -> bool:
 
 def _standing_in(x: Any) -> Any:
     """A value with numbers in the place of traced arrays."""
-    from .traced import TRACED
-
-    if type(x) in TRACED:
+    if _traced(x):
         return sample(x.shape, np.dtype(x.dtype))
     if type(x) in (list, tuple):
         return type(x)([_standing_in(part) for part in x])
@@ -154,9 +121,7 @@ def _standing_in(x: Any) -> Any:
 
 def sample(shape: tuple[int, ...], dtype: Any) -> Any:
     """Well-behaved numbers: matrices far from singular, positive, no two alike."""
-    size = 1
-    for n in shape:
-        size *= n
+    size = math.prod(shape)
     if size > tuning.STAND_IN_NUMBERS:
         return np.broadcast_to(np.ones((), dtype), shape)
     found = np.linspace(0.25, 0.75, size).reshape(shape)

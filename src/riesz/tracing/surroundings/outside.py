@@ -27,8 +27,7 @@ OUTSIDE: ContextVar[Outside | None] = ContextVar("outside", default=None)
 
 
 class Outside:
-    """What a function can reach when its trace begins; `made` says whether its steps may depend on numbers NumPy
-    computed from any of it."""
+    """What a function can reach when its trace begins; `made`: its steps may depend on numbers computed from it."""
 
     def __init__(self, things: Sequence[Any] = ()) -> None:
         """`things`: what the function reaches, functions, objects and arrays."""
@@ -75,9 +74,8 @@ class Outside:
         if self._careful and not all([c.same for c in self._roots[root]]):
             raise TraceError(
                 f"an array of shape {self._used[root].shape} that comes from outside the function is written to "
-                "inside it, and computed with: what "
-                "it gives would depend on how often it was called; copy the array first (a = a.copy()), or make it "
-                "an argument"
+                "inside it, and computed with: what it gives would depend on how often it was called; copy the array "
+                "first (a = a.copy()), or make it an argument"
             )
 
     @property
@@ -87,8 +85,7 @@ class Outside:
 
     @property
     def rolled(self) -> bool:
-        """Whether random numbers were drawn since, or the function reaches more than was looked at: then its trace is
-        not kept."""
+        """Whether random numbers were drawn since, or more is reached than was looked at: the trace is not kept."""
         return self.dice is not None and (type(self.things[-1]) is Endless or self.dice.rolled)
 
     def finish(self) -> None:
@@ -97,18 +94,13 @@ class Outside:
             self._check(root)
 
     def rows(self, things: Sequence[Any] | None = None) -> list[Any]:
-        """All whose change makes the trace out of date. `things`: what the function reaches by now, where it changed
-        some of it."""
+        """All whose change makes the trace out of date. `things`: what is reached by now, where that changed."""
         around = self.things if things is None else things
         found = list(self.before) if things is None else watch(around)
         owners = {id(owner(x)) for x in self._baked.values()}
-        for x in around:
-            if (
-                isinstance(x, np.ndarray)
-                and cast(Any, x).size > tuning.WATCHED_ARRAY_NUMBERS
-                and not frozen(cast(Any, x))
-                and (self.made or id(owner(x)) in owners)
-            ):
+        for x in [cast(Any, x) for x in around if isinstance(x, np.ndarray)]:
+            large = x.size > tuning.WATCHED_ARRAY_NUMBERS and not frozen(x)
+            if large and (self.made or id(owner(x)) in owners):
                 contents = contents_of(x)
                 found.append((contents, None, contents))
         return found
@@ -122,8 +114,7 @@ def everything(*functions: Any) -> list[Any]:
 
 
 def note(args: Sequence[Any], baked: bool) -> None:
-    """Arrays and numbers of NumPy's, and sparse matrices, that a step is given: what the trace depends on
-    (outside.py)."""
+    """Arrays and numbers of NumPy's, and sparse matrices, that a step is given: what the trace depends on."""
     for x in args:
         kind: Any = type(x)
         if kind in PLAIN:
@@ -141,22 +132,9 @@ PLAIN: set[Any] = {float, int, bool, str, type(None), slice}
 
 
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
-_IN_PLACE = 13  # BINARY_OP from here on: +=, -=, …
-_WRITERS = {
-    "at",
-    "byteswap",
-    "copyto",
-    "fill",
-    "fill_diagonal",
-    "partition",
-    "place",
-    "put",
-    "put_along_axis",
-    "putmask",
-    "resize",
-    "shuffle",
-    "sort",
-}
+_BINARY, _IN_PLACE = dis.opmap["BINARY_OP"], 13  # from here on: +=, -=, …
+_NAMES = "at byteswap copyto fill fill_diagonal partition place put put_along_axis putmask resize shuffle sort"
+_WRITERS = set(_NAMES.split())
 _JUMPS = {code for name, code in dis.opmap.items() if "JUMP" in name and ("IF_TRUE" in name or "IF_FALSE" in name)}
 _DECIDERS = {"argwhere", "bool", "flatnonzero", "float", "int", "item", "math", "nonzero", "tolist", "unique"}
 
@@ -164,13 +142,8 @@ _DECIDERS = {"argwhere", "bool", "flatnonzero", "float", "int", "item", "math", 
 @lru_cache(4096)
 def writes(code: types.CodeType) -> bool:
     """Whether code may write into an array."""
-    text = code.co_code
-    if any(
-        [
-            op in _STORES or (op == dis.opmap["BINARY_OP"] and arg >= _IN_PLACE)
-            for op, arg in zip(text[::2], text[1::2], strict=True)
-        ]
-    ):
+    steps = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    if any([op in _STORES or (op == _BINARY and arg >= _IN_PLACE) for op, arg in steps]):
         return True
     named = any([isinstance(c, tuple) and "out" in c for c in code.co_consts])
     return named or not _WRITERS.isdisjoint(code.co_names)
