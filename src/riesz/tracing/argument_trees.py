@@ -50,7 +50,7 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
 
 
 def unflatten(tree: Tree, leaves: list[Any], make: Callable[[Container, list[Any]], Any] | None = None) -> Any:
-    """The value with the given leaves."""
+    """The value with the given leaves; `make` says what is made of a container and its parts."""
     if tree is ONE_LEAF or tree == ONE_LEAF:
         return leaves[0]
     done: list[Any] = []
@@ -64,27 +64,20 @@ def unflatten(tree: Tree, leaves: list[Any], make: Callable[[Container, list[Any
             node = cast(Container, entry)
             parts = done[len(done) - node.arity :]
             del done[len(done) - node.arity :]
-            done.append(
-                make(node, parts) if make is not None else tuple(parts) if node.form is None else node.form.make(parts)
-            )
+            plain = node.form.make if node.form is not None else tuple
+            done.append(plain(parts) if make is None else make(node, parts))
     return done[0]
 
 
 def tree_space(tree: Tree, spaces: list[Space]) -> Space:
     """The space of values with this tree, given those of the leaves; None is the space with one element."""
-    done: list[Space] = []
-    rest = iter(spaces)
-    for entry in tree:
-        if entry == LEAF:
-            done.append(next(rest))
-        elif entry == NOTHING:
-            done.append(zero_space)
-        else:
-            node = cast(Container, entry)
-            parts = tuple(done[len(done) - node.arity :])
-            del done[len(done) - node.arity :]
-            done.append(DirectSum(Seg(node.arity), parts, node.form) if parts or node.form else zero_space)
-    return done[0]
+    found = unflatten(tree, spaces, _sum_of)
+    return zero_space if found is None else found
+
+
+def _sum_of(node: Container, parts: list[Any]) -> Space:
+    spaces = tuple([zero_space if V is None else V for V in parts])
+    return DirectSum(Seg(node.arity), spaces, node.form) if spaces or node.form else zero_space
 
 
 def numbers_of(leaves: Sequence[Any]) -> list[Any]:

@@ -37,9 +37,8 @@ def closed_for(x: Any, frame: Any) -> Any:
     A sparse matrix finds that it cannot multiply it, and our own @ gets its turn. None for other code; libraries with
     arrays of their own are refused."""
     home = frame.f_globals.get("__name__", "")
-    if home.startswith("scipy.sparse._") or (
-        home == "numpy.polynomial.polyutils" and frame.f_code.co_name == "mapdomain"
-    ):
+    polynomial = home == "numpy.polynomial.polyutils" and frame.f_code.co_name == "mapdomain"
+    if polynomial or home.startswith("scipy.sparse._"):
         closed = np.empty((), object)
         closed[()] = x
         return closed
@@ -93,10 +92,8 @@ class Refused:
         kind = class_of(x)
         if not hasattr(kind, self.name):
             raise AttributeError(f"'{kind.__name__}' object has no attribute '{self.name}'")
-        raise refuse(
-            f"x.{self.name} of a traced {'array' if kind is np.ndarray else 'number'} is not known to riesz: it "
-            "needs the numbers, or their memory"
-        )
+        what = f"x.{self.name} of a traced {'array' if kind is np.ndarray else 'number'}"
+        raise refuse(f"{what} is not known to riesz: it needs the numbers, or their memory")
 
 
 class Described:
@@ -119,51 +116,23 @@ class Described:
     def __trunc__(self) -> int:
         raise refuse("math.trunc() needs a number, but this is a traced one; write np.trunc(x)")
 
-    def __copy__(self) -> Any:
+    def __deepcopy__(self, memo: Any = None) -> Any:
         return cast(Any, self).copy()
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return cast(Any, self).copy()
+    __copy__ = __deepcopy__
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one number."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all numbers."""
-        return self.size * self.dtype.itemsize
+    ndim: Any = property(lambda self: len(self.shape), doc="The number of axes.")
+    size: Any = property(lambda self: math.prod(self.shape), doc="The number of elements.")
+    itemsize: Any = property(lambda self: self.dtype.itemsize, doc="Bytes of one number.")
+    nbytes: Any = property(lambda self: self.size * self.itemsize, doc="Bytes of all numbers.")
+    flags: Any = property(lambda self: np.empty((2,) * self.ndim).flags, doc="Those of a new array.")
+    base: Any = property(lambda self: None, doc="None: no array that it is a view of is known.")
+    device: Any = property(lambda self: "cpu", doc="Where the numbers will be.")
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis, in NumPy's usual order."""
-        return tuple([self.dtype.itemsize * math.prod(self.shape[i + 1 :]) for i in range(self.ndim)])
-
-    @property
-    def flags(self) -> Any:
-        """Those of a new array."""
-        return np.empty((2,) * self.ndim).flags
-
-    @property
-    def base(self) -> None:
-        """None: no array that it is a view of is known."""
-        return None
-
-    @property
-    def device(self) -> str:
-        """Where the numbers will be."""
-        return "cpu"
+        return tuple([self.itemsize * math.prod(self.shape[i + 1 :]) for i in range(self.ndim)])
 
 
 def held_in(x: Any) -> Any:
@@ -181,10 +150,9 @@ def of_python(x: Any) -> bool:
     return bool(x.weak) if isinstance(type(x), Kind) else type(x) in (float, int, bool)
 
 
-for _name in {
-    k for kind in (np.ndarray, np.generic, np.float64, np.int64, float, int, complex) for k in vars(kind) if k[0] != "_"
-}:
-    if not hasattr(Described, _name) and not hasattr(Operators, _name):
-        setattr(
-            Described, _name, Refused(_name)
-        )  # one by one: a class with `__getattr__` is slow in all its attributes
+_KINDS = (np.ndarray, np.generic, np.float64, np.int64, float, int, complex)
+for _name in {k for kind in _KINDS for k in vars(kind) if k[0] != "_"}:
+    if not hasattr(Described, _name) and not hasattr(
+        Operators, _name
+    ):  # one by one: `__getattr__` slows all attributes
+        setattr(Described, _name, Refused(_name))

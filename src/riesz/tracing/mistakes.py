@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from traceback import walk_tb
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -31,11 +33,8 @@ def explained(
         return problem
     called = name or f"np.{getattr(function, '__name__', function)}"
     if _any((args, named), _large):
-        return (
-            problem
-            if isinstance(problem, (ValueError, IndexError))
-            else refuse(f"{called}: {type(problem).__name__}: {problem}")
-        )
+        known = isinstance(problem, (ValueError, IndexError))
+        return problem if known else refuse(f"{called}: {type(problem).__name__}: {problem}")
     try:
         with np.errstate(all="ignore"):
             function(*_standing_in(args), **_standing_in(named or {}))
@@ -57,27 +56,19 @@ def foreign(problem: Exception, name: str) -> Exception | None:
     theirs = type(problem).__module__.split(".")[0] in OTHERS
     if isinstance(problem, RieszError):
         return None
-    frames: list[Any] = []
-    step = problem.__traceback__
-    while step is not None:
-        frames.append(step.tb_frame)
-        step = step.tb_next
+    frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
     rooms = [frame.f_globals.get("__name__", "").split(".") for frame in frames]
     said = "it never ends" if isinstance(problem, RecursionError) else (str(problem).splitlines() or [""])[0]
     room = next((r[0] for r in reversed(rooms) if r[0] in OTHERS), None)
     if room is not None and (theirs or "Traced" in str(problem) or isinstance(problem, RecursionError)):
         return TraceError(f"{outside(room, said)} (in {name})")
-    compiled = rooms[-1][0] in ("scipy", "numpy") and any(
-        [_any(dict(frame.f_locals), _traced) for frame in frames[-2:]]
-    )  # and it holds one
-    if (compiled and isinstance(problem, (TypeError, AttributeError))) or (
-        isinstance(problem, TypeError) and "'Traced'" in said
-    ):
+    compiled = rooms[-1][0] in ("scipy", "numpy") and any([_any(dict(f.f_locals), _traced) for f in frames[-2:]])
+    attribute = compiled and isinstance(problem, AttributeError)
+    if attribute or (isinstance(problem, TypeError) and (compiled or "'Traced'" in said)):
         room = ".".join([part for part in rooms[-1] if not part.startswith("_")]) if compiled else "Python"
         return TraceError(
             f"a function of {room} needs numbers, which are not known while {name} is traced ({said}); "
-            "docs/coverage.md lists what riesz knows, "
-            "and rz.custom_derivative adds your own"
+            "docs/coverage.md lists what riesz knows, and rz.custom_derivative adds your own"
         )
     if isinstance(problem, AttributeError) and _traced(problem.obj) and type(problem.obj).__name__ in said:
         from .classes import class_of
@@ -90,25 +81,12 @@ def outside(room: str, said: str) -> str:
     """The sentence for a library that knows numbers only."""
     return (
         f"{room} cannot compute with a traced array ({said}); take the numbers out of its object first, as "
-        "s.to_numpy() does, "
-        "and use NumPy's functions and operators on them"
+        "s.to_numpy() does, and use NumPy's functions and operators on them"
     )
 
 
-OTHERS = {
-    "pandas",
-    "polars",
-    "pyarrow",
-    "xarray",
-    "sympy",
-    "mpmath",
-    "torch",
-    "tensorflow",
-    "dask",
-    "networkx",
-    "statsmodels",
-    "sklearn",
-}
+_NAMES = "pandas polars pyarrow xarray sympy mpmath torch tensorflow dask networkx statsmodels sklearn"
+OTHERS = set(_NAMES.split())
 
 
 def _not_numpys(x: Any) -> bool:
@@ -141,9 +119,7 @@ def _any(values: Any, test: Callable[[Any], bool]) -> bool:
 
 def _standing_in(x: Any) -> Any:
     """A value with numbers in the place of traced arrays."""
-    from .traced import TRACED
-
-    if type(x) in TRACED:
+    if _traced(x):
         return sample(x.shape, np.dtype(x.dtype))
     if type(x) in (list, tuple):
         return type(x)([_standing_in(part) for part in x])
@@ -154,9 +130,7 @@ def _standing_in(x: Any) -> Any:
 
 def sample(shape: tuple[int, ...], dtype: Any) -> Any:
     """Well-behaved numbers: matrices far from singular, positive, no two alike."""
-    size = 1
-    for n in shape:
-        size *= n
+    size = math.prod(shape)
     if size > tuning.STAND_IN_NUMBERS:
         return np.broadcast_to(np.ones((), dtype), shape)
     found = np.linspace(0.25, 0.75, size).reshape(shape)

@@ -10,6 +10,25 @@ import numpy as np
 from .trace import refuse
 
 
+def _operator(ufunc: Any) -> tuple[Any, Any, Any]:
+    """x ∘ y, x ∘= y and y ∘ x."""
+
+    def left(self: Operators, other: Any) -> Any:
+        return self.operate(ufunc, self, other)
+
+    def in_place(self: Operators, other: Any) -> Any:
+        return self.change(ufunc, other)
+
+    def right(self: Operators, other: Any) -> Any:
+        return self.operate(ufunc, other, self)
+
+    return left, in_place, right
+
+
+def _alone(ufunc: Any) -> Any:
+    return lambda self: self.operate_alone(ufunc)
+
+
 class Operators:
     """+ − * / // % ** @, comparisons and the like, as ufuncs."""
 
@@ -43,144 +62,31 @@ class Operators:
         """An in-place operator's ufunc."""
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Any:
-        return self.operate(np.add, self, other)
+    __add__, __iadd__, __radd__ = _operator(np.add)
+    __sub__, __isub__, __rsub__ = _operator(np.subtract)
+    __mul__, __imul__, __rmul__ = _operator(np.multiply)
+    __truediv__, __itruediv__, __rtruediv__ = _operator(np.divide)
+    __floordiv__, __ifloordiv__, __rfloordiv__ = _operator(np.floor_divide)
+    __mod__, __imod__, __rmod__ = _operator(np.remainder)
+    __matmul__, __imatmul__, __rmatmul__ = _operator(np.matmul)
+    __ipow__, __rpow__ = _operator(np.power)[1:]
+    __lshift__, __rlshift__ = _operator(np.left_shift)[::2]
+    __rshift__, __rrshift__ = _operator(np.right_shift)[::2]
+    __and__, __iand__ = _operator(np.bitwise_and)[:2]
+    __or__, __ior__ = _operator(np.bitwise_or)[:2]
+    __xor__, __ixor__ = _operator(np.bitwise_xor)[:2]
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __lt__, __le__, __gt__ = _operator(np.less)[0], _operator(np.less_equal)[0], _operator(np.greater)[0]
+    __ge__, __eq__, __ne__ = _operator(np.greater_equal)[0], _operator(np.equal)[0], _operator(np.not_equal)[0]
+    __neg__, __pos__ = _alone(np.negative), _alone(np.positive)
+    __abs__, __invert__ = _alone(np.absolute), _alone(np.invert)
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def __radd__(self, other: Any) -> Any:
-        return self.operate(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.operate(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.operate(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.operate(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.operate(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.operate(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.operate(np.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self.operate(np.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self.operate(np.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return self.operate(np.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self.operate(np.remainder, other, self)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return self.operate(np.power, self, other) if modulus is None else NotImplemented
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> Any:
         return self.__rfloordiv__(other), self.__rmod__(other)
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return self.operate(np.power, self, other) if modulus is None else NotImplemented
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.operate(np.power, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self.operate(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self.operate(np.matmul, other, self)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self.change(np.add, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self.change(np.subtract, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self.change(np.multiply, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self.change(np.divide, other)
-
-    def __ifloordiv__(self, other: Any) -> Any:
-        return self.change(np.floor_divide, other)
-
-    def __imod__(self, other: Any) -> Any:
-        return self.change(np.remainder, other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self.change(np.power, other)
-
-    def __imatmul__(self, other: Any) -> Any:
-        return self.change(np.matmul, other)
-
-    def __iand__(self, other: Any) -> Any:
-        return self.change(np.bitwise_and, other)
-
-    def __ior__(self, other: Any) -> Any:
-        return self.change(np.bitwise_or, other)
-
-    def __ixor__(self, other: Any) -> Any:
-        return self.change(np.bitwise_xor, other)
-
-    def __neg__(self) -> Any:
-        return self.operate_alone(np.negative)
-
-    def __pos__(self) -> Any:
-        return self.operate_alone(np.positive)
-
-    def __abs__(self) -> Any:
-        return self.operate_alone(np.absolute)
-
-    def __invert__(self) -> Any:
-        return self.operate_alone(np.invert)
-
-    def __and__(self, other: Any) -> Any:
-        return self.operate(np.bitwise_and, self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return self.operate(np.bitwise_or, self, other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.operate(np.bitwise_xor, self, other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __lshift__(self, other: Any) -> Any:
-        return self.operate(np.left_shift, self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return self.operate(np.left_shift, other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return self.operate(np.right_shift, self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return self.operate(np.right_shift, other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return self.operate(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.operate(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.operate(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.operate(np.greater_equal, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self.operate(np.equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self.operate(np.not_equal, self, other)
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]

@@ -13,59 +13,14 @@ from .trace import refuse
 _TRACED: Any = Operators  # the operators of traced arrays, and of nothing else
 ARGUMENT = "argument"
 """How an array is shared that the caller of the function has."""
-VIEWS = {
-    *(
-        np.reshape,
-        np.ravel,
-        np.transpose,
-        np.permute_dims,
-        np.swapaxes,
-        np.moveaxis,
-        np.rollaxis,
-        np.squeeze,
-        np.expand_dims,
-        np.broadcast_to,
-    ),
-    *(
-        np.broadcast_arrays,
-        np.diagonal,
-        np.split,
-        np.array_split,
-        np.vsplit,
-        np.hsplit,
-        np.dsplit,
-        np.atleast_1d,
-        np.atleast_2d,
-        np.atleast_3d,
-    ),
-    *(
-        np.flip,
-        np.fliplr,
-        np.flipud,
-        np.rot90,
-        np.real,
-        np.real_if_close,
-        np.matrix_transpose,
-        np.linalg.matrix_transpose,
-        np.linalg.diagonal,
-    ),
-    *([np.unstack] if hasattr(np, "unstack") else []),
-}
+_NAMES = """reshape ravel transpose permute_dims swapaxes moveaxis rollaxis squeeze expand_dims broadcast_to
+broadcast_arrays diagonal split array_split vsplit hsplit dsplit atleast_1d atleast_2d atleast_3d flip fliplr flipud
+rot90 real real_if_close matrix_transpose unstack"""
+_VIEWS = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}  # unstack is new
+VIEWS = _VIEWS | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Functions whose results look into their argument; what others do inside does not make an array shared."""
-OPERANDS = {
-    np.dot,
-    np.einsum,
-    np.tensordot,
-    np.inner,
-    np.outer,
-    np.where,
-    np.concatenate,
-    np.stack,
-    np.vstack,
-    np.hstack,
-    np.vdot,
-    np.kron,
-}
+_USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"
+OPERANDS = {getattr(np, name) for name in _USERS.split()}
 """Functions that use the arrays they are given as they use traced ones: as arguments of steps, whose numbers are read
 when the program runs."""
 
@@ -106,50 +61,37 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
 def in_place(ufunc: Any, x: Any, other: Any) -> Any:
     """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it, unless
     views of it are about."""
-    from .traced import operator, slot_of
+    from .traced import Traced, operator, slot_of
 
     if not x.shape and x.weak is not None:
         return operator(ufunc, x, other)
     if x.shared == ARGUMENT:
         raise refuse(
             f"an in-place operator ({ufunc.__name__}) on an array that the function was given would change the "
-            "caller's array; "
-            "write x = x + … instead, or copy it first: x = x.copy()"
+            "caller's array; write x = x + … instead, or copy it first: x = x.copy()"
         )
     if x.shared:
         raise refuse(
             f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], "
-            "x.T, x.reshape, …) "
-            "is not possible while tracing: the view would have to change with it; write x = x + … (or copy one of "
-            "the two first)"
+            "x.T, x.reshape, …) is not possible while tracing: the view would have to change with it; write x = x + … "
+            "(or copy one of the two first)"
         )
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result
+    cannot = f"cannot cast the result of {ufunc.__name__} from"
     if not isinstance(result, _TRACED):
-        raise TypeError(
-            f"cannot cast the result of {ufunc.__name__} from complex numbers to {x.dtype} in place; write x = x + … "
-            "instead"
-        )
+        raise TypeError(f"{cannot} complex numbers to {x.dtype} in place; write x = x + … instead")
     if result.shape != x.shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast shape {result.shape}"
         )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
-        raise TypeError(
-            f"cannot cast the result of {ufunc.__name__} from {result.dtype} to {x.dtype} in place; write x = "
-            "x.astype(float) first"
-        )
-    x.slot = slot_of(x.home, result, x.dtype) if result.home is x.home else _moved(x, result)
+        raise TypeError(f"{cannot} {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
+    if result.home is not x.home:  # the array of an outer trace becomes one of the inner trace
+        x.home, result = result.home, Traced(result.home, result.slot, result.dtype)
+    x.slot = slot_of(x.home, result, x.dtype)
     return x
-
-
-def _moved(x: Any, result: Any) -> int:
-    """The array of an outer trace becomes one of the inner trace."""
-    from .traced import Traced, slot_of
-
-    x.home = result.home
-    return slot_of(x.home, Traced(result.home, result.slot, result.dtype), x.dtype)
 
 
 def viewed(x: Any, part: Any) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .traced import Traced
 
 _inmost: ContextVar[Trace | None] = ContextVar("inmost", default=None)
+inmost: Callable[[], Trace | None] = _inmost.get
 """The innermost trace that is being written."""
 
 
@@ -41,19 +42,16 @@ class Trace(Program):
         self.outside = outside or OUTSIDE.get() or Outside()
         self.outer = _inmost.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
-        self.branch: Trace | None = (
-            self if branch else None if self.outer is None else self.outer.branch
-        )  # the innermost branch it is in, or is
+        around = None if self.outer is None else self.outer.branch
+        self.branch: Trace | None = self if branch else around  # the innermost branch it is in, or is
         self.open = True
-        self.given: list[
-            Any
-        ] = []  # the numbers, or arrays of outer traces, that the first inputs stand for; none where they are not known
+        # the numbers, or arrays of outer traces, that the first inputs stand for; none where they are not known
+        self.given: list[Any] = []
         self._numbers: dict[int, Any] = {}
         self.transforms = False  # whether the function takes derivatives or maps of others
         self.refusals: list[str] = []  # what could not be traced; an error in the end, also if the function caught it
-        self.captured: list[
-            Any
-        ] = []  # Traced, as they were then: theirs is the trace, and the slot, of that moment; and arrays from outside
+        # Traced, as they were then: theirs is the trace, and the slot, of that moment; and arrays from outside
+        self.captured: list[Any] = []
         self.handles: dict[Any, Traced] = {}  # arrays that points of linear maps hold, by slot and type
         self._places: dict[Any, int] = {}  # captured arrays, by their trace and their slot there, or by their memory
         self.copies: dict[int, tuple[Any, Any]] = {}  # arrays that may be written to and their copies, by identity
@@ -82,18 +80,10 @@ class Trace(Program):
     def const(self, value: Any) -> int:
         """The slot of a number, or of an array as it is now."""
         if isinstance(value, np.ndarray):
-            if not value.ndim:
-                value = value[()]
-            elif (
-                self._reads
-                and value.dtype.kind == "f"
-                and value.size > tuning.WATCHED_ARRAY_NUMBERS
-                and not frozen(value)
-                and self.outside.has(value)
-            ):
+            large = self._reads and value.dtype.kind == "f" and value.size > tuning.WATCHED_ARRAY_NUMBERS
+            if large and not frozen(value) and self.outside.has(value):
                 return self._read(np.asarray(value))
-            else:
-                value = self.fixed(value)
+            value = self.fixed(value) if value.ndim else value[()]
         return super().const(value)
 
     def _read(self, array: Any) -> int:
@@ -148,10 +138,8 @@ class Trace(Program):
         A KeyError where the numbers are not known. What was computed is kept until the trace ends.
         """
         known = self._numbers
-        inputs = {
-            **dict(zip(self.inputs, self.given, strict=False)),
-            **dict(zip(self.captured_slots, self.captured, strict=True)),
-        }
+        inputs = dict(zip(self.inputs, self.given, strict=False))
+        inputs |= dict(zip(self.captured_slots, self.captured, strict=True))
         for s in self.ancestors([slot], known):
             if self.ops[s] is INPUT:
                 x: Any = inputs[s]
@@ -165,12 +153,12 @@ class Trace(Program):
         what it computes."""
         if self.refusals:
             first, *more = self.refusals
+            others = f"; and {len(more)} more" if more else ""
             raise TraceError(
                 f"{self.name} caught an error of riesz and went on, so its result is not what it computes with "
-                f"numbers. The error was: {first}"
-                f"{f'; and {len(more)} more' if more else ''}. Catch narrower errors around it (except ValueError, "
-                "LinAlgError, …), "
-                "or give the function that catches it to rz.custom_derivative: it is then called with numbers"
+                f"numbers. The error was: {first}{others}. Catch narrower errors around it (except ValueError, "
+                "LinAlgError, …), or give the function that catches it to rz.custom_derivative: it is then called "
+                "with numbers"
             )
 
 
@@ -179,10 +167,6 @@ def derivatives_here() -> None:
     trace = _inmost.get()
     while trace is not None and not trace.calm:
         trace.calm, trace = True, trace.outer
-
-
-inmost: Callable[[], Trace | None] = _inmost.get
-"""The innermost trace that is being written."""
 
 
 def current_level() -> int:
@@ -230,6 +214,6 @@ def leaked(trace: Trace) -> TraceError:
     """The error of an array that outlived its trace."""
     return refuse(
         f"a traced array of {trace.name} is used after its trace has ended: it was kept in a variable outside the "
-        "function, by itself, "
-        "in a linear map or in a rule of rz.custom_derivative; return it instead, or pass it as an argument"
+        "function, by itself, in a linear map or in a rule of rz.custom_derivative; return it instead, or pass it as "
+        "an argument"
     )

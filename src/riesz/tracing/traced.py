@@ -17,28 +17,46 @@ import numpy as np
 from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
-from ..spaces.layout import own_arithmetic as own_arithmetic
+from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS as FUNCTIONS
+from .registry import FUNCTIONS, UFUNCS
 from .registry import NOTES as NOTES
-from .registry import UFUNCS as UFUNCS
 from .registry import answers as answers
-from .sharing import OPERANDS, fresh, in_place, rearranges, traced_in
-from .sharing import VIEWS as VIEWS
-from .sharing import viewed as viewed
-from .surroundings.outside import PLAIN
-from .surroundings.outside import note as note
+from .sharing import OPERANDS, VIEWS, fresh, in_place, rearranges, traced_in, viewed
+from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace as Trace
+from .trace import Trace, inmost, leaked, refuse
 from .trace import current_level as current_level
-from .trace import inmost, leaked, refuse
 
 Shape = tuple[int, ...]
 FLOAT = np.dtype(float)
 INT = np.dtype(np.intp)
 BOOL = np.dtype(bool)
+_PYTHON = (bool, int, float)
+
+
+def _refusing(message: str) -> Any:
+    """A method that cannot be while tracing."""
+
+    def method(self: Traced, *args: Any, **named: Any) -> Any:
+        raise refuse(message)
+
+    return method
+
+
+def _no_number(kind: str) -> Any:
+    """A conversion to a number of Python's."""
+
+    def method(self: Traced) -> Any:
+        what = f"array of shape {self.shape}" if self.shape else "number"
+        raise refuse(
+            f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
+            "math.sin(x); to build an array of traced numbers use np.stack, not out[i] = x"
+        )
+
+    return method
 
 
 class Traced(Described, Operators, metaclass=Kind):
@@ -52,12 +70,9 @@ class Traced(Described, Operators, metaclass=Kind):
         self.slot = slot
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
-        self.weak = (
-            weak  # a Python float: it takes the type of what it meets; None: an array without axes, not a number
-        )
-        self.shared: bool | str = (
-            False  # in NumPy, a view of another array, or looked into by one, or the caller's: must not change in place
-        )
+        self.weak = weak  # a Python float: it takes the type of what it meets; None: an array without axes, no number
+        # in NumPy, a view of another array, or looked into by one, or the caller's: must not change in place
+        self.shared: bool | str = False
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -69,30 +84,11 @@ class Traced(Described, Operators, metaclass=Kind):
 
     shape: Any = property(operator_module.attrgetter("_shape"), _no_shape, doc="The lengths of the axes.")
 
-    @property
-    def T(self) -> Traced:
-        """The transpose."""
-        return self._call(np.transpose)
-
-    @property
-    def mT(self) -> Traced:
-        """The transpose of the last two axes."""
-        return self._call(np.swapaxes, -1, -2)
-
-    @property
-    def real(self) -> Traced:
-        """The array itself."""
-        return self
-
-    @property
-    def imag(self) -> Traced:
-        """Zeros."""
-        return lifted(np.zeros(self.shape, self.dtype), self.home)
-
-    @property
-    def flat(self) -> Any:
-        """The elements in one axis."""
-        return self._call(np.ravel)
+    T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
+    mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
+    flat: Any = property(lambda self: self._call(np.ravel), doc="The elements in one axis.")
+    real: Any = property(lambda self: self, doc="The array itself.")
+    imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
         return call_function(function, (self, *args), named)
@@ -135,13 +131,12 @@ class Traced(Described, Operators, metaclass=Kind):
             )
         if self.dtype.kind != "f":
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
+        astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
-            f"{'' if dtype is None else f'For another type write x.astype(np.{np.dtype(dtype).name}). '}"
-            "To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that converts its "
-            "arguments "
-            "to plain arrays can be given a derivative of its own with rz.custom_derivative (docs/coverage.md lists "
-            "those that are known)"
+            f"{astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that "
+            "converts its arguments to plain arrays can be given a derivative of its own with rz.custom_derivative "
+            "(docs/coverage.md lists those that are known)"
         )
 
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:
@@ -176,55 +171,29 @@ class Traced(Described, Operators, metaclass=Kind):
 
     # -- what cannot be -----------------------------------------------------------------------------------
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise refuse(
-            "a traced array cannot be written to; build the new array instead: np.where(mask, new, x), "
-            "np.concatenate or np.stack; "
-            "numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
-        )
-
-    def __bool__(self) -> bool:
-        raise refuse(
-            "the truth of a traced value is not known while the function is traced. "
-            "For a condition on numbers write np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced "
-            "condition is rz.fori_loop or rz.loop; "
-            "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
-            "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
-        )
-
-    def _no_number(self, kind: str) -> TraceError:
-        return refuse(
-            f"{kind}() needs a number, but this is a traced "
-            f"{'number' if not self.shape else f'array of shape {self.shape}'}; "
-            f"leave {kind}() out, write np.sin(x) for math.sin(x); to build an array of traced numbers use np.stack, "
-            "not out[i] = x"
-        )
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return typed(self._call(np.round, digits or 0), bool(self.weak))
-
-    def __float__(self) -> float:
-        raise self._no_number("float")
-
-    def __int__(self) -> int:
-        raise self._no_number("int")
-
-    def __complex__(self) -> complex:
-        raise self._no_number("complex")
-
-    def __index__(self) -> int:
-        raise refuse(
-            "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
-            "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
-        )
-
-    def item(self, *args: Any) -> Any:
-        """Not while tracing."""
-        raise refuse("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
-
-    def tolist(self) -> Any:
-        """Not while tracing."""
-        raise refuse("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
+    __setitem__ = _refusing(
+        "a traced array cannot be written to; build the new array instead: np.where(mask, new, x), np.concatenate or "
+        "np.stack; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
+    )
+    __bool__ = _refusing(
+        "the truth of a traced value is not known while the function is traced. For a condition on numbers write "
+        "np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
+        "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
+        "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
+    )
+    __index__ = _refusing(
+        "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
+        "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
+    )
+    __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
+    item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
+    tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
+    sort = _refusing("x.sort() sorts in place; write x = np.sort(x)")
+    fill = _refusing("x.fill() writes in place; write np.full_like(x, value)")
+    view = _refusing(
+        "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are "
+        "such: use np.where)"
+    )
 
     def __repr__(self) -> str:
         kind = "" if self.dtype == FLOAT else f", {self.dtype}"
@@ -275,55 +244,28 @@ class Traced(Described, Operators, metaclass=Kind):
 
     conjugate = conj
 
-    def sort(self, *args: Any, **named: Any) -> Any:
-        """Not in place."""
-        raise refuse("x.sort() sorts in place; write x = np.sort(x)")
-
-    def view(self, *args: Any, **named: Any) -> Any:
-        """Not while tracing."""
-        raise refuse(
-            "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays "
-            "are such: use np.where)"
-        )
-
-    def fill(self, value: Any) -> Any:
-        """Not in place."""
-        raise refuse("x.fill() writes in place; write np.full_like(x, value)")
+    def __round__(self, digits: int | None = None) -> Any:
+        return typed(self._call(np.round, digits or 0), bool(self.weak))
 
 
 TRACED: set[Any] = {Traced}
 """The classes of traced arrays; complexes.py adds the complex one."""
 
 
-def _method(function: Any) -> Any:
+def _method(name: str) -> Any:
+    function = getattr(np, name)
+
     def method(self: Traced, *args: Any, **named: Any) -> Any:
         return call_function(function, (self, *args), named)
 
-    method.__name__ = function.__name__
-    method.__doc__ = f"As np.{function.__name__}."
+    method.__name__, method.__doc__ = name, f"As np.{name}."
     return method
 
 
-for _f in (
-    *(
-        np.mean,
-        np.prod,
-        np.max,
-        np.min,
-        np.var,
-        np.std,
-        np.any,
-        np.all,
-        np.argmax,
-        np.argmin,
-        np.argsort,
-        np.cumsum,
-        np.cumprod,
-    ),
-    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.clip, np.round, np.trace, np.diagonal, np.searchsorted),
-):
-    if not hasattr(Traced, cast(Any, _f).__name__):
-        setattr(Traced, cast(Any, _f).__name__, _method(_f))
+_METHODS = """mean prod max min var std any all argmax argmin argsort cumsum cumprod ravel swapaxes squeeze repeat take
+clip round trace diagonal searchsorted"""
+for _name in _METHODS.split():
+    setattr(Traced, _name, _method(_name))
 
 
 PLAIN.add(Traced)
@@ -423,9 +365,8 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments of a ufunc: where booleans and integers of 8 and 16 bits give float16 or float32, in that type. Larger
     integers give float64."""
-    if not any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args]) or not all(
-        [hasattr(x, "dtype") for x in args]
-    ):
+    small = any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args])
+    if not small or not all([hasattr(x, "dtype") for x in args]):
         return args
     dtype = ufunc.resolve_dtypes((*[x.dtype for x in args], *[None] * ufunc.nout))[-1]
     return tuple([convert(x, dtype) for x in args]) if dtype.kind == "f" and dtype != FLOAT else args
@@ -468,13 +409,8 @@ def tidy(x: Any) -> Any:
         return stacked(cast(Any, x))
     if hasattr(x, "__array__"):
         return np.asarray(x) if (held := held_in(x)) is None else held
-    hint = (
-        "; a sparse matrix is multiplied with @"
-        if hasattr(x, "tocoo")
-        else "; write float(c)"
-        if hasattr(cast(Any, type(x)), "__float__")
-        else ""
-    )
+    hint = "; write float(c)" if hasattr(cast(Any, type(x)), "__float__") else ""
+    hint = "; a sparse matrix is multiplied with @" if hasattr(x, "tocoo") else hint
     raise refuse(f"cannot compute with {type(x).__name__} and a traced array: {x!r}{hint}")
 
 
@@ -499,11 +435,8 @@ def holds_traced(x: Any) -> bool:
         return True
     if isinstance(x, (list, tuple)):
         return any([holds_traced(part) for part in cast("list[Any]", x)])
-    return (
-        isinstance(x, np.ndarray)
-        and cast(Any, x).dtype == object
-        and any([type(part) in TRACED for part in cast(Any, x).ravel()])
-    )
+    objects = isinstance(x, np.ndarray) and cast(Any, x).dtype == object
+    return objects and any([type(part) in TRACED for part in cast(Any, x).ravel()])
 
 
 def is_complex(x: Any) -> bool:
@@ -517,9 +450,7 @@ def witness(x: Any) -> Any:
     """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
     if type(x) is Traced:
         return 0.0 if x.weak else x.dtype
-    if isinstance(x, (bool, int, float)):
-        return x
-    return x.dtype
+    return x if isinstance(x, _PYTHON) else x.dtype
 
 
 def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
@@ -529,20 +460,19 @@ def result_dtype(xs: Sequence[Any]) -> tuple[Any, bool]:
         other = xs[-1]
         if type(other) is float or (type(other) is Traced and other.dtype is FLOAT) or type(other) is int:
             return FLOAT, False
-    weak = all(
-        [x.weak if type(x) is Traced else isinstance(x, (bool, int, float)) and type(x) is not np.float64 for x in xs]
-    )
-    if weak:
+    if all([x.weak if type(x) is Traced else isinstance(x, _PYTHON) and type(x) is not np.float64 for x in xs]):
         return FLOAT, True
     dtype = np.result_type(*[witness(x) for x in xs])
     if dtype.kind not in "fiub":
-        raise refuse(
-            f"arrays of {dtype} are not supported in traced code; use real floating-point arrays (float64, float32 "
-            "or float16)"
-        )
+        raise _unsupported(dtype)
     if dtype.itemsize not in (2, 4, 8) and dtype.kind == "f":
         raise refuse(f"floating-point arrays are float64, float32 or float16 here; got {dtype}")
     return (FLOAT if dtype == FLOAT else dtype), False
+
+
+def _unsupported(dtype: Any) -> TraceError:
+    real = "use real floating-point arrays (float64, float32 or float16)"
+    return refuse(f"arrays of {dtype} are not supported in traced code; {real}")
 
 
 def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
@@ -554,14 +484,11 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
         if x.dtype.kind == "f" and dtype.kind == "f":
             return trace.step(Cast(x.dtype, dtype), (slot,))
         return trace.step(Discrete(as_type, (("dtype", dtype),)), (slot,))
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+    if isinstance(x, _PYTHON) and not isinstance(x, np.generic):
         return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
-        raise refuse(
-            f"arrays of {array.dtype} are not supported in traced code; use real floating-point arrays (float64, "
-            "float32 or float16)"
-        )
+        raise _unsupported(array.dtype)
     if not array.ndim:
         value = dtype.type(array[()])
         return trace.const(float(value) if dtype == FLOAT else value)
@@ -585,9 +512,8 @@ def as_type(x: Any, dtype: Any) -> Any:
 def operands(*xs: Any, floating: bool = True) -> tuple[Trace, list[int], Any, bool]:
     """Trace, slots in the common type, that type and whether it is weak. `floating`: integers become floats."""
     first = xs[0]
-    if (
-        type(first) is Traced and first.dtype is FLOAT and not first.weak and first.home is inmost()
-    ):  # the usual case, fast
+    usual = type(first) is Traced and first.dtype is FLOAT and not first.weak and first.home is inmost()
+    if usual:  # fast
         slots = [x.slot for x in xs if type(x) is Traced and x.dtype is FLOAT and x.home is first.home]
         if len(slots) == len(xs):
             return first.home, slots, FLOAT, False

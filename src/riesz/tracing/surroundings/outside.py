@@ -102,13 +102,9 @@ class Outside:
         around = self.things if things is None else things
         found = list(self.before) if things is None else watch(around)
         owners = {id(owner(x)) for x in self._baked.values()}
-        for x in around:
-            if (
-                isinstance(x, np.ndarray)
-                and cast(Any, x).size > tuning.WATCHED_ARRAY_NUMBERS
-                and not frozen(cast(Any, x))
-                and (self.made or id(owner(x)) in owners)
-            ):
+        for x in [cast(Any, x) for x in around if isinstance(x, np.ndarray)]:
+            large = x.size > tuning.WATCHED_ARRAY_NUMBERS and not frozen(x)
+            if large and (self.made or id(owner(x)) in owners):
                 contents = contents_of(x)
                 found.append((contents, None, contents))
         return found
@@ -141,22 +137,9 @@ PLAIN: set[Any] = {float, int, bool, str, type(None), slice}
 
 
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}
-_IN_PLACE = 13  # BINARY_OP from here on: +=, -=, …
-_WRITERS = {
-    "at",
-    "byteswap",
-    "copyto",
-    "fill",
-    "fill_diagonal",
-    "partition",
-    "place",
-    "put",
-    "put_along_axis",
-    "putmask",
-    "resize",
-    "shuffle",
-    "sort",
-}
+_BINARY, _IN_PLACE = dis.opmap["BINARY_OP"], 13  # from here on: +=, -=, …
+_NAMES = "at byteswap copyto fill fill_diagonal partition place put put_along_axis putmask resize shuffle sort"
+_WRITERS = set(_NAMES.split())
 _JUMPS = {code for name, code in dis.opmap.items() if "JUMP" in name and ("IF_TRUE" in name or "IF_FALSE" in name)}
 _DECIDERS = {"argwhere", "bool", "flatnonzero", "float", "int", "item", "math", "nonzero", "tolist", "unique"}
 
@@ -164,13 +147,8 @@ _DECIDERS = {"argwhere", "bool", "flatnonzero", "float", "int", "item", "math", 
 @lru_cache(4096)
 def writes(code: types.CodeType) -> bool:
     """Whether code may write into an array."""
-    text = code.co_code
-    if any(
-        [
-            op in _STORES or (op == dis.opmap["BINARY_OP"] and arg >= _IN_PLACE)
-            for op, arg in zip(text[::2], text[1::2], strict=True)
-        ]
-    ):
+    steps = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    if any([op in _STORES or (op == _BINARY and arg >= _IN_PLACE) for op, arg in steps]):
         return True
     named = any([isinstance(c, tuple) and "out" in c for c in code.co_consts])
     return named or not _WRITERS.isdisjoint(code.co_names)

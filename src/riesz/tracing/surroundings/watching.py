@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import pickle
 import sys
 import types
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import cached_property, lru_cache, partial
 from operator import is_
@@ -24,32 +25,58 @@ from .contents import Contents
 
 MISSING = object()
 
+# -- whose code something is ------------------------------------------------------------------------------
+
+_PLAIN = {float, int, bool, complex, str, bytes, type(None), np.float64}
+"""Types of values that hold nothing."""
+_LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
+_NAMES = "pandas polars pyarrow xarray numba llvmlite matplotlib duckdb sympy mpmath jaxlib"
+_FOREIGN = _LIBRARIES | set(_NAMES.split())
+"""Libraries whose code is not looked into; their objects may hold arrays of the user's."""
+_OTHERS = _FOREIGN | sys.stdlib_module_names  # modules that are not a user's
+_WORDS = """init new post_init repr str eq hash dict weakref doc del init_subclass class_getitem copy deepcopy reduce
+getstate setstate replace"""
+_APART = {f"__{word}__" for word in _WORDS.split()}
+"""Special methods that computing with an object does not call."""
+
+
+def users(module: str) -> bool:
+    """Whether a module of this name is a user's."""
+    return module.split(".")[0] not in _OTHERS
+
+
+def _library(x: Any) -> str:
+    """The first part of the name of the module that a class or a function comes from."""
+    return (x.__module__ or "").split(".")[0]
+
 
 def _is_object(x: Any) -> bool:
     """An object of a user's class, whose attributes a function may read."""
     kind = cast(Any, type(x))
-    plain = isinstance(x, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ndarray))
+    plain = isinstance(x, (*_CODE, types.BuiltinFunctionType, np.ndarray))
     own = getattr(x, "__dict__", None)  # some objects answer for any name
     attributes = isinstance(own, dict) or (own is None and hasattr(kind, "__slots__"))
-    return not plain and attributes and kind.__module__.split(".")[0] not in _LIBRARIES
+    return not plain and attributes and _library(kind) not in _LIBRARIES
+
+
+# -- places that values are looked up in: mappings, by `get` ----------------------------------------------
 
 
 class _Attributes:
-    """The attributes of an object that are values, its own and those of its class, as a mapping."""
+    """The attributes of an object that are values, its own and those of its class."""
 
     __slots__ = ("names", "owner")
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         kinds = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
-        shared = {
-            k for kind in kinds for k, v in vars(kind).items() if not k.startswith("__") and not hasattr(v, "__get__")
-        }
+        of_kinds = [(k, v) for kind in kinds for k, v in vars(kind).items()]
+        names = {k for k, v in of_kinds if not k.startswith("__") and not hasattr(v, "__get__")}
         if not isinstance(owner, type):
-            slots = [k for kind in kinds for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
             own = getattr(owner, "__dict__", None)
-            shared |= {*(own if isinstance(own, dict) else ()), *slots}
-        self.names: list[str] = sorted(shared)
+            names.update(own if isinstance(own, dict) else ())
+            names.update([k for k, v in of_kinds if isinstance(v, types.MemberDescriptorType)])
+        self.names: list[str] = sorted(names)
 
     def get(self, name: str, default: Any) -> Any:
         """What an attribute is now."""
@@ -60,20 +87,64 @@ class _Attributes:
         return [getattr(self.owner, name, None) for name in self.names]
 
 
-class _Cells:
-    """The closure of a function, as a mapping."""
+class Cell:
+    """A closed-over name."""
 
-    __slots__ = ("cells",)
+    __slots__ = ("cell",)
 
-    def __init__(self, cells: dict[str, Any]) -> None:
-        self.cells = cells
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
 
-    def get(self, name: str, default: Any) -> Any:
-        """What a closed-over name means now."""
+    def get(self, name: Any = None, default: Any = None) -> Any:
+        """What it means now; it may be empty."""
         try:
-            return self.cells[name].cell_contents
+            return self.cell.cell_contents
         except ValueError:
             return default
+
+
+class _Same:
+    """What a look at a holder showed; as a mapping of one, itself while it shows the same objects, bytes or number."""
+
+    __slots__ = ("look", "owner", "seen")
+
+    def __init__(self, owner: Any, look: Callable[[Any], Any]) -> None:
+        self.owner, self.look, self.seen = owner, look, look(owner)
+
+    def get(self, name: Any = None, default: Any = None) -> Any:
+        """This itself, while that is the same."""
+        before, now = self.seen, self.look(self.owner)
+        one_by_one = type(before) is list
+        same = len(now) == len(before) and all(map(is_, now, before)) if one_by_one else now == before
+        return self if same else default
+
+
+class Endless:
+    """Stands for what is not looked at any more: never the same."""
+
+    def get(self, name: Any = None, default: Any = None) -> Any:
+        """Another object each time."""
+        return object()
+
+
+def place(where: Any, name: Any) -> Any:
+    """What a watched value is a value of: a name in a namespace, an attribute of an object, a list, an array."""
+    match where:
+        case Cell():
+            return id(where.cell)
+        case _Attributes():
+            return id(where.owner), name
+        case Contents():
+            return id(where.array)
+        case _Same():
+            return id(where.owner), where.look
+        case Endless():
+            return object()
+        case _:
+            return id(where), name
+
+
+# -- what a function can reach ----------------------------------------------------------------------------
 
 
 class Wrapper:
@@ -82,35 +153,10 @@ class Wrapper:
     function: Any
 
 
-class _Members:
-    """What a holder holds; as a mapping of one, itself while that is the same."""
-
-    __slots__ = ("members", "owner")
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-        self.members = self._now()
-
-    def get(self, name: Any = None, default: Any = None) -> Any:
-        """This itself, while the members are the same objects, or the same bytes."""
-        before, now = self.members, self._now()
-        same = (
-            now == before
-            if isinstance(self.owner, _BUFFERS)
-            else len(now) == len(before) and all(map(is_, now, before))
-        )
-        return self if same else default
-
-    def _now(self) -> list[Any]:
-        if isinstance(self.owner, list):
-            entries = cast("list[Any]", self.owner)
-            return list(map(meant, entries)) if Standing.now else entries.copy()
-        return _members(self.owner) or []
-
-
 _CONTAINERS = (deque, set, frozenset, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 _BUFFERS = (array, bytearray, ctypes.Array)
 _CODE = (type, types.ModuleType, types.FunctionType)
+_RULES = {"CustomDerivative": ("rule", "turned")}
 
 
 def _members(f: Any) -> list[Any] | None:
@@ -136,41 +182,57 @@ def _members(f: Any) -> list[Any] | None:
     return None
 
 
+def _seen(f: Any) -> Any:
+    """What a look at a holder shows: its members, or its bytes."""
+    if isinstance(f, list):
+        return list(map(meant, cast("list[Any]", f))) if Standing.now else cast("list[Any]", f).copy()
+    found = _members(f) or []
+    return found[0] if isinstance(f, _BUFFERS) else found
+
+
 def _parts(f: Any) -> dict[str, Any]:
     """The attributes of an object of NumPy or SciPy that hold numbers: sparse matrices, polynomials, splines have
     such."""
-    if (
-        not cast(Any, type(f)).__module__.startswith(("numpy", "scipy"))
-        or isinstance(f, _CODE)
-        or not hasattr(f, "__dict__")
-    ):
+    kind = cast(Any, type(f))
+    if not kind.__module__.startswith(("numpy", "scipy")) or isinstance(f, _CODE) or not hasattr(f, "__dict__"):
         return {}
-    slots = [k for kind in cast(Any, type(f)).__mro__ for k in vars(kind).get("__slots__", ())]
+    slots = [k for base in kind.__mro__ for k in vars(base).get("__slots__", ())]
     found = vars(f) | {k: getattr(f, k, None) for k in slots}
     return {k: v for k, v in found.items() if isinstance(v, (np.ndarray, tuple, dict, list))}
 
 
-class _Size:
-    """How many entries a dictionary has, or attributes an object; as a mapping of one, itself while these are as
-    many."""
+def _around(f: Any) -> list[Any] | None:
+    """What a wrapper, of Python's or of our own, is around."""
+    match f:
+        case types.MethodType():
+            return [f.__func__, f.__self__]
+        case partial():
+            return [f.func, *f.args, *f.keywords.values()]
+        case Wrapper():
+            return [f.function]
+        case property():
+            return [f.fget]
+        case cached_property():
+            return [cast(Any, f).func]
+        case _:
+            return None
 
-    __slots__ = ("entries", "size")
 
-    def __init__(self, entries: Any) -> None:
-        self.entries = entries
-        self.size = len(entries)
-
-    def get(self, name: Any = None, default: Any = None) -> Any:
-        """This itself, while there are as many."""
-        return self if len(self.entries) == self.size else default
-
-
-class Endless:
-    """Stands for what is not looked at any more: never the same."""
-
-    def get(self, name: Any = None, default: Any = None) -> Any:
-        """Another object each time."""
-        return object()
+def _inside(f: Any) -> list[Any] | None:
+    """What a container or an object of the user's holds, a function or a class mentions; None for anything else."""
+    members, parts = _members(f), _parts(f)
+    if members is not None or parts or isinstance(f, np.ndarray):
+        return members or list(parts.values())  # masked arrays have a mask
+    if isinstance(f, (dict, list, tuple)):
+        return list(cast("dict[Any, Any]", f).values()) if isinstance(f, dict) else list(cast("list[Any]", f))
+    if _is_object(f):
+        return _Attributes(f).values()
+    if isinstance(f, type) and _library(f) not in _OTHERS:
+        return [*vars(f).values(), *f.__mro__[1:-1]]
+    if isinstance(f, types.FunctionType) and _library(f) not in _FOREIGN:
+        defaults = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+        return [*defaults, *[value for _, _, value in _names(f)], getattr(f, "__wrapped__", None)]
+    return None
 
 
 def reached(*starts: Any) -> Iterator[Any]:
@@ -189,39 +251,15 @@ def reached(*starts: Any) -> Iterator[Any]:
         if type(f) in _PLAIN or id(f) in seen:
             continue
         seen.add(id(f))
-        if isinstance(f, types.MethodType):
-            stack += [f.__func__, f.__self__]
-        elif isinstance(f, partial):
-            stack += [f.func, *f.args, *f.keywords.values()]
-        elif isinstance(f, Wrapper):
-            stack.append(f.function)
-        elif (members := _members(f)) is not None or isinstance(f, np.ndarray):
+        if (around := _around(f)) is not None:
+            stack += around
+        elif (inside := _inside(f)) is not None:
             yield f
-            stack += [x for x in members or _parts(f).values() if type(x) not in _PLAIN]  # masked arrays have a mask
-        elif parts := _parts(f):
-            yield f
-            stack += parts.values()
-        elif isinstance(f, (dict, list, tuple)):
-            yield f
-            stack += list(cast("dict[Any, Any]", f).values()) if isinstance(f, dict) else list(cast("list[Any]", f))
-        elif _is_object(f):
-            yield f
-            stack += _Attributes(f).values()
-            kinds.update(dict.fromkeys(cast(Any, type(f)).__mro__[:-1]))
-        elif isinstance(f, type) and f.__module__.split(".")[0] not in _OTHERS:
-            yield f
-            stack += [*vars(f).values(), *f.__mro__[1:-1]]
-        elif isinstance(f, types.FunctionType) and (f.__module__ or "").split(".")[0] not in _FOREIGN:
-            yield f
-            functions.append(f)
-            stack += [
-                *(f.__defaults__ or ()),
-                *(f.__kwdefaults__ or {}).values(),
-                *[value for _, _, value in _names(f)],
-            ]
-            stack.append(getattr(f, "__wrapped__", None))
-        elif isinstance(f, (property, cached_property)):
-            stack.append(f.fget if isinstance(f, property) else cast(Any, f).func)
+            stack += inside
+            if isinstance(f, types.FunctionType):
+                functions.append(f)
+            elif _is_object(f) and not isinstance(f, (dict, list, tuple)):
+                kinds.update(dict.fromkeys(cast(Any, type(f)).__mro__[:-1]))
         elif not isinstance(f, type):  # what rz.grad(f), rz.compile(f) and the like give
             stack += [getattr(cast(Any, f), name, None) for name in ("__wrapped__", *_RULES.get(type(f).__name__, ()))]
     yield Endless()
@@ -230,60 +268,23 @@ def reached(*starts: Any) -> Iterator[Any]:
 def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], seen: set[int]) -> list[Any]:
     """Methods and properties of classes that functions mention, and those that operators call; a user's, and not seen
     yet."""
-    mentioned = spoken(functions)
-    found: list[Any] = []
-    for kind in kinds:
-        if kind.__module__.split(".")[0] not in _OTHERS:
-            names = [k for k in vars(kind) if k in mentioned or (k.startswith("__") and k not in _APART)]
-            found.extend([v for v in map(vars(kind).__getitem__, names) if hasattr(v, "__get__") and id(v) not in seen])
+    names, found = spoken(functions), list[Any]()
+    for kind in [k for k in kinds if _library(k) not in _OTHERS]:
+        mine = [v for k, v in vars(kind).items() if k in names or (k.startswith("__") and k not in _APART)]
+        found.extend([v for v in mine if hasattr(v, "__get__") and id(v) not in seen])
     return found
-
-
-_APART = {
-    "__init__",
-    "__new__",
-    "__post_init__",
-    "__repr__",
-    "__str__",
-    "__eq__",
-    "__hash__",
-    "__dict__",
-    "__weakref__",
-    "__doc__",
-    "__del__",
-} | {
-    *(
-        "__init_subclass__",
-        "__class_getitem__",
-        "__copy__",
-        "__deepcopy__",
-        "__reduce__",
-        "__getstate__",
-        "__setstate__",
-        "__replace__",
-    )
-}
-"""Special methods that computing with an object does not call."""
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
     """The closed-over names, globals and names of users' modules a function mentions: where they are looked up, and
     what they mean now."""
-    found: list[tuple[Any, str, Any]] = []
-    if f.__closure__:
-        cells = _Cells(dict(zip(f.__code__.co_freevars, f.__closure__, strict=True)))
-        found.extend([(cells, k, cells.get(k, MISSING)) for k in f.__code__.co_freevars])
-    names = mentioned(f.__code__)
-    found.extend([(f.__globals__, k, f.__globals__[k]) for k in names if k in f.__globals__])
-    found.extend([(sys.modules, k, sys.modules[k]) for k in names if k in sys.modules])  # imported inside it
-    seen: set[int] = {id(f.__globals__)}
+    cells = [(Cell(c), k) for k, c in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)]
+    found: list[tuple[Any, str, Any]] = [(cell, k, cell.get(k, MISSING)) for cell, k in cells]
+    names, seen = mentioned(f.__code__), {id(f.__globals__)}
+    found.extend([(space, k, space[k]) for space in (f.__globals__, sys.modules) for k in names if k in space])
     for _, _, value in found:  # grows: a module may be an attribute of a module
-        if (
-            isinstance(value, types.ModuleType)
-            and id(vars(value)) not in seen
-            and value.__name__.split(".")[0] not in _OTHERS
-        ):
-            inside = vars(value)
+        inside = vars(value) if isinstance(value, types.ModuleType) and users(value.__name__) else {}
+        if inside and id(inside) not in seen:
             seen.add(id(inside))
             found.extend([(inside, k, inside[k]) for k in names if k in inside])
     return [row for row in found if not isinstance(row[2], types.ModuleType)]
@@ -292,6 +293,20 @@ def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
 def spoken(things: Iterable[Any]) -> set[str]:
     """All names that the functions among some things mention."""
     return {name for f in things if isinstance(f, types.FunctionType) for name in mentioned(f.__code__)}
+
+
+@lru_cache(4096)
+def mentioned(code: types.CodeType) -> tuple[str, ...]:
+    """The globals and attributes that code, and code written inside it, names."""
+    return tuple(dict.fromkeys([name for c in codes_of(code) for name in c.co_names]))
+
+
+def codes_of(code: types.CodeType) -> list[types.CodeType]:
+    """The code of a function and of those written inside it."""
+    found = [code]
+    for c in found:
+        found.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
+    return found
 
 
 def held(things: Iterable[Any], known: set[int], holders: Any) -> list[tuple[Any, Any, Any]]:
@@ -306,11 +321,10 @@ def held(things: Iterable[Any], known: set[int], holders: Any) -> list[tuple[Any
     for f in things:
         if isinstance(f, types.FunctionType):
             for cell in f.__closure__ or ():
-                look(cell, [("cell_contents", _Cells({"": cell}).get("", None))])
+                look(cell, [("cell_contents", Cell(cell).get())])
             if f.__defaults__:
                 found.append((f, "__defaults__", f.__defaults__))
-            if f.__kwdefaults__:
-                look(f.__kwdefaults__, f.__kwdefaults__.items())
+            look(f.__kwdefaults__, (f.__kwdefaults__ or {}).items())
         elif isinstance(f, dict):
             look(f, cast("dict[Any, Any]", f).items())
         elif isinstance(f, list):
@@ -319,18 +333,15 @@ def held(things: Iterable[Any], known: set[int], holders: Any) -> list[tuple[Any
             if isinstance(getattr(f, "__dict__", None), dict):
                 look(vars(f), vars(f).items())
             for kind in cast(Any, f if isinstance(f, type) else type(f)).__mro__[:-1]:
-                if id(kind) not in scanned and kind.__module__.split(".")[0] not in _LIBRARIES:
+                if id(kind) not in scanned and _library(kind) not in _LIBRARIES:
                     scanned.add(id(kind))
                     look(kind, vars(kind).items())
-                    look(
-                        f,
-                        [
-                            (k, getattr(f, k, None))
-                            for k, v in vars(kind).items()
-                            if isinstance(v, types.MemberDescriptorType)
-                        ],
-                    )
+                    slots = [k for k, v in vars(kind).items() if isinstance(v, types.MemberDescriptorType)]
+                    look(f, [(k, getattr(f, k, None)) for k in slots])
     return found
+
+
+# -- whether it changed -----------------------------------------------------------------------------------
 
 
 class Standing:
@@ -350,61 +361,38 @@ def watch(things: Iterable[Any]) -> list[Any]:
     """(where, name, value) of everything in what a function reached whose change makes a trace out of date, but for
     large arrays (outside.py)."""
     found: list[Any] = []
+    single: list[Any] = []  # mappings of one
     small: list[Any] = []
     for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
         elif isinstance(f, Endless):
-            found.append(_row(f))
-        elif (
-            isinstance(f, np.ndarray)
-            and cast(Any, f).dtype.hasobject
-            and cast(Any, f).size > tuning.WATCHED_ARRAY_NUMBERS
-        ):
-            found.append(_row(Contents(f)))  # it holds its members, so that no other object takes their place in memory
-        elif _members(f) is not None:
-            found.append(_row(_Members(f)))
+            single.append(f)
         elif isinstance(f, np.ndarray):
-            if 0 < f.size <= tuning.WATCHED_ARRAY_NUMBERS and not frozen(f):
-                small.append(Contents(f))
+            x, few = cast(Any, f), cast(Any, f).size <= tuning.WATCHED_ARRAY_NUMBERS
+            if x.dtype.hasobject:  # many: it holds its members, so that no other object takes their place in memory
+                single.append(_Same(x, _seen) if few else Contents(x))
+            elif few and x.size and not frozen(x):
+                small.append(Contents(x))
+        elif isinstance(f, list) or _members(f) is not None:
+            single.append(_Same(f, _seen))
         elif parts := _parts(f):
             found.extend([(vars(f) if k in vars(f) else _Attributes(f), k, v) for k, v in parts.items()])
         elif isinstance(f, dict):
             found.extend([(f, k, v) for k, v in cast("dict[Any, Any]", f).items()])
-            found.append(_row(_Size(f)))
-        elif isinstance(f, list):
-            found.append(_row(_Members(f)))
+            single.append(_Same(f, len))
         elif not isinstance(f, tuple):
             attributes = _Attributes(f)
             found.extend([(attributes, k, getattr(f, k, MISSING)) for k in attributes.names])
             if isinstance(getattr(f, "__dict__", None), (dict, types.MappingProxyType)):
-                found.append(_row(_Size(vars(f))))
-    found.extend(map(_row, small))
+                single.append(_Same(vars(f), len))
+    found.extend([(x, None, x) for x in (*single, *small)])
     return [(where, name, meant(value)) for where, name, value in found] if Standing.now else found
 
 
-def _row(x: Any) -> tuple[Any, None, Any]:
-    """A mapping of one."""
-    return x, None, x
-
-
-def place(where: Any, name: Any) -> Any:
-    """What a watched value is a value of: a name in a namespace, an attribute of an object, a list, an array."""
-    match where:
-        case _Cells():
-            return id(where.cells[name])
-        case _Attributes():
-            return id(where.owner), name
-        case Contents():
-            return id(where.array)
-        case _Members():
-            return id(where.owner)
-        case _Size():
-            return id(where.entries), _Size
-        case Endless():
-            return object()
-        case _:
-            return id(where), name
+def changed(rows: list[Any]) -> set[Any]:
+    """The places of watched values that are other ones by now."""
+    return {place(where, name) for where, name, value in rows if meant(where.get(name, MISSING)) is not value}
 
 
 class Effects:
@@ -414,15 +402,10 @@ class Effects:
         self.consumed = False
         self.sizes: list[tuple[Any, int]] = []
         for where, _, value in rows:
-            kind = type(value)
-            if kind in _HOLDERS:
+            inside = where.seen if type(where) is _Same and type(where.seen) is list else (value,)
+            if type(value) in _GROWING:
                 self.sizes.append((value, len(value)))
-            elif any(
-                [
-                    hasattr(k, "__next__")
-                    for k in (set(map(type, where.members)) if kind is _Members else (cast(Any, kind),))
-                ]
-            ):
+            elif any([hasattr(kind, "__next__") for kind in set(map(type, inside))]):
                 self.consumed = True
             if type(where) is _Attributes and hasattr(where.owner, "__dict__"):
                 self.sizes.append((vars(where.owner), len(vars(where.owner))))
@@ -433,28 +416,18 @@ class Effects:
         return self.consumed or any([len(held) != n for held, n in self.sizes])
 
 
-_HOLDERS = {list, dict, set, deque}
-
-
-def changed(rows: list[Any]) -> set[Any]:
-    """The places of watched values that are other ones by now."""
-    return {place(where, name) for where, name, value in rows if meant(where.get(name, MISSING)) is not value}
+_GROWING = {list, dict, set, deque}
 
 
 class Dice:
     """Whether random numbers were drawn since: by NumPy's or Python's global generator, or one a function can reach."""
 
     def __init__(self, things: Iterable[Any]) -> None:
-        self.generators: list[Any] = []
-        chance = False
-        kinds = _generators()
-        for f in things:
-            if isinstance(f, types.FunctionType):
-                chance = chance or any(
-                    ["rand" in name or "normal" in name for code in codes_of(f.__code__) for name in code.co_names]
-                )
-            self.generators.extend([v for v in _values(f) if isinstance(v, kinds)])
-        if chance:
+        # There are no generators of modules that nobody loaded, and they are slow to load.
+        modules = [sys.modules[name] for name in ("numpy.random", "random") if name in sys.modules]
+        kinds = tuple([getattr(m, k) for m in modules for k in ("Generator", "RandomState", "Random") if hasattr(m, k)])
+        self.generators: list[Any] = [v for f in things for v in _inside(f) or () if isinstance(v, kinds)]
+        if any(["rand" in name or "normal" in name for name in spoken(things)]):
             import random
 
             self.generators += [np.random.mtrand._rand, random._inst]  # type: ignore[attr-defined]  # pyright: ignore
@@ -466,12 +439,9 @@ class Dice:
         plain: Any = None
         if "numpy.random" in sys.modules:
             kept: Any = np.random.mtrand._rand._bit_generator  # pyright: ignore
-            plain = (
-                ctypes.string_at(kept.ctypes.state_address, _MT19937)
-                if type(kept) is np.random.MT19937
-                else _state(kept.state)
-            )
-        return [plain, *[_state_of(g) for g in self.generators]]
+            known = type(kept) is np.random.MT19937
+            plain = ctypes.string_at(kept.ctypes.state_address, _MT19937) if known else pickle.dumps(kept.state)
+        return [plain, *[_state(g) for g in self.generators]]
 
     @property
     def rolled(self) -> bool:
@@ -483,81 +453,8 @@ _MT19937 = 4 * 625
 """Bytes of that generator's state: 624 numbers and a position."""
 
 
-def _generators() -> tuple[Any, ...]:
-    """The classes of generators; there are none of modules that nobody loaded, and they are slow to load."""
-    found: list[Any] = [np.random.Generator, np.random.RandomState] if "numpy.random" in sys.modules else []
-    if "random" in sys.modules:
-        from random import Random
-
-        found.append(Random)
-    return tuple(found)
-
-
-def _state_of(g: Any) -> Any:
+def _state(g: Any) -> Any:
+    """The state of a generator as something to compare."""
     if hasattr(g, "getstate"):  # Python's
         return g.getstate()
-    return _state(g.get_state(legacy=False) if isinstance(g, np.random.RandomState) else g.bit_generator.state)
-
-
-def _state(x: Any) -> Any:
-    """The state of a generator as something to compare: nested dictionaries of numbers and arrays."""
-    if isinstance(x, dict):
-        return [(k, _state(v)) for k, v in cast("dict[Any, Any]", x).items()]
-    return x.tobytes() if isinstance(x, np.ndarray) else x
-
-
-def _values(f: Any) -> list[Any]:
-    """What a function mentions, an object or a container holds."""
-    if isinstance(f, types.FunctionType):
-        return [v for _, _, v in _names(f)]
-    if isinstance(f, type):
-        return list(vars(f).values())
-    if isinstance(f, (np.ndarray, Endless)):
-        return []
-    if (members := _members(f)) is not None:
-        return members
-    return (
-        _Attributes(f).values()
-        if not isinstance(f, (dict, list, tuple))
-        else list(cast(Any, f.values() if isinstance(f, dict) else f))
-    )
-
-
-_PLAIN = {float, int, bool, complex, str, bytes, type(None), np.float64}
-"""Types of values that hold nothing."""
-_RULES = {"CustomDerivative": ("rule", "turned")}
-_LIBRARIES = {"numpy", "scipy", "riesz", "builtins", "jax", "torch"}
-_FOREIGN = _LIBRARIES | {
-    "pandas",
-    "polars",
-    "pyarrow",
-    "xarray",
-    "numba",
-    "llvmlite",
-    "matplotlib",
-    "duckdb",
-    "sympy",
-    "mpmath",
-    "jaxlib",
-}
-"""Libraries whose code is not looked into; their objects may hold arrays of the user's."""
-_OTHERS = _FOREIGN | sys.stdlib_module_names  # modules that are not a user's
-
-
-def users(module: str) -> bool:
-    """Whether a module of this name is a user's."""
-    return module.split(".")[0] not in _OTHERS
-
-
-@lru_cache(4096)
-def mentioned(code: types.CodeType) -> tuple[str, ...]:
-    """The globals and attributes that code, and code written inside it, names."""
-    return tuple(dict.fromkeys([name for c in codes_of(code) for name in c.co_names]))
-
-
-def codes_of(code: types.CodeType) -> list[types.CodeType]:
-    """The code of a function and of those written inside it."""
-    found = [code]
-    for c in found:
-        found.extend([k for k in c.co_consts if isinstance(k, types.CodeType)])
-    return found
+    return pickle.dumps(g.get_state(legacy=False) if isinstance(g, np.random.RandomState) else g.bit_generator.state)
