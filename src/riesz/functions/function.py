@@ -31,7 +31,7 @@ from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space
 from ..tracing.classes import held_in
 from ..tracing.mistakes import foreign
 from ..tracing.registry import PARTS
-from ..tracing.sharing import ARGUMENT
+from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
 from ..tracing.surroundings.watching import MISSING, Effects, Wrapper, changed, meant, place, reached
@@ -433,20 +433,27 @@ def trace_function(
     structure. `outside`: what it can reach; large arrays there stay where they are.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced
-    arrays: it runs once more.
+    arrays: it runs once more. So does one that writes, with arrays from outside whose copies may be written to.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(function, given, name, whole_numbers, outside, branch)
     except Exception:
-        if [part in sys.modules for part in PARTS] == before:
+        writes = outside is not None and outside.careful
+        if [part in sys.modules for part in PARTS] == before and not writes:
             raise
         forgive(refusals)
-    return _traced(function, given, name, whole_numbers, outside, branch)
+    return _traced(function, given, name, whole_numbers, outside, branch, writes)
 
 
 def _traced(
-    function: Callable[..., Any], given: Given, name: str, whole_numbers: bool, outside: Outside | None, branch: bool
+    function: Callable[..., Any],
+    given: Given,
+    name: str,
+    whole_numbers: bool,
+    outside: Outside | None,
+    branch: bool,
+    arrays: bool = False,
 ) -> Record:
     from ..tracing.rules.all_rules import load_rules
     from .versions.answering import answering
@@ -456,8 +463,8 @@ def _traced(
         slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         for x in traced:
-            x.shared = ARGUMENT
-        with answering(function, None if outside is None else outside.things) as answered:
+            rooted(x, ARGUMENT)
+        with answering(function, None if outside is None else outside.things, arrays) as answered:
             args, kwargs = given.rebuilt(traced, answered)
             version = answered(function)
             start = perf_counter()

@@ -1,24 +1,41 @@
-"""Which traced arrays share their numbers, as NumPy's do: views, copies, and operators in place."""
+"""Which traced arrays share their numbers, as NumPy's do: views, copies, and operators in place.
+
+A view remembers which array it looks into and how: the NumPy function that made it. When the array is written to, that
+function, applied to the table of sources (writing/memory.py), says which elements the view shows, and whether it is a
+view at all. An array reads its elements again when it is used after a write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from .operators import Operators
-from .trace import refuse
+from .trace import Trace, inmost, leaked, refuse
 
 _TRACED: Any = Operators  # the operators of traced arrays, and of nothing else
-ARGUMENT = "argument"
-"""How an array is shared that the caller of the function has."""
+ARGUMENT = "the function was given it, so its caller's array would change"
+"""Why nobody may write to an argument."""
 _NAMES = """reshape ravel transpose permute_dims swapaxes moveaxis rollaxis squeeze expand_dims broadcast_to
 broadcast_arrays diagonal split array_split vsplit hsplit dsplit atleast_1d atleast_2d atleast_3d flip fliplr flipud
 rot90 real real_if_close matrix_transpose unstack"""
 _VIEWS = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}  # unstack is new
 VIEWS = _VIEWS | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Functions whose results look into their argument; what others do inside does not make an array shared."""
+MOVERS = {
+    np.transpose,
+    np.swapaxes,
+    np.moveaxis,
+    np.rollaxis,
+    np.rot90,
+    np.broadcast_to,
+    np.broadcast_arrays,
+    np.einsum,
+}
+MOVERS |= {np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.diagonal, np.linalg.diagonal}
+"""Those whose results have their axes in another order, or no order at all."""
 _USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"
 OPERANDS = {getattr(np, name) for name in _USERS.split()}
 """Functions that use the arrays they are given as they use traced ones: as arguments of steps, whose numbers are read
@@ -44,38 +61,124 @@ def rearranges(args: tuple[Any, ...]) -> bool:
     return set(before) <= set(after) if arrow else len(set(before)) == len(before)
 
 
+class Look:
+    """What an array looks into: memory, which array it is a view of (None: all of it), and how."""
+
+    __slots__ = ("how", "memory", "moved", "parent", "seen")
+
+    def __init__(self, memory: Any, parent: Any = None, how: Any = None, moved: bool = False) -> None:
+        self.memory, self.parent, self.how = memory, parent, how
+        self.moved = moved  # its axes may lie in memory in another order
+        self.seen: int = memory.version
+
+
+def rooted(x: Any, fixed: str = "", odd: bool = False) -> Look:
+    """Memory for an array that is no view."""
+    from .writing.memory import Memory
+
+    if x.look is None:
+        x.look = Look(Memory(x.home, x.shape, x.dtype, x.own_slot, fixed, odd), moved=odd)
+    return x.look
+
+
+def viewed(x: Any, part: Any, how: Callable[[Any], Any], moved: bool = False) -> Any:
+    """A view of x; `how` makes the same view of any array. `moved`: its axes lie in another order."""
+    if isinstance(part, _TRACED) and part is not x and (part.shape or part.weak is None):
+        look = rooted(x)
+        part.look = Look(look.memory, x, how, moved or look.moved)
+    return part
+
+
+def places_of(x: Any) -> Any:
+    """The table of sources, looked at as x looks at its memory; None where NumPy copied."""
+    memory, hows, y = x.look.memory, [], x
+    while y.look.parent is not None:
+        hows.append(y.look.how)
+        y = y.look.parent
+        if y.look is None:  # a copy, as it turned out
+            return None
+    root = memory.opened().reshape(memory.shape)
+    found = _view(root, hows)
+    if memory.odd:
+        columns = np.zeros(memory.shape, np.int8, order="F")
+        if (_view(columns, hows) is None) != (found is None):
+            raise refuse(
+                "an array is written to that is a view or a copy, depending on how NumPy lays out what it is taken "
+                "from (a computation with transposed arrays); copy that first: x = x.copy()"
+            )
+    return found
+
+
+def _view(root: Any, hows: list[Any]) -> Any:
+    """An array looked at in one way after the other, the last first; None where one of them copies."""
+    found = root
+    for how in reversed(hows):
+        found = how(found)
+    return found if not found.size or np.may_share_memory(found, root) else None
+
+
+def current_slot(x: Any) -> int:
+    """The slot of an array that may have been written to since it was read."""
+    look = x.look
+    if look.seen != look.memory.version:
+        places = places_of(x)
+        if places is None:  # a copy stays as it was
+            x.look = None
+        else:
+            x.own_slot, look.seen = look.memory.read(places, None), look.memory.version
+            if x.own_slot is None:
+                x.own_slot = x.home.const(np.zeros(x.shape, x.dtype))
+    return x.own_slot
+
+
+def writable(x: Any) -> Trace:
+    """The trace of an array that is about to be written to; an error if it must not be."""
+    memory = rooted(x).memory
+    if memory.fixed:
+        raise refuse(f"an array cannot be changed in place: {memory.fixed}; copy it first: x = x.copy()")
+    if not memory.trace.open:
+        raise leaked(memory.trace)
+    if memory.trace is not inmost():
+        raise refuse(
+            "an array of an outer function is changed in place inside another one that is traced (a loop's body, a "
+            "branch, an inner derivative): it would happen once, not at each call; return the new array instead"
+        )
+    if places_of(x) is None:  # NumPy copied: its memory is its own
+        x.own_slot, x.look = x.slot, None
+        rooted(x)
+    return memory.trace
+
+
 def fresh(result: Any, args: Sequence[Any]) -> Any:
     """What a function that gives no view gives: an array on its own, also where it has the numbers of an argument."""
     if isinstance(result, _TRACED):
         for x in args:
             if result is x:
                 return result.copy()
-        result.shared = False
+        result.unshare()
+        if len(result.shape) > 1 and any([_moved(x) for x in args]):
+            rooted(result, odd=True)
     elif isinstance(result, (list, tuple)):
         for part in cast("list[Any]", result):
             if isinstance(part, _TRACED) and not any([part is x for x in args]):
-                part.shared = False
+                part.unshare()
     return result
 
 
+def _moved(x: Any) -> bool:
+    """Whether what NumPy computes from an array may lie in memory by other than rows."""
+    if isinstance(x, np.ndarray):
+        return not cast(Any, x).flags.c_contiguous
+    return isinstance(x, _TRACED) and getattr(x, "look", None) is not None and x.look.moved
+
+
 def in_place(ufunc: Any, x: Any, other: Any) -> Any:
-    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it, unless
-    views of it are about."""
-    from .traced import Traced, operator, slot_of
+    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it."""
+    from .traced import operator, slot_of
 
     if not x.shape and x.weak is not None:
         return operator(ufunc, x, other)
-    if x.shared == ARGUMENT:
-        raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that the function was given would change the "
-            "caller's array; write x = x + … instead, or copy it first: x = x.copy()"
-        )
-    if x.shared:
-        raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], "
-            "x.T, x.reshape, …) is not possible while tracing: the view would have to change with it; write x = x + … "
-            "(or copy one of the two first)"
-        )
+    trace = inmost() if x.look is None and x.home is inmost() else writable(x)
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result
@@ -88,14 +191,9 @@ def in_place(ufunc: Any, x: Any, other: Any) -> Any:
         )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
         raise TypeError(f"{cannot} {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
-    if result.home is not x.home:  # the array of an outer trace becomes one of the inner trace
-        x.home, result = result.home, Traced(result.home, result.slot, result.dtype)
-    x.slot = slot_of(x.home, result, x.dtype)
+    slot = slot_of(cast(Trace, trace), result, x.dtype)
+    if x.look is None:
+        x.own_slot = slot
+    else:
+        x.look.memory.write(places_of(x), ..., slot)
     return x
-
-
-def viewed(x: Any, part: Any) -> Any:
-    """A view of x: from now on neither changes in place."""
-    if isinstance(part, _TRACED) and isinstance(x, _TRACED) and part is not x and part.shape:
-        x.shared = part.shared = x.shared or part.shared or True
-    return part

@@ -39,10 +39,12 @@ from ...tracing.traced import (
     typed,
     witness,
 )
+from ...tracing.writing.written import found_outside, made
 from .code_constants import with_constants
 
 _lock = RLock()
 _depth = 0
+_arrays = False  # whether arrays from outside have versions
 _changed: list[tuple[Any, Any, Any, Any]] = []
 _standing: dict[int, tuple[Any, Any]] = {}
 _made: list[int] = []  # the identities of stand-ins for partial applications and tuples
@@ -89,6 +91,27 @@ class _Asking(_Version):
             note((*args, *named.values()), True)
             return self.own(*args, **named)
         return self.original(*args, **named)
+
+
+class _Making(_Asking):
+    """A function that makes an array of its own, which the traced function may write to."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return made(super().__call__(*args, **named), args)
+
+
+class _Filling(_Making):
+    """np.empty and np.empty_like: what is in memory by chance is 0."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        found = super().__call__(*args, **named)
+        if isinstance(found, np.ndarray):
+            found[...] = 0
+        return found
 
 
 def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,9 +226,9 @@ class _Listing(_Version):
                 if type(a) is list or type(a) is tuple:
                     break
             else:
-                return self.original(*args)
+                return made(self.original(*args), args)
         opened = self.opened
-        return self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
+        return made(self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()}), args)
 
     opened = staticmethod(_opened)
 
@@ -348,12 +371,19 @@ def _enter_scipy() -> None:
                 _enter(original, _Asking(original, own))
 
 
+_MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy"
+
+
 def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
         found: dict[Any, Any] = {f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
         found.update({f: _ListingParts(f) for f in _PARTS})
-        found[np.array] = _Asking(np.array, _copied)
+        for name in _MAKERS.split():
+            found[getattr(np, name)] = _Making(getattr(np, name), FUNCTIONS.get(getattr(np, name), getattr(np, name)))
+        for original in (np.empty, np.empty_like):
+            found[original] = _Filling(original, FUNCTIONS.get(original, original))
+        found[np.array] = _Making(np.array, _copied)
         for original in (np.asarray, np.asanyarray):
             found[original] = _Asking(original, _array)
         for original in (np.ascontiguousarray, np.asfortranarray):
@@ -361,8 +391,8 @@ def _load() -> None:
         found[np.ndenumerate] = _Asking(np.ndenumerate, _enumerated)
         found[np.nditer] = _Asking(np.nditer, _no_iterator)
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only
-            found[original] = _Asking(original, _rule(original))
-        found[np.full] = _Asking(np.full, full)
+            found[original] = _Making(original, _rule(original))
+        found[np.full] = _Making(np.full, full)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
@@ -440,13 +470,19 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if type(x) is types.FunctionType and _has_versions(x.__module__ or ""):
         _enter(x, _Library(x))
         return _versions[x]
+    if _arrays and type(x) is np.ndarray:
+        return _standing_for(x, found_outside(x))
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
     found = [_answered(part, deep - 1) for part in parts]
     if all(map(is_, found, parts)) or type(x) is not kind:
         return x
-    version = make(found)
+    return _standing_for(x, make(found))
+
+
+def _standing_for(x: Any, version: Any) -> Any:
+    """Enter a version that is there for one trace only."""
     _standing[id(version)] = x, version
     _made.append(id(version))
     return version
@@ -484,10 +520,12 @@ def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
 
 
 @contextmanager
-def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
+def answering(
+    function: Any, things: Iterable[Any] | None = None, arrays: bool = False
+) -> Generator[Callable[[Any], Any]]:
     """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches,
-    where that is known."""
-    global _depth
+    where that is known. `arrays`: what it makes of arrays from outside (u0.copy()) may be written to."""
+    global _depth, _arrays
     with _lock:
         _depth += 1
     try:
@@ -495,7 +533,9 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
             _load()
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
-            places = held(seen, _known, (*_HOLDERS, types.FunctionType, types.ModuleType))
+            _arrays = arrays
+            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray] if arrays else []))
+            places = held(seen, _known, kinds)
             functions = {
                 id(f): f
                 for f in (*seen, *[value for _, _, value in places])
@@ -510,6 +550,7 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
                 if version is not value:
                     _changed.append((where, name, value, version))
                     _put(where, name, version, value)
+            _arrays = False
         yield _answered
     finally:
         with _lock:

@@ -11,7 +11,8 @@ from ...ops.op import Reduction, Reshape
 from ...ops.opaque import Discrete, Take
 from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
-from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of, viewed
+from ..sharing import viewed
+from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
 
 
 def index(x: Traced, key: Any) -> Traced:
@@ -52,7 +53,11 @@ def index(x: Traced, key: Any) -> Traced:
             axis += at.ndim
         else:
             x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
-    return x if any([isinstance(k, np.ndarray) for k in keys]) else viewed(whole, x)
+    if any([isinstance(k, np.ndarray) for k in keys]):
+        return x
+    if x is not whole and not x.shape and Ellipsis in given:
+        x = Traced(x.home, x.slot, x.dtype, None)  # an array without axes, which looks into x
+    return viewed(whole, x, lambda p: p[key])
 
 
 def _position(k: Any, n: int, axis: int) -> int:

@@ -1,0 +1,259 @@
+"""Arrays that a traced function makes for itself: plain NumPy arrays until something traced is written into them.
+
+np.zeros and its kin give `Written` arrays to the code of a function that is traced. A Written array is an array: its
+memory has the numbers that are known, so branches, indices and libraries meet what they always met. When a traced value
+is written, a `Memory` says which elements are traced. Views need no code: NumPy makes them, and the same view of the
+table of sources is found from address and strides.
+
+Traced elements hold a nan of a certain pattern (for integers, a certain number). Code that reads memory without asking
+NumPy's protocols meets it, and a step that is given it refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ..surroundings.contents import owner
+from ..trace import Trace, inmost, leaked, refuse
+from ..traced import FLOAT, WRITTEN, Traced, lifted
+from .memory import Memory
+
+_PLAIN: Any = np.ndarray
+_MARK = 0x7269657A  # "riez"
+_NAN = np.uint64(0x7FF8_0000_0000_0000 | _MARK).view(np.float64)
+
+
+class Home:
+    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written."""
+
+    __slots__ = ("memory", "owner", "trace")
+
+    def __init__(self, whole: Any, trace: Trace | None) -> None:
+        self.owner, self.trace = whole, trace
+        self.memory: Memory | None = None
+
+
+class Written(np.ndarray):
+    """An array that a traced function made, or one that it found, which it may copy but not write to."""
+
+    _home: Any = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self._home = getattr(obj, "_home", None)
+
+    @property
+    def home(self) -> Home:
+        """Who owns the memory this looks into; results of NumPy's methods are at home in the trace that is open."""
+        whole = owner(self)
+        if self._home is None or self._home.owner is not whole:
+            self._home = Home(whole, inmost())
+        return self._home
+
+    @property
+    def memory(self) -> Memory | None:
+        """What was written; None while all numbers are known."""
+        return self.home.memory
+
+    @property
+    def known(self) -> Any:
+        """The same memory as a plain array."""
+        whole = self.home.owner
+        same = whole.shape == self.shape and whole.strides == self.strides and type(whole) is np.ndarray
+        return whole if same else self.view(_PLAIN)
+
+    def places(self, table: Any) -> Any:
+        """A table with an entry for each element of the memory, looked at as this array looks at the memory."""
+        whole, size = self.home.owner, self.itemsize
+        offset = (_address(self) - _address(whole)) // size * table.itemsize
+        return _PLAIN(self.shape, table.dtype, table, offset, tuple([s // size * table.itemsize for s in self.strides]))
+
+    def now(self) -> Any:
+        """What it is at this moment: a traced array, or a plain one."""
+        memory = self.memory
+        if memory is None:
+            return self.known
+        if self.itemsize != memory.dtype.itemsize or self.dtype.kind != memory.dtype.kind:
+            raise refuse("an array with traced numbers cannot be looked at in another type; write x.astype(…)")
+        if not memory.trace.open:
+            raise leaked(memory.trace)
+        slot = memory.read(self.places(memory.source), self.known)
+        return self.known.copy() if slot is None else _traced(memory.trace, slot, memory.dtype, self.shape)
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        from .writers import is_traced, settled
+
+        if is_traced(key):
+            return _lifted(self)[settled(key)]
+        part = super().__getitem__(bare(key))
+        memory = self.memory
+        if memory is None or (isinstance(part, Written) and owner(part) is self.home.owner):
+            return part
+        places = np.asarray(self.places(memory.source)[bare(key)])
+        slot = memory.read(places, part)
+        return part if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
+
+    @property
+    def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The elements in one axis; it may be written to."""
+        from .writers import Flat
+
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        self.flat[:] = value
+
+    # -- writing ------------------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from .writers import assign
+
+        assign(self, key, value)
+
+    def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
+        """A slot of the trace becomes what is at self[key]."""
+        home = self.home
+        if home.memory is None:
+            home.memory = Memory(trace, (home.owner.size,), self.dtype, None)
+        home.memory.write(self.places(home.memory.opened()), key, slot)
+        trace.marked = True
+        super().__setitem__(key, mark_of(self.dtype))
+
+    def put_numbers(self, key: Any, value: Any) -> None:
+        """Known numbers become what is at self[key]."""
+        super().__setitem__(key, value)
+        if (memory := self.memory) is not None:
+            memory.forget(self.places(memory.source), key)
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        from .writers import ufunc_on
+
+        return ufunc_on(ufunc, method, args, named)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        from .writers import function_on
+
+        return function_on(function, args, named)
+
+    def __array_wrap__(self, array: Any, *more: Any) -> Any:
+        return array
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return np.array(self.now()).__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self.now())
+
+    def __str__(self) -> str:
+        return str(self.now())
+
+
+_VIEWS = {"reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal", "view", "__getattribute__"}
+
+
+def _method(name: str) -> Callable[..., Any]:
+    inner = getattr(_PLAIN, name)
+
+    def method(self: Written, *args: Any, **named: Any) -> Any:
+        from .writers import bare_all, is_traced
+
+        if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
+            return inner(self, *bare_all(args), **named)
+        if name in _VIEWS:
+            part = inner(self, *args, **named)
+            if owner(part) is self.home.owner:
+                return part
+        return getattr(_lifted(self), name)(*args, **named)
+
+    method.__name__ = name
+    method.__doc__ = f"As for an array of NumPy's, on traced elements too: {name}."
+    return method
+
+
+_NAMES = """reshape transpose swapaxes squeeze ravel diagonal view sum mean prod max min var std any all argmax argmin
+argsort cumsum cumprod repeat take clip round trace searchsorted dot astype flatten copy item tolist compress conj
+conjugate nonzero choose partition argpartition tobytes __float__ __int__ __bool__ __complex__ __index__ __contains__
+__copy__ __deepcopy__"""
+for _name in _NAMES.split():
+    setattr(Written, _name, _method(_name))
+
+
+def _fill(self: Any, value: Any) -> None:
+    """All elements become one number."""
+    self[...] = value
+
+
+def _sort(self: Any, axis: int = -1, **named: Any) -> None:
+    """Sorted in place."""
+    self[...] = np.sort(self.now(), axis, **named)
+
+
+Written.fill = _fill
+Written.sort = _sort
+
+
+WRITTEN.add(Written)
+
+
+def _address(array: Any) -> int:
+    return cast(int, array.__array_interface__["data"][0])
+
+
+def _traced(trace: Trace, slot: int, dtype: Any, shape: Any) -> Any:
+    found = Traced(trace, slot, FLOAT if dtype == FLOAT else dtype)
+    assert found.shape == tuple(shape)
+    return found
+
+
+def _lifted(x: Written) -> Any:
+    """As a traced array, in the trace that is open, also where all numbers are known."""
+    found = x.now()
+    return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
+
+
+def bare(key: Any) -> Any:
+    """An index without Written arrays in it."""
+    if type(key) is tuple:
+        return tuple([bare(k) for k in cast("tuple[Any, ...]", key)])
+    return key.known if type(key) is Written else key
+
+
+def mark_of(dtype: Any) -> Any:
+    """What stands in memory for a traced element; nothing can for a truth value."""
+    if dtype.kind == "f":
+        return _NAN if dtype.itemsize == 8 else np.array(np.nan, dtype)
+    return False if dtype.kind == "b" else np.iinfo(dtype).max - (_MARK % 251 if dtype.itemsize < 8 else _MARK)
+
+
+def marked(array: Any) -> bool:
+    """Whether an array has memory in it that stands for traced numbers."""
+    if array.dtype == np.float64:
+        array = np.atleast_1d(array)
+        return bool((array[np.isnan(array)].view(np.uint64) & np.uint64(0xFFFF_FFFF) == np.uint64(_MARK)).any())
+    return array.dtype.kind in "iu" and array.dtype.itemsize == 8 and bool((array == mark_of(array.dtype)).any())
+
+
+def made(result: Any, args: Any = ()) -> Any:
+    """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view stay."""
+    if type(result) is not np.ndarray or result.base is not None or result.dtype.kind not in "fiub":
+        return result
+    trace = inmost()
+    if trace is None or any([result is x for x in args]):
+        return result
+    found = result.view(Written)
+    found._home = Home(result, trace)  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+def found_outside(array: Any) -> Any:
+    """An array from outside the function: what is made of it may be written to, itself not."""
+    found = array.view(Written)
+    found._home = Home(owner(array), None)  # pyright: ignore[reportPrivateUsage]
+    return found
