@@ -41,7 +41,7 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
             code.append(NOTHING)
         elif parts is None:
             code.append(LEAF)
-            leaves.append(v)
+            leaves.append(v.now() if hasattr(v, "now") and isinstance(v, np.ndarray) else v)
         else:
             form, inside = parts
             stack.append(Container(len(inside), form))

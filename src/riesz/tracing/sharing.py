@@ -90,44 +90,59 @@ def viewed(x: Any, part: Any, how: Callable[[Any], Any], moved: bool = False) ->
 
 
 def places_of(x: Any) -> Any:
-    """The table of sources, looked at as x looks at its memory; None where NumPy copied."""
-    memory, hows, y = x.look.memory, [], x
-    while y.look.parent is not None:
-        hows.append(y.look.how)
-        y = y.look.parent
-        if y.look is None:  # a copy, as it turned out
-            return None
-    root = memory.opened().reshape(memory.shape)
-    found = _view(root, hows)
-    if memory.odd:
-        columns = np.zeros(memory.shape, np.int8, order="F")
-        if (_view(columns, hows) is None) != (found is None):
-            raise refuse(
-                "an array is written to that is a view or a copy, depending on how NumPy lays out what it is taken "
-                "from (a computation with transposed arrays); copy that first: x = x.copy()"
-            )
+    """The table of sources, looked at as x looks at its memory."""
+    chain = _settled_chain(x)
+    memory = x.look.memory
+    found = memory.opened().reshape(memory.shape)
+    for y in chain:
+        found = y.look.how(found)
     return found
 
 
-def _view(root: Any, hows: list[Any]) -> Any:
-    """An array looked at in one way after the other, the last first; None where one of them copies."""
-    found = root
-    for how in reversed(hows):
-        found = how(found)
-    return found if not found.size or np.may_share_memory(found, root) else None
+def _settled_chain(x: Any) -> list[Any]:
+    """The views that lead from the root of its memory to x. What NumPy copied (a reshape of a transpose) turns out to
+    be no view here, and is from then on its own root."""
+    chain = [x]
+    while chain[-1].look.parent is not None:
+        chain.append(chain[-1].look.parent)
+        rooted(chain[-1])
+    memory, views = chain[-1].look.memory, []
+    frames = _frames(memory)
+    for y in reversed(chain[:-1]):
+        looks = [y.look.how(f) for f in frames]
+        shared = [not v.size or np.may_share_memory(v, f) for v, f in zip(looks, frames, strict=True)]
+        if any(shared) and not all(shared):
+            raise refuse(
+                "an array is written to, and another one is a view or a copy of it, depending on how NumPy lays it out "
+                "(it comes from a computation with transposed arrays); copy it first: x = x.copy()"
+            )
+        if all(shared):
+            if y.look.memory is not memory:
+                y.look.memory, y.look.seen = memory, 0
+            frames = looks
+            views.append(y)
+        else:
+            y.look.memory.version += 1  # views of y must look again
+            y.look = None
+            memory, views = rooted(y).memory, []
+            frames = _frames(memory)
+    return views
+
+
+def _frames(memory: Any) -> list[Any]:
+    """Arrays that lie in memory as one of this kind may."""
+    return [np.empty(memory.shape, np.int8, order) for order in ("CF" if memory.odd else "C")]  # pyright: ignore
 
 
 def current_slot(x: Any) -> int:
     """The slot of an array that may have been written to since it was read."""
-    look = x.look
-    if look.seen != look.memory.version:
+    if x.look.seen != x.look.memory.version:
         places = places_of(x)
-        if places is None:  # a copy stays as it was
-            x.look = None
-        else:
-            x.own_slot, look.seen = look.memory.read(places, None), look.memory.version
-            if x.own_slot is None:
-                x.own_slot = x.home.const(np.zeros(x.shape, x.dtype))
+        look = x.look
+        if look.seen != look.memory.version:
+            slot = look.memory.read(places, None)
+            x.own_slot = x.home.const(np.zeros(x.shape, x.dtype)) if slot is None else slot
+            look.seen = look.memory.version
     return x.own_slot
 
 
@@ -143,10 +158,8 @@ def writable(x: Any) -> Trace:
             "an array of an outer function is changed in place inside another one that is traced (a loop's body, a "
             "branch, an inner derivative): it would happen once, not at each call; return the new array instead"
         )
-    if places_of(x) is None:  # NumPy copied: its memory is its own
-        x.own_slot, x.look = x.slot, None
-        rooted(x)
-    return memory.trace
+    _settled_chain(x)
+    return x.look.memory.trace
 
 
 def fresh(result: Any, args: Sequence[Any]) -> Any:
@@ -154,9 +167,9 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
     if isinstance(result, _TRACED):
         for x in args:
             if result is x:
-                return result.copy()
+                return result.copy("K")
         result.unshare()
-        if len(result.shape) > 1 and any([_moved(x) for x in args]):
+        if len(result.shape) > 1 and any([moved(x) for x in args]):
             rooted(result, odd=True)
     elif isinstance(result, (list, tuple)):
         for part in cast("list[Any]", result):
@@ -165,7 +178,7 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
     return result
 
 
-def _moved(x: Any) -> bool:
+def moved(x: Any) -> bool:
     """Whether what NumPy computes from an array may lie in memory by other than rows."""
     if isinstance(x, np.ndarray):
         return not cast(Any, x).flags.c_contiguous

@@ -24,7 +24,20 @@ from .operators import Operators
 from .registry import FUNCTIONS, UFUNCS
 from .registry import NOTES as NOTES
 from .registry import answers as answers
-from .sharing import MOVERS, OPERANDS, VIEWS, Look, current_slot, fresh, in_place, rearranges, traced_in, viewed
+from .sharing import (
+    MOVERS,
+    OPERANDS,
+    VIEWS,
+    Look,
+    current_slot,
+    fresh,
+    in_place,
+    moved,
+    rearranges,
+    rooted,
+    traced_in,
+    viewed,
+)
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
 from .trace import Trace, inmost, leaked, refuse
@@ -164,7 +177,12 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
-        result = UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
+        if type(left) is not Traced or type(right) is not Traced:
+            result = operator(ufunc, left, right)
+        else:
+            result = UFUNCS[ufunc](left, right)
+            if (left.look is not None and left.look.moved) or (right.look is not None and right.look.moved):
+                result = fresh(result, (left, right))
         return typed(result, True) if self.weak and of_python(left) and of_python(right) else result
 
     def operate_alone(self, ufunc: Any) -> Any:
@@ -241,11 +259,16 @@ class Traced(Described, Operators, metaclass=Kind):
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another type; a copy, unless copy=False and the type stays."""
         found = convert(self, np.dtype(dtype))
-        return found if found is not self or named.get("copy", True) is False else self.copy()
+        if found is self and named.get("copy", True) is False:
+            return self
+        return found.copy(args[0] if args else named.get("order", "K")) if found is self or moved(self) else found
 
-    def copy(self, order: str = "C") -> Traced:
+    def copy(self, order: str | None = "C") -> Traced:
         """The same numbers, on their own."""
-        return Traced(self.home, self.slot, self.dtype, self.weak)
+        found = Traced(self.home, self.slot, self.dtype, self.weak)
+        if len(self._shape) > 1 and (order == "F" or (order != "C" and moved(self))):
+            rooted(found, odd=True)
+        return found
 
     def flatten(self, order: str = "C") -> Any:
         """In one axis, on their own."""

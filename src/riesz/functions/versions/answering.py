@@ -25,6 +25,7 @@ from ...tracing.mistakes import OTHERS
 from ...tracing.registry import PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
+from ...tracing.sharing import moved
 from ...tracing.surroundings.watching import Standing, held, mentioned, reached, users
 from ...tracing.traced import (
     FUNCTIONS,
@@ -124,10 +125,12 @@ def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     return own
 
 
-def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
+def _array(a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **named: Any) -> Any:
     x = tidy(a)
     x = x if hasattr(x, "ndim") else np.asarray(x)
     x = x if dtype is None else convert(x, np.dtype(dtype))
+    if type(x) in TRACED and (order == "F" or (order == "C" and moved(x))):
+        x = x.copy(order)
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else typed(x, None)
 
 
@@ -135,7 +138,7 @@ def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any
     """np.array: a copy, unless copy=False, None or "if needed" and there is nothing to convert."""
     x = _array(a, dtype, **named)
     always = getattr(copy, "value", copy) == 1  # SciPy gives members of an enumeration
-    return x.copy() if always and hasattr(x, "copy") else x
+    return x.copy(named.get("order", "K")) if always and hasattr(x, "copy") else x
 
 
 def _enumerated(a: Any) -> Any:
@@ -386,8 +389,8 @@ def _load() -> None:
         found[np.array] = _Making(np.array, _copied)
         for original in (np.asarray, np.asanyarray):
             found[original] = _Asking(original, _array)
-        for original in (np.ascontiguousarray, np.asfortranarray):
-            found[original] = _Asking(original, partial(_array, ndmin=1))
+        for original, order in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
+            found[original] = _Asking(original, partial(_array, order=order, ndmin=1))
         found[np.ndenumerate] = _Asking(np.ndenumerate, _enumerated)
         found[np.nditer] = _Asking(np.nditer, _no_iterator)
         for original in (np.take, np.full_like):  # their rules are asked for the first argument only

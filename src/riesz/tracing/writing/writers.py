@@ -13,7 +13,7 @@ from ...relations.index_sets import Seg
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
 from ..traced import FUNCTIONS, NOTES, TRACED, Traced, convert, lifted, slot_of, stacked
-from .written import Written, bare, made
+from .written import Written, at_home, bare, made
 
 # -- what is traced ---------------------------------------------------------------------------------------
 
@@ -233,7 +233,10 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     out = named.get("out")
     if not is_traced((*args, *named.values())):
         if function in VIEWS and args and type(args[0]) is Written:
-            return cast(Any, np.ndarray).__array_function__(args[0], function, (Written,), args, named)
+            found = cast(Any, np.ndarray).__array_function__(args[0], function, (Written,), args, named)
+            if isinstance(found, (list, tuple)):
+                return type(found)([at_home(x, args[0]) for x in cast("list[Any]", found)])  # pyright: ignore
+            return at_home(found, args[0])
         plain = bare_all(args)
         result = function(*plain, **{k: bare_all(v) for k, v in named.items()})
         return result if out is None and result is None else out if out is not None else _all_made(result, plain)

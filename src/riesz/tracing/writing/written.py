@@ -46,10 +46,10 @@ class Written(np.ndarray):
 
     @property
     def home(self) -> Home:
-        """Who owns the memory this looks into; results of NumPy's methods are at home in the trace that is open."""
+        """Who owns the memory this looks into."""
         whole = owner(self)
-        if self._home is None or self._home.owner is not whole:
-            self._home = Home(whole, inmost())
+        if self._home is None or self._home.owner is not whole:  # made by code that asks nobody: nobody writes to it
+            self._home = Home(whole, None)
         return self._home
 
     @property
@@ -92,7 +92,7 @@ class Written(np.ndarray):
         part = super().__getitem__(bare(key))
         memory = self.memory
         if memory is None or (isinstance(part, Written) and owner(part) is self.home.owner):
-            return part
+            return at_home(part, self)
         places = np.asarray(self.places(memory.source)[bare(key)])
         slot = memory.read(places, part)
         return part if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
@@ -165,7 +165,7 @@ def _method(name: str) -> Callable[..., Any]:
         from .writers import bare_all, is_traced
 
         if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
-            return inner(self, *bare_all(args), **named)
+            return at_home(inner(self, *bare_all(args), **named), self)
         if name in _VIEWS:
             part = inner(self, *args, **named)
             if owner(part) is self.home.owner:
@@ -197,6 +197,13 @@ def _sort(self: Any, axis: int = -1, **named: Any) -> None:
 
 Written.fill = _fill
 Written.sort = _sort
+
+
+def at_home(x: Any, of: Written) -> Any:
+    """What NumPy made of an array: a view, or one that owns its memory, or looks into memory that it owns."""
+    if type(x) is Written and owner(x) is not of.home.owner:
+        x._home = Home(owner(x), inmost())  # pyright: ignore[reportPrivateUsage]
+    return x
 
 
 WRITTEN.add(Written)
