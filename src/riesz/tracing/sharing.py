@@ -150,7 +150,10 @@ def writable(x: Any) -> Trace:
     """The trace of an array that is about to be written to; an error if it must not be."""
     memory = rooted(x).memory
     if memory.fixed:
-        raise refuse(f"an array cannot be changed in place: {memory.fixed}; copy it first: x = x.copy()")
+        raise refuse(
+            f"an in-place change of this array is not possible: {memory.fixed}; write x = x + … instead, or copy it "
+            "first: x = x.copy()"
+        )
     if not memory.trace.open:
         raise leaked(memory.trace)
     if memory.trace is not inmost():

@@ -345,19 +345,15 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
 
 def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
     """The result of a function that gives views: which array each looks into, and how."""
-    if isinstance(result, (list, tuple)):
-        parts = cast("list[Any]", result)
-        several = len(given) == len(parts) > 1 or function is np.broadcast_arrays
-        return type(result)(
-            [
-                _view(function, x, args, named, given[i if several else 0], None if several else i)
-                for i, x in enumerate(parts)
-            ]
-        )  # pyright: ignore
-    return _view(function, result, args, named, given[0]) if given else result
+    if not isinstance(result, (list, tuple)):
+        return _view(function, result, args, named, given[0], None) if given else result
+    parts = cast("list[Any]", result)
+    apart = len(args) == len(parts) > 1 or function is np.broadcast_arrays  # one for each argument
+    looked = [(x, args[i] if apart else given[0], None if apart else i) for i, x in enumerate(parts)]
+    return cast(Any, type(result))([_view(function, x, args, named, of, i) for x, of, i in looked])
 
 
-def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None = None) -> Any:
+def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None) -> Any:
     """A result as a view of x; `i`: it is one of several."""
     if type(part) is not Traced or type(x) is not Traced:
         return part
@@ -365,12 +361,17 @@ def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None
     part = Traced(part.home, part.slot, part.dtype, part.weak if number or part.shape else None)
 
     def how(p: Any) -> Any:
+        if i is None and len(args) > 1 and function in _EACH:
+            return function(p)
         if function is np.broadcast_arrays:
-            return np.broadcast_to(p, part.shape)
+            return p if p.shape == part.shape else np.broadcast_to(p, part.shape)
         found = function(*[p if a is x else a for a in args], **{k: p if a is x else a for k, a in named.items()})
         return found if i is None else found[i]
 
     return viewed(x, part, how, function in MOVERS)
+
+
+_EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:

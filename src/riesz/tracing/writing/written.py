@@ -11,6 +11,7 @@ NumPy's protocols meets it, and a step that is given it refuses it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ from .memory import Memory
 
 _PLAIN: Any = np.ndarray
 _MARK = 0x7269657A  # "riez"
-_NAN = np.uint64(0x7FF8_0000_0000_0000 | _MARK).view(np.float64)
+_serial = itertools.count()
 
 
 class Home:
@@ -179,7 +180,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 _NAMES = """reshape transpose swapaxes squeeze ravel diagonal view sum mean prod max min var std any all argmax argmin
 argsort cumsum cumprod repeat take clip round trace searchsorted dot astype flatten copy item tolist compress conj
-conjugate nonzero choose partition argpartition tobytes __float__ __int__ __bool__ __complex__ __index__ __contains__
+conjugate nonzero choose partition argpartition __float__ __int__ __bool__ __complex__ __index__ __contains__
 __copy__ __deepcopy__"""
 for _name in _NAMES.split():
     setattr(Written, _name, _method(_name))
@@ -233,10 +234,14 @@ def bare(key: Any) -> Any:
 
 
 def mark_of(dtype: Any) -> Any:
-    """What stands in memory for a traced element; nothing can for a truth value."""
+    """What stands in memory for elements of one write; nothing can for a truth value. Each write has another mark, so
+    whoever compares memory sees that something was written."""
+    serial = next(_serial)
+    if dtype == np.float64:
+        return np.uint64(0x7FF8_0000_0000_0000 | (serial % 2**19) << 32 | _MARK).view(np.float64)
     if dtype.kind == "f":
-        return _NAN if dtype.itemsize == 8 else np.array(np.nan, dtype)
-    return False if dtype.kind == "b" else np.iinfo(dtype).max - (_MARK % 251 if dtype.itemsize < 8 else _MARK)
+        return np.uint32(0x7FC0_0000 | serial % 2**22).view(np.float32)
+    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - (_MARK if dtype.itemsize == 8 else 0)
 
 
 def marked(array: Any) -> bool:
@@ -244,7 +249,10 @@ def marked(array: Any) -> bool:
     if array.dtype == np.float64:
         array = np.atleast_1d(array)
         return bool((array[np.isnan(array)].view(np.uint64) & np.uint64(0xFFFF_FFFF) == np.uint64(_MARK)).any())
-    return array.dtype.kind in "iu" and array.dtype.itemsize == 8 and bool((array == mark_of(array.dtype)).any())
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+        return False
+    high = np.iinfo(array.dtype).max - _MARK
+    return bool(((array > high - 97) & (array <= high)).any())
 
 
 def made(result: Any, args: Any = ()) -> Any:

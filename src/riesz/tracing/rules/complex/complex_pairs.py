@@ -17,6 +17,7 @@ from ....ops.op import Reduction
 from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...sharing import rooted
 from ...surroundings.watching import Standing
 from ...traced import (
     FLOAT,
@@ -93,7 +94,8 @@ class ComplexTraced(Described, metaclass=Kind):
         if type(x) is not Traced:
             return np.zeros(self.shape, real_type(self.dtype)) if x is None else x
         found = x.copy()
-        found.shared = self.shared = True
+        self.shared = True
+        rooted(found, "it is a part of a complex array")
         return found
 
     @property
@@ -220,6 +222,10 @@ class ComplexTraced(Described, metaclass=Kind):
             trace = trace_of(self.re, self.im, key)
             return each(lambda x: lifted(x, trace)[key], self)
         return self._viewed(each(lambda x: x[key], self))
+
+    def unshare(self) -> None:
+        """It is on its own."""
+        self.shared = False
 
     def _viewed(self, part: Any) -> Any:
         """A view of this array: from now on neither changes in place."""
