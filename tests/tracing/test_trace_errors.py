@@ -74,7 +74,7 @@ def addition_in_place_to_a_numpy_array(x: Any) -> Any:
     return out
 
 
-@says("use the result")
+@says("write into a copy")
 def ufunc_with_out(x: Any) -> Any:
     np.multiply(x, x, out=OUT)  # here
     return OUT

@@ -24,17 +24,9 @@ rot90 real real_if_close matrix_transpose unstack"""
 _VIEWS = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}  # unstack is new
 VIEWS = _VIEWS | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Functions whose results look into their argument; what others do inside does not make an array shared."""
-MOVERS = {
-    np.transpose,
-    np.swapaxes,
-    np.moveaxis,
-    np.rollaxis,
-    np.rot90,
-    np.broadcast_to,
-    np.broadcast_arrays,
-    np.einsum,
-}
-MOVERS |= {np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.diagonal, np.linalg.diagonal}
+_MOVERS = """transpose swapaxes moveaxis rollaxis rot90 broadcast_to broadcast_arrays einsum permute_dims matrix_transpose
+diagonal"""
+MOVERS = {getattr(np, name) for name in _MOVERS.split()} | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Those whose results have their axes in another order, or no order at all."""
 _USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"
 OPERANDS = {getattr(np, name) for name in _USERS.split()}

@@ -383,9 +383,10 @@ def _load() -> None:
         found: dict[Any, Any] = {f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
         found.update({f: _ListingParts(f) for f in _PARTS})
         for name in _MAKERS.split():
-            found[getattr(np, name)] = _Making(getattr(np, name), FUNCTIONS.get(getattr(np, name), getattr(np, name)))
+            original = getattr(np, name)
+            found[original] = _Making(original, FUNCTIONS.get(original) or original)
         for original in (np.empty, np.empty_like):
-            found[original] = _Filling(original, FUNCTIONS.get(original, original))
+            found[original] = _Filling(original, FUNCTIONS.get(original) or original)
         found[np.array] = _Making(np.array, _copied)
         for original in (np.asarray, np.asanyarray):
             found[original] = _Asking(original, _array)

@@ -8,7 +8,7 @@ recurrence) stay as they are.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def _one_form(trace: Trace, form: Any, slots: list[int], deep: int) -> int:
         return (
             trace.scale(by[0], rows[0]) if len(set(by)) == 1 else _product(trace, trace.const(np.array(by)), rows[0], n)
         )
-    return _product(trace, *rows, n) if type(form) is Contraction else trace.step(form, rows)
+    return _product(trace, rows[0], rows[1], n) if type(form) is Contraction else trace.step(cast(Any, form), rows)
 
 
 def _product(trace: Trace, left: int, right: int, n: int) -> int:

@@ -116,6 +116,14 @@ class Written(np.ndarray):
 
         assign(self, key, value)
 
+    def fill(self, value: Any) -> None:
+        """All elements become one number."""
+        self[...] = value
+
+    def sort(self, axis: Any = -1, *args: Any, **named: Any) -> None:
+        """Sorted in place."""
+        self[...] = np.sort(self.now(), axis, *args, **named)
+
     def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
         """A slot of the trace becomes what is at self[key]."""
         home = self.home
@@ -184,20 +192,6 @@ conjugate nonzero choose partition argpartition __float__ __int__ __bool__ __com
 __copy__ __deepcopy__"""
 for _name in _NAMES.split():
     setattr(Written, _name, _method(_name))
-
-
-def _fill(self: Any, value: Any) -> None:
-    """All elements become one number."""
-    self[...] = value
-
-
-def _sort(self: Any, axis: int = -1, **named: Any) -> None:
-    """Sorted in place."""
-    self[...] = np.sort(self.now(), axis, **named)
-
-
-Written.fill = _fill
-Written.sort = _sort
 
 
 def at_home(x: Any, of: Written) -> Any:
