@@ -24,8 +24,8 @@ rot90 real real_if_close matrix_transpose unstack"""
 _VIEWS = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}  # unstack is new
 VIEWS = _VIEWS | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Functions whose results look into their argument; what others do inside does not make an array shared."""
-_MOVERS = """transpose swapaxes moveaxis rollaxis rot90 broadcast_to broadcast_arrays einsum permute_dims matrix_transpose
-diagonal"""
+_MOVERS = """transpose swapaxes moveaxis rollaxis rot90 broadcast_to broadcast_arrays einsum permute_dims
+matrix_transpose diagonal"""
 MOVERS = {getattr(np, name) for name in _MOVERS.split()} | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Those whose results have their axes in another order, or no order at all."""
 _USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"

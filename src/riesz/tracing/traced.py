@@ -21,7 +21,7 @@ from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS
+from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
@@ -113,9 +113,7 @@ class Traced(Described, Operators, metaclass=Kind):
     @property
     def flat(self) -> Any:
         """The elements in one axis; it may be written to."""
-        from .writing.writers import Flat
-
-        return Flat(self)
+        return WRITING["Flat"](self)
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
         return call_function(function, (self, *args), named)
@@ -124,9 +122,7 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         if method == "at" or (named and any([x is not None for x in named.get("out") or ()])):
-            from .writing.writers import ufunc_on
-
-            return ufunc_on(ufunc, method, args, named)
+            return WRITING["ufunc_on"](ufunc, method, args, named)
         if method != "__call__":
             from .rules.elementwise import ufunc_method
 
@@ -139,10 +135,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
             return call(function, args, named)
         if function not in FUNCTIONS or named.get("out") is not None:
-            from .writing.writers import WRITERS, function_on
-
             if function in WRITERS or function in FUNCTIONS:
-                return function_on(function, args, named)
+                return WRITING["function_on"](function, args, named)
             name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
             raise refuse(
                 f"{name} is not known to riesz for traced arrays; docs/coverage.md lists what is, and "
@@ -209,10 +203,8 @@ class Traced(Described, Operators, metaclass=Kind):
     # -- what cannot be -----------------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        from .writing.writers import assign
-
         try:
-            assign(self, key, value)
+            WRITING["assign"](self, key, value)
         except Exception as problem:
             raise_explained(problem, operator_module.setitem, (self, key, value), name="x[…] = …")
 
@@ -470,9 +462,7 @@ def trace_of(*xs: Any) -> Trace:
 
 def settle(x: Any) -> Any:
     """As it is now: arrays that were written to as traced ones, in lists and tuples too."""
-    from .writing.writers import settled
-
-    return settled(x)
+    return WRITING["settled"](x)
 
 
 def tidy(x: Any) -> Any:
@@ -579,13 +569,7 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
     if array.dtype.kind not in "fiub":
         raise _unsupported(array.dtype)
     if trace.marked:
-        from .writing.written import marked
-
-        if marked(array):
-            raise refuse(
-                "an array that traced numbers were written to was read by code that does not ask NumPy's protocols (a "
-                "buffer, compiled code); read it with functions of NumPy's"
-            )
+        WRITING["refuse_marked"](array)
     if not array.ndim:
         value = dtype.type(array[()])
         return trace.const(float(value) if dtype == FLOAT else value)

@@ -3,6 +3,7 @@
 Those of scipy.special (special.py) are found when one of its ufuncs is called.
 """
 
+from ..writing import writers
 from . import (
     array_products,
     elementwise,
@@ -19,7 +20,7 @@ from .linalg import norms, numpy_linalg
 
 RULES = (
     *(array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics),
-    *(complex_arrays, complex_functions, complex_pairs, norms, numpy_linalg),
+    *(complex_arrays, complex_functions, complex_pairs, norms, numpy_linalg, writers),
 )
 """Every file of rules for NumPy."""
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.op import Reduction, Reshape, broadcast
-from ...relations import Function, Gather, Point, Range, freeze
+from ...ops.op import Reduction, broadcast
+from ...relations import Point
 from ...relations.index_sets import Seg, unit
 from ..trace import Trace
-from .rows import row
+from .rows import ordered, placed, row, shaped, taken
 
 KNOWN = -1
 
@@ -86,11 +86,11 @@ class Memory:
         relations: list[Any] = []
         slots: list[int] = []
         for where, slot in self._groups(flat, owners, numbers):
-            if len(where) == flat.size and _ordered(where):
-                return _shaped(trace, slot, shape)
+            if len(where) == flat.size and ordered(where):
+                return shaped(trace, slot, shape)
             relations.append(placed(where, flat.size))
             slots.append(slot)
-        return _shaped(trace, trace.step(Reduction(tuple(relations), 0), slots), shape)
+        return shaped(trace, trace.step(Reduction(tuple(relations), 0), slots), shape)
 
     def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int]]:
         """Positions in `flat`, and the slot of one axis that has the elements for them."""
@@ -117,7 +117,7 @@ class Memory:
         slot, trace = self.parts[j], self.trace
         if not trace.shapes[slot]:
             return slot
-        slot = _shaped(trace, slot, (math.prod(trace.shapes[slot]),))
+        slot = shaped(trace, slot, (math.prod(trace.shapes[slot]),))
         return trace.step(Reduction((Point(Seg(trace.shapes[slot][0]), unit, place - self._begin(j)),), 0), (slot,))
 
     def _taken(self, j: int, at: Any) -> int:
@@ -125,31 +125,4 @@ class Memory:
         slot, shape = self.parts[j], self.trace.shapes[self.parts[j]]
         if not shape:
             return self.trace.step(broadcast((), (len(at),)), (slot,))
-        return taken(self.trace, _shaped(self.trace, slot, (math.prod(shape),)), at)
-
-
-def _ordered(at: Any, step: int = 1) -> bool:
-    return bool((np.diff(at) == step).all())
-
-
-def _shaped(trace: Trace, slot: int, shape: Any) -> int:
-    return slot if trace.shapes[slot] == shape else trace.step(Reshape(shape), (slot,))
-
-
-def taken(trace: Trace, slot: int, at: Any) -> int:
-    """Elements of a slot with one axis: a range where it is one, else a gather."""
-    (n,) = trace.shapes[slot]
-    step = int(at[1] - at[0]) if len(at) > 1 else 1
-    if step and _ordered(at, step):
-        if step == 1 and len(at) == n:
-            return slot
-        return trace.step(Reduction((Range(Seg(n), Seg(len(at)), int(at[0]), step, False),), 0), (slot,))
-    return trace.step(Reduction((Gather(Seg(n), Seg(len(at)), freeze(np.asarray(at, np.intp))),), 0), (slot,))
-
-
-def placed(where: Any, n: int) -> Any:
-    """The relation that puts elements at positions, each at another one."""
-    step = int(where[1] - where[0]) if len(where) > 1 else 1
-    if step > 0 and _ordered(where, step):
-        return Range(Seg(len(where)), Seg(n), int(where[0]), step, True)
-    return Function(Seg(len(where)), Seg(n), freeze(np.asarray(where, np.intp)))
+        return taken(self.trace, shaped(self.trace, slot, (math.prod(shape),)), at)

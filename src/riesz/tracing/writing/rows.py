@@ -15,7 +15,7 @@ import numpy as np
 from ...ops.op import Combination, Contraction, Elementwise, Reduction, Reshape, broadcast, product
 from ...ops.opaque import Discrete, Select
 from ...programs.program import Constant
-from ...relations import Point, Range
+from ...relations import Function, Gather, Point, Range, freeze
 from ...relations.index_sets import Seg
 from ..trace import Trace
 
@@ -42,8 +42,6 @@ def _side_by_side(trace: Trace, slots: list[int]) -> int:
 
 
 def _row(trace: Trace, slots: list[int], deep: int) -> int:
-    from .memory import placed
-
     n = len(slots)
     if all([s == slots[0] for s in slots]):
         return trace.step(broadcast((), (n,)), (slots[0],))
@@ -89,8 +87,6 @@ def _origin(trace: Trace, slot: int) -> tuple[int, int]:
 
 
 def _one_form(trace: Trace, form: Any, slots: list[int], deep: int) -> int:
-    from .memory import taken
-
     ops, args, n = trace.ops, trace.args, len(slots)
     if type(form) is tuple and form[0] is Constant:
         return trace.const(np.array([ops[s].value for s in slots]))
@@ -109,3 +105,32 @@ def _one_form(trace: Trace, form: Any, slots: list[int], deep: int) -> int:
 
 def _product(trace: Trace, left: int, right: int, n: int) -> int:
     return trace.step(product((n,), (n,)), (left, right))
+
+
+def ordered(at: Any, step: int = 1) -> bool:
+    """Whether numbers follow each other in steps."""
+    return bool((np.diff(at) == step).all())
+
+
+def shaped(trace: Trace, slot: int, shape: Any) -> int:
+    """A slot under another shape."""
+    return slot if trace.shapes[slot] == shape else trace.step(Reshape(shape), (slot,))
+
+
+def taken(trace: Trace, slot: int, at: Any) -> int:
+    """Elements of a slot with one axis: a range where it is one, else a gather."""
+    (n,) = trace.shapes[slot]
+    step = int(at[1] - at[0]) if len(at) > 1 else 1
+    if step and ordered(at, step):
+        if step == 1 and len(at) == n:
+            return slot
+        return trace.step(Reduction((Range(Seg(n), Seg(len(at)), int(at[0]), step, False),), 0), (slot,))
+    return trace.step(Reduction((Gather(Seg(n), Seg(len(at)), freeze(np.asarray(at, np.intp))),), 0), (slot,))
+
+
+def placed(where: Any, n: int) -> Any:
+    """The relation that puts elements at positions, each at another one."""
+    step = int(where[1] - where[0]) if len(where) > 1 else 1
+    if step > 0 and ordered(where, step):
+        return Range(Seg(len(where)), Seg(n), int(where[0]), step, True)
+    return Function(Seg(len(where)), Seg(n), freeze(np.asarray(where, np.intp)))

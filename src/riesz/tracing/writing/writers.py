@@ -10,38 +10,16 @@ import numpy as np
 from ...ops.op import Reduction
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
+from ..registry import FUNCTIONS, NOTES, WRITERS, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
-from ..traced import FUNCTIONS, NOTES, TRACED, Traced, convert, lifted, slot_of, stacked
-from .written import Written, at_home, bare, made
-
-# -- what is traced ---------------------------------------------------------------------------------------
-
-
-def is_traced(x: Any) -> bool:
-    """Whether something inside is traced, or an array that traced values were written to."""
-    if type(x) is tuple or type(x) is list:
-        return any([is_traced(part) for part in cast("list[Any]", x)])
-    return type(x) in TRACED or (type(x) is Written and x.memory is not None)
-
-
-def settled(x: Any) -> Any:
-    """As it is now: Written arrays as traced or plain ones, in lists and tuples too."""
-    if type(x) is tuple or type(x) is list:
-        return type(x)([settled(part) for part in cast("list[Any]", x)])
-    return x.now() if type(x) is Written else x
-
-
-def bare_all(x: Any) -> Any:
-    """Written arrays as plain ones, where no traced value was written."""
-    if type(x) is tuple or type(x) is list:
-        return type(x)([bare_all(part) for part in cast("list[Any]", x)])
-    return x.known if type(x) is Written else x
-
+from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked
+from .written import Written, at_home, bare, bare_all, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
 
 
+@writing
 def assign(x: Any, key: Any, value: Any) -> None:
     """x[key] = value."""
     value = settled(value)
@@ -101,6 +79,7 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
     x[...] = np.where(mask, value, now)
 
 
+@writing
 class Flat:
     """x.flat: the elements in one axis, by rows, which may be written to."""
 
@@ -142,6 +121,7 @@ def _repeated(value: Any, shape: Any) -> Any:
 # -- ufuncs -----------------------------------------------------------------------------------------------
 
 
+@writing
 def ufunc_on(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """A ufunc some of whose arguments or results may be written to."""
     if method == "at":
@@ -226,6 +206,7 @@ def _summed(values: Any, group: Any, n: int) -> Any:
 # -- functions --------------------------------------------------------------------------------------------
 
 
+@writing
 def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """A function of NumPy's some of whose arguments may be written to."""
     if function in WRITERS:
@@ -264,10 +245,6 @@ def first_traced(xs: Sequence[Any]) -> Any:
         elif is_traced(x):
             return x
     return None
-
-
-WRITERS: dict[Any, Callable[..., None]] = {}
-"""Functions of NumPy's that write into their first argument."""
 
 
 def _writes(function: Any, what: str) -> Any:

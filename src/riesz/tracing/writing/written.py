@@ -17,9 +17,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..registry import WRITING, writing
 from ..surroundings.contents import owner
 from ..trace import Trace, inmost, leaked, refuse
-from ..traced import FLOAT, WRITTEN, Traced, lifted
+from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
 from .memory import Memory
 
 _PLAIN: Any = np.ndarray
@@ -86,8 +87,6 @@ class Written(np.ndarray):
     # -- reading ------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        from .writers import is_traced, settled
-
         if is_traced(key):
             return _lifted(self)[settled(key)]
         part = super().__getitem__(bare(key))
@@ -101,9 +100,7 @@ class Written(np.ndarray):
     @property
     def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
         """The elements in one axis; it may be written to."""
-        from .writers import Flat
-
-        return Flat(self)
+        return WRITING["Flat"](self)
 
     @flat.setter
     def flat(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -112,9 +109,7 @@ class Written(np.ndarray):
     # -- writing ------------------------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        from .writers import assign
-
-        assign(self, key, value)
+        WRITING["assign"](self, key, value)
 
     def fill(self, value: Any) -> None:
         """All elements become one number."""
@@ -142,14 +137,10 @@ class Written(np.ndarray):
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
-        from .writers import ufunc_on
-
-        return ufunc_on(ufunc, method, args, named)
+        return WRITING["ufunc_on"](ufunc, method, args, named)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
-        from .writers import function_on
-
-        return function_on(function, args, named)
+        return WRITING["function_on"](function, args, named)
 
     def __array_wrap__(self, array: Any, *more: Any) -> Any:
         return array
@@ -171,8 +162,6 @@ def _method(name: str) -> Callable[..., Any]:
     inner = getattr(_PLAIN, name)
 
     def method(self: Written, *args: Any, **named: Any) -> Any:
-        from .writers import bare_all, is_traced
-
         if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
             return at_home(inner(self, *bare_all(args), **named), self)
         if name in _VIEWS:
@@ -249,6 +238,16 @@ def marked(array: Any) -> bool:
     return bool(((array > high - 97) & (array <= high)).any())
 
 
+@writing
+def refuse_marked(array: Any) -> None:
+    """An error if somebody read memory that stands for traced numbers."""
+    if marked(array):
+        raise refuse(
+            "an array that traced numbers were written to was read by code that does not ask NumPy's protocols (a "
+            "buffer, compiled code); read it with functions of NumPy's"
+        )
+
+
 def made(result: Any, args: Any = ()) -> Any:
     """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view stay."""
     if type(result) is not np.ndarray or result.base is not None or result.dtype.kind not in "fiub":
@@ -266,3 +265,25 @@ def found_outside(array: Any) -> Any:
     found = array.view(Written)
     found._home = Home(owner(array), None)  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def is_traced(x: Any) -> bool:
+    """Whether something inside is traced, or an array that traced values were written to."""
+    if type(x) is tuple or type(x) is list:
+        return any([is_traced(part) for part in cast("list[Any]", x)])
+    return type(x) in TRACED or (type(x) is Written and x.memory is not None)
+
+
+@writing
+def settled(x: Any) -> Any:
+    """As it is now: Written arrays as traced or plain ones, in lists and tuples too."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)([settled(part) for part in cast("list[Any]", x)])
+    return x.now() if type(x) is Written else x
+
+
+def bare_all(x: Any) -> Any:
+    """Written arrays as plain ones, where no traced value was written."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)([bare_all(part) for part in cast("list[Any]", x)])
+    return x.known if type(x) is Written else x
