@@ -2,6 +2,9 @@
 
 import numpy as np
 
+__all__: list[str] = ["DomainError", "ExpressionError", "IndexSetError", "LinearityError", "RelationError"]
+__all__ += ["RieszError", "SolveError", "SpaceError", "TraceError", "VectorError"]
+
 
 class RieszError(Exception):
     """Any error raised by riesz on purpose.

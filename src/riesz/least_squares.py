@@ -58,11 +58,8 @@ class Iteration(NamedTuple):
     accepted: bool
 
     def __str__(self) -> str:
-        kept = "" if self.accepted else "  rejected"
-        return (
-            f"{self.number:4d}  cost {self.cost:.6e}  step {self.step:.2e}  damping {self.damping:.1e}  "
-            f"{self.seconds:.3f} s{kept}"
-        )
+        found = f"{self.number:4d}  cost {self.cost:.6e}  step {self.step:.2e}  damping {self.damping:.1e}"
+        return f"{found}  {self.seconds:.3f} s{'' if self.accepted else '  rejected'}"
 
 
 class LeastSquaresResult:
@@ -73,24 +70,15 @@ class LeastSquaresResult:
     def __init__(
         self, at: _Point, history: list[float], iterations: int, converged: bool, message: str, method: str
     ) -> None:
-        self.x = at.x
-        self.residual = at.y
-        self.cost = at.cost
-        self.jacobian = at.J
-        self.history = history
-        self.iterations = iterations
-        self.converged = converged
-        self.message = message
-        self.method = method
+        self.x, self.residual, self.cost, self.jacobian = at.x, at.y, at.cost, at.J
+        self.history, self.iterations, self.method = history, iterations, method
+        self.converged, self.message = converged, message
 
     def __repr__(self) -> str:
+        head = f"{'converged' if self.converged else 'NOT converged'} after {self.iterations} iterations"
         x = f"  x = {self.x!r}\n" if self.jacobian.domain.dim <= 20 else ""
-        return (
-            f"{'converged' if self.converged else 'NOT converged'} after {self.iterations} iterations: "
-            f"{self.message}\n{x}"
-            f"  ‖r‖ from {self.history[0]:.6g} to {self.history[-1]:.6g}\n"
-            f"  steps: {self.method}"
-        )
+        norms = f"  ‖r‖ from {self.history[0]:.6g} to {self.history[-1]:.6g}"
+        return f"{head}: {self.message}\n{x}{norms}\n  steps: {self.method}"
 
 
 def gauss_newton(
@@ -185,10 +173,9 @@ class _Point:
 def _matrix(J: LinearMap, method: str) -> Any:
     """r' as a dense array, a sparse one, or None where only products are wanted."""
     m, n = J.shape
-    to_sparse = getattr(J, "to_sparse", None)
-    if method == "sparse" or (method == "auto" and n > 200 and to_sparse is not None):
+    if method == "sparse" or (method == "auto" and n > 200):
         try:
-            found = sparse.csr_array(J.to_dense() if to_sparse is None else to_sparse()).astype(float)
+            found = sparse.csr_array(J.to_sparse()).astype(float)
         except RieszError:
             if method == "sparse":
                 raise
@@ -213,11 +200,9 @@ class _Problem:
             norms = np.sqrt(np.bincount(self.A.indices, np.asarray(self.A.data, float) ** 2, minlength=J.shape[1]))
         else:
             norms = np.sqrt(np.einsum("ij,ij->j", self.A, self.A))
-        self.finite = bool(np.isfinite(norms).all() and np.isfinite(self.gradient).all())
-        self.norms = norms
+        self.norms, self.finite = norms, bool(np.isfinite(norms).all() and np.isfinite(self.gradient).all())
         self.scale = norms if scale is None else np.maximum(norms, scale)
-        self.normal: Any = None
-        self.triangle: Any = None
+        self.normal = self.triangle = cast(Any, None)
         self.name = ""
 
     def product(self, s: Any) -> Any:
@@ -258,10 +243,9 @@ class _Problem:
     def _sparse(self, damping: float, D: Any) -> Any:
         if self.normal is None:
             self.normal = sparse.csr_array(self.A.T @ self.A)
+        damped = self.normal + sparse.diags_array(damping * D**2) if damping else self.normal
         try:
-            solver = choose_sparse(
-                self.normal + sparse.diags_array(damping * D**2) if damping else self.normal, True, self.groups
-            )
+            solver = choose_sparse(damped, True, self.groups)
         except SolveError:
             if damping:
                 raise
@@ -273,31 +257,22 @@ class _Problem:
         """LSMR in the scaled unknowns D s; as exact as is of use at this distance from the solution."""
         self.name = "LSMR"
         shape = self.J.shape
-
-        def forward(s: Any) -> Any:
-            return self.product(s.reshape(-1) / D)
-
-        def backward(y: Any) -> Any:
-            return self.turned(y.reshape(-1)) / D
-
+        forward: Callable[[Any], Any] = lambda s: self.product(s.reshape(-1) / D)  # noqa: E731
+        backward: Callable[[Any], Any] = lambda y: self.turned(y.reshape(-1)) / D  # noqa: E731
         A = sparse_linalg.LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=float)
         enough = max(min(1e-2, 0.1 * self.cosine()), 1e-14)
-        found = sparse_linalg.lsmr(
-            A, -self.r, damp=math.sqrt(damping), atol=enough, btol=1e-14, conlim=0.0, maxiter=max(2 * min(shape), 100)
-        )
-        return found[0] / D
+        limits = {"atol": enough, "btol": 1e-14, "conlim": 0.0, "maxiter": max(2 * min(shape), 100)}
+        return sparse_linalg.lsmr(A, -self.r, damp=math.sqrt(damping), **limits)[0] / D
 
 
 # -- how far to go -----------------------------------------------------------------------------------------
 
 
 class _Damping:
-    """λ falls with how well the linear model foretold the cost, and grows faster and faster while steps fail
-    (Nielsen)."""
+    """λ falls with how well the linear model foretold the cost, and grows while steps fail, ever faster (Nielsen)."""
 
     def __init__(self, value: float) -> None:
-        self.value = value
-        self.growth = 2.0
+        self.value, self.growth = value, 2.0
 
     def step(self, problem: _Problem) -> Any:
         return problem.step(self.value)
@@ -317,8 +292,7 @@ class _Halving:
     """The undamped step, halved until the cost falls; `value` is what stands for the damping, 0."""
 
     def __init__(self) -> None:
-        self.value = 0.0
-        self.length = 1.0
+        self.value, self.length = 0.0, 1.0
         self.last: tuple[_Problem | None, Any] = (None, None)
 
     def step(self, problem: _Problem) -> Any:
@@ -340,9 +314,8 @@ def _bound(residual: Any, args: tuple[Any, ...]) -> Any:
     if not args:
         return residual if isinstance(residual, Arrow) else api.function(residual)
     if isinstance(residual, Arrow):
-        raise VectorError(
-            "a combinator takes one argument; put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))"
-        )
+        instead = "put the others into it, as in residual @ rz.fork(rz.id, rz.const(c))"
+        raise VectorError(f"a combinator takes one argument; {instead}")
 
     def bound(x: Any) -> Any:
         return residual(x, *args)
@@ -359,10 +332,8 @@ def _minimise(
     at = _Point(f, x0)
     if not at.finite:
         where = int(np.argmin(np.isfinite(at.r)))
-        raise SolveError(
-            f"least squares: the residual at x0 is {at.r[where]} in component {where} of {len(at.r)}; start where it "
-            "is finite"
-        )
+        bad = f"the residual at x0 is {at.r[where]} in component {where} of {len(at.r)}"
+        raise SolveError(f"least squares: {bad}; start where it is finite")
     eps = max([largest_eps([np.asarray(a).dtype]) for a in at.J.domain.open(at.x)], default=float(np.finfo(float).eps))
     report: Any = print if progress is True else progress or None
     history, scale = [math.sqrt(2.0 * at.cost)], None
@@ -398,11 +369,8 @@ def _minimise(
             ratio = (at.cost - cost) / foretold if foretold > 0 else -1.0
             good = trial is not None and ratio > 1e-4
             if report is not None:
-                report(
-                    Iteration(
-                        number, cost, float(np.linalg.norm(step)), policy.value, time.perf_counter() - begun, good
-                    )
-                )
+                size, seconds = float(np.linalg.norm(step)), time.perf_counter() - begun
+                report(Iteration(number, cost, size, policy.value, seconds, good))
             if good and trial is not None:
                 policy.accepted(ratio)
                 at = trial
@@ -413,7 +381,5 @@ def _minimise(
             if small or foreseen <= 0.01 * math.sqrt(eps) * at.cost:
                 return done(True, "the cost cannot fall any more but for rounding")
             if not policy.rejected():
-                return done(
-                    foreseen <= math.sqrt(eps) * at.cost,
-                    "no step lowers the cost" + (": the residual is not finite nearby" if bad else ""),
-                )
+                why = ": the residual is not finite nearby" if bad else ""
+                return done(foreseen <= math.sqrt(eps) * at.cost, f"no step lowers the cost{why}")

@@ -6,12 +6,12 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-_TABLE = """
+_FILES = """
 api=functions.derivatives  backends.accesses=backends.numba.accesses  backends.applied=backends.small_maps
 backends.array_code=backends.numpy.array_code  backends.called=backends.small_functions  backends.code=backends.common
 backends.compiled=backends.entry  backends.defining=runtime.generated_source  backends.folded=programs.passes.folding
@@ -81,71 +81,38 @@ terms.named_unitary=terms.named.named_unitary  threads=runtime.pool  unlocked=ru
 vectors=spaces.formal_vectors  testing.checks=testing.law_checks  testing.linear=testing.random_linear
 testing.spaces=testing.random_spaces  testing.terms=testing.random_terms
 """
-MOVED: dict[str, str] = {old: new for old, _, new in [pair.partition("=") for pair in _TABLE.split()]}
+_CLASSES = """
+backends.accesses.Entry=TableEntry  backends.array_code.Value=ArrayValue  backends.compiled.Maps=CompiledMaps
+backends.grouping.Call=SingleStep  backends.grouping.Grouping=StepGroups  backends.jax_lines.Lines=JaxLines
+backends.jax_ops.Steps=JaxSteps  backends.jax_ops.Unfit=NoJaxCode  backends.jax_ops.Value=JaxValue
+backends.loop_forms.Total=Accumulation  backends.scalar_code.Lines=ScalarLines  backends.torch_code.Node=TensorFunction
+calculus.blocks.Turned=TransposedBlock  checking.Row=CheckRow  convolution.Turned=ExchangedLeg
+fourier.Symbol=TransformSymbol  maps.composite_solvers.Apart=SeparateSolver  maps.composite_solvers.Steps=ProductSolver
+maps.entries.Apart=StaysApart  maps.entries.Cost=EntryCost  maps.factoring.Plan=FactoringPlan
+maps.indexing.Table=IndexTable  maps.merging.Sum=EntrySum  maps.patterns.Pattern=MatrixPattern
+maps.patterns.Place=LeafPlace  maps.placed.Term=PlacedTerm  maps.solvers.Blocks=BlockDiagonalSolver
+maps.solvers.Diagonal=DiagonalSolver  maps.solvers.Triangular=TriangularSolver  maps.sources.Source=Instance
+maps.sparse_solvers.Arrow=ArrowSolver  opaque.Form=DeclaredForm  programs.along.Rows=ComponentNodes
+programs.along.Source=AxisRead  programs.along.Unfit=MixesPositions  programs.ordering.Network=ProductNetwork
+programs.ordering.Plan=OrderedStep  programs.tiled.Sum=Mode  programs.tiles.Place=TargetPlace
+programs.tiles.Task=ComponentTask  programs.tiling.Loop=TileLoop  relations.compiled.Numbers=RowVector
+relations.in_jax.Code=ReductionCode  relations.in_jax.Rows=GroupSums  relations.in_jax.Table=PairTable
+show.patterns.Pattern=ProductName  syntax.control.Mapped=MappedFunction  syntax.functions.Function=TracedFunction
+syntax.points.Point=FunctionPoint  syntax.remade.Derived=DerivedFunction  syntax.text.Step=TextStep
+syntax.text_limits.Meter=TextMeter  syntax.text_table.Row=TextFunction  syntax.trees.Node=Container
+testing.linear.Multilinear=RandomForm  vectors.Product=FormalProduct
+"""
+
+
+def _pairs(table: str) -> dict[str, str]:
+    return {old: new for old, _, new in [pair.partition("=") for pair in table.split()]}
+
+
+MOVED = _pairs(_FILES)
 """Old names of files, and new ones; relative to riesz."""
-RENAMED: dict[str, str] = {
-    "backends.accesses.Entry": "TableEntry",
-    "backends.array_code.Value": "ArrayValue",
-    "backends.compiled.Maps": "CompiledMaps",
-    "backends.grouping.Call": "SingleStep",
-    "backends.grouping.Grouping": "StepGroups",
-    "backends.jax_lines.Lines": "JaxLines",
-    "backends.jax_ops.Steps": "JaxSteps",
-    "backends.jax_ops.Unfit": "NoJaxCode",
-    "backends.jax_ops.Value": "JaxValue",
-    "backends.loop_forms.Total": "Accumulation",
-    "backends.scalar_code.Lines": "ScalarLines",
-    "backends.torch_code.Node": "TensorFunction",
-    "calculus.blocks.Turned": "TransposedBlock",
-    "checking.Row": "CheckRow",
-    "convolution.Turned": "ExchangedLeg",
-    "fourier.Symbol": "TransformSymbol",
-    "maps.composite_solvers.Apart": "SeparateSolver",
-    "maps.composite_solvers.Steps": "ProductSolver",
-    "maps.entries.Apart": "StaysApart",
-    "maps.entries.Cost": "EntryCost",
-    "maps.factoring.Plan": "FactoringPlan",
-    "maps.indexing.Table": "IndexTable",
-    "maps.merging.Sum": "EntrySum",
-    "maps.patterns.Pattern": "MatrixPattern",
-    "maps.patterns.Place": "LeafPlace",
-    "maps.placed.Term": "PlacedTerm",
-    "maps.solvers.Blocks": "BlockDiagonalSolver",
-    "maps.solvers.Diagonal": "DiagonalSolver",
-    "maps.solvers.Triangular": "TriangularSolver",
-    "maps.sources.Source": "Instance",
-    "maps.sparse_solvers.Arrow": "ArrowSolver",
-    "opaque.Form": "DeclaredForm",
-    "programs.along.Rows": "ComponentNodes",
-    "programs.along.Source": "AxisRead",
-    "programs.along.Unfit": "MixesPositions",
-    "programs.ordering.Network": "ProductNetwork",
-    "programs.ordering.Plan": "OrderedStep",
-    "programs.tiled.Sum": "SummedLabel",
-    "programs.tiles.Place": "TargetPlace",
-    "programs.tiles.Task": "ComponentTask",
-    "programs.tiling.Loop": "TileLoop",
-    "relations.compiled.Numbers": "RowVector",
-    "relations.in_jax.Code": "ReductionCode",
-    "relations.in_jax.Rows": "RowSums",
-    "relations.in_jax.Table": "PairTable",
-    "show.patterns.Pattern": "ProductName",
-    "syntax.control.Mapped": "MappedFunction",
-    "syntax.functions.Function": "TracedFunction",
-    "syntax.points.Point": "FunctionPoint",
-    "syntax.remade.Derived": "DerivedFunction",
-    "syntax.text.Step": "TextStep",
-    "syntax.text_limits.Meter": "TextMeter",
-    "syntax.text_table.Row": "TextFunction",
-    "syntax.trees.Node": "Container",
-    "testing.linear.Multilinear": "RandomForm",
-    "vectors.Product": "FormalProduct",
-}
+RENAMED = _pairs(_CLASSES)
 """Classes with another name: "old file.Name", and the new name."""
-SPLIT = {
-    "tracing.rules.rearranging": "tracing.rules.gathering",
-    "tracing.rules.sorting": "tracing.rules.quantiles",
-}
+SPLIT = {"tracing.rules.rearranging": "tracing.rules.gathering", "tracing.rules.sorting": "tracing.rules.quantiles"}
 """Files of which a part is now a file of its own."""
 
 
@@ -181,9 +148,7 @@ class _Old(ModuleType):
 class _Finder:
     """A finder and its loader. importlib.abc has classes for them, which take longer to import than riesz."""
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
         old = fullname.removeprefix("riesz.")
         if old == "syntax":
             return ModuleSpec(fullname, cast(Any, self), is_package=True)

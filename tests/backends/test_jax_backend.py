@@ -654,6 +654,14 @@ def test_a_weighted_space_has_its_own_adjoint_in_jax():
     assert np.allclose(compiled(f, backend="jax")(jnp.asarray(x)).H.to_dense(), f(x).H.to_dense())
 
 
+def test_whole_numbers_among_results_have_no_tangents():
+    g, x = rz.compile(lambda x: (x * x, np.argsort(x))), jnp.array([3.0, 1.0, 2.0])
+    (squares, order), (d, none) = jax.jvp(g, (x,), (jnp.ones(3),))
+    assert np.allclose(squares, x * x) and np.array_equal(order, [1, 2, 0])
+    assert np.allclose(d, 2 * x) and none.dtype == jax.dtypes.float0
+    assert np.allclose(jax.grad(lambda x: g(x)[0].sum())(x), 2 * x)
+
+
 # -- PyTorch ----------------------------------------------------------------------------------------------------
 
 

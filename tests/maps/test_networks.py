@@ -150,7 +150,7 @@ def test_sums_products_and_parts_of_maps(seed):
 
 LIMITS = [
     ("FILLED_LABEL", 2),
-    ("PATTERN_LABEL", 2),
+    ("GATHERED_NUMBERS", 0),
     ("COMPARED_CONSTANT_NUMBERS", 0),
     ("SPLIT_OFFSETS", 0),
     ("ENTRY_FACTORS", 2),

@@ -48,7 +48,7 @@ def generated(program, xs):
     code = TiledArrays(
         program, [ArrayValue(f"a{i}_", np.shape(x), k) for i, (x, k) in enumerate(zip(xs, kinds, strict=True))]
     )
-    wide = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in code.outputs]
+    wide = [code.array(v).text for v in code.outputs]
     space = dict(code.names) | {f"a{i}_": x for i, x in enumerate(xs)}
     exec("\n".join(code.lines), space)
     return [eval(text, space) for text in wide]

@@ -782,7 +782,7 @@ def test_many_groups_of_one_length_are_not_cut(monkeypatch):
     even, uneven = [2 * in_jax.LONG] * 5, [in_jax.LONG, in_jax.LONG, in_jax.LONG, in_jax.LONG, 5 * in_jax.LONG]
     for lengths, cut in ((even, False), (even[:4], True), (uneven, True)):
         plan = in_jax.rows(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-        assert (plan.long is not None) == cut and (plan.lengths.tolist() == lengths) == (not cut)
+        assert (plan.long is not None) == cut and (plan.here[1].tolist() == lengths) == (not cut)
 
 
 def test_tables_have_pieces_of_pieces():

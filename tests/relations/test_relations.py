@@ -163,7 +163,9 @@ def test_every_kind_has_a_case():
         Through,
         Union,
     }
-    assert kinds == every == set(Relation.__subclasses__())
+    families = {k for k in Relation.__subclasses__() if k.__subclasses__()}
+    members = {k for family in families for k in family.__subclasses__()}
+    assert kinds == every == set(Relation.__subclasses__()) - families | members
 
 
 @every_relation

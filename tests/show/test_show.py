@@ -136,3 +136,8 @@ def test_explain_names_every_rule_it_uses():
 
 def test_explain_of_a_linear_function_is_itself():
     assert rz.explain(rz.dup, R).rules == [("dup'(v) = dup", "linear function, rule (3): its own derivative")]
+
+
+def test_a_map_into_the_space_without_components_is_0():
+    L = rz.zero(rz.R, rz.Zero).as_map().simplify()
+    assert str(L) == L.latex() == "0"

@@ -21,7 +21,7 @@ from riesz.relations import Diagonal, Empty, Full, Segments, freeze, function
 from riesz.relations.index_sets import Seg
 from riesz.runtime.interning import postorder
 from riesz.simplify.engine import simplified
-from riesz.simplify.laws import LAWS, UNITARY, Law
+from riesz.simplify.laws import LAWS, Law
 from riesz.simplify.measures import MEANING, Measure, measure
 from riesz.simplify.page import page
 from riesz.simplify.term_patterns import Found
@@ -48,7 +48,7 @@ from riesz.terms.sums import (
     Unzip,
     Zip,
 )
-from riesz.terms.term import Combine, Compose, Const, Id, Term, ZeroMap
+from riesz.terms.term import Combine, Compose, Const, Id, Term, Unitary, ZeroMap
 from riesz.terms.unitary import Bra, Ket, Transpose, Unbra, Unket
 from riesz.terms.weights import Equip, Forget, Represent, Weigh
 from riesz.testing import Builder, functions, linear_terms
@@ -202,7 +202,7 @@ def zeros(b: Builder, kind: Any) -> Term:
 def unitary_pair(b: Builder) -> Term:
     while True:
         t = b.step(b.space(), 0)
-        if isinstance(t, UNITARY):
+        if isinstance(t, Unitary):
             return Compose(t.inverse, t)  # pyright: ignore
 
 

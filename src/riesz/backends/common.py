@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -26,6 +27,9 @@ from ..tracing.argument_trees import unflatten
 from ..tracing.surroundings.watching import MISSING
 from ..tracing.traced import Traced
 from .python.scalar_code import NAMES
+from .source_text import inside, tupled
+
+Run = Callable[[tuple[Any, ...]], Any]
 
 
 class Task(NamedTuple):
@@ -39,24 +43,16 @@ class Task(NamedTuple):
     asked: bool
 
 
+@dataclass(eq=False)
 class Code:
     """Generated code for one kind of arguments: `run(leaves)` gives the result, or OTHER."""
 
-    def __init__(
-        self,
-        record: Record,
-        program: Program,
-        backend: str,
-        why: str,
-        run: Callable[[tuple[Any, ...]], Any] | None = None,
-        source: str = "",
-    ) -> None:
-        self.record = record
-        self.program = program
-        self.backend = backend
-        self.run = run
-        self.source = source
-        self.why = why
+    record: Record
+    program: Program
+    backend: str
+    why: str
+    run: Run | None = None
+    source: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -96,28 +92,8 @@ def _made(name: str) -> bool:
     return name.startswith("__") or (tail.isdecimal() if line else name[0] in "tcir" and name[1:].isdecimal())
 
 
-_CALLED = {
-    "MISSING",
-    "OTHER",
-    "RAISED",
-    "checked",
-    "checking",
-    "dense",
-    "empty",
-    "float",
-    "found",
-    "has_nan",
-    "hush",
-    "len",
-    "ndarray",
-    "number",
-    "own",
-    "restore",
-    "tiles",
-    "token",
-    "tuple",
-}
-_TAKEN = {*NAMES, *RULES, *_CALLED, "args", "kwargs", "self", "type"}
+_CALLED = "MISSING OTHER RAISED checked checking dense empty float found has_nan hush len ndarray number own restore"
+_TAKEN = {*NAMES, *RULES, *_CALLED.split(), "args", "kwargs", "self", "tiles", "token", "tuple", "type"}
 
 
 def numbers(shape: Any) -> int:
@@ -128,23 +104,17 @@ def numbers(shape: Any) -> int:
 def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> str:
     """The result in its containers."""
     rest = iter(texts)
-    leaves: list[str] = []
-    for r in record.results:
-        if isinstance(r, Static):
-            name = f"static_{len(space)}"
-            space[name] = r.value
-            leaves.append(name)
-        else:
-            leaves.append(next(rest))
+
+    def named(base: str, value: Any) -> str:
+        name = f"{base}_{len(space)}"
+        space[name] = value
+        return name
 
     def make(node: Any, parts: list[Any]) -> str:
-        inside = ", ".join([str(p) for p in parts])
-        if node.form is None:
-            return f"({inside},)" if len(parts) == 1 else f"({inside})"
-        name = f"make_{len(space)}"
-        space[name] = node.form.make
-        return f"{name}([{inside}])"
+        texts = [str(p) for p in parts]
+        return tupled(texts) if node.form is None else f"{named('make', node.form.make)}([{', '.join(texts)}])"
 
+    leaves = [named("static", r.value) if isinstance(r, Static) else next(rest) for r in record.results]
     return str(unflatten(record.tree, leaves, make))
 
 
@@ -158,9 +128,7 @@ def function(
     counted: Sequence[str] = (),
 ) -> tuple[str, Any]:
     """A function that checks its arguments and runs some lines. With `fixed`, what makes such a function for values of
-    these names.
-
-    `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
+    these names. `counted`: vectors whose numbers the body takes apart, which fails where there are more or fewer."""
     name = "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
     name = name if name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN else f"f_{name}"
     space |= {"OTHER": OTHER, "checked": checked, "checking": checking, "ndarray": np.ndarray}
@@ -175,39 +143,29 @@ def function(
             size = f"{n}.ndim != 1" if n in counted else f"{n}.shape != {a.shape}"
             wrong = f"type({n}) is not ndarray or {n}.dtype is not dtype_{a.dtype.name} or {size}"
         lines.extend([f"if {wrong}:", "    return OTHER"])
-    whole = [f"def {name}(args):", *[f"    {line}" for line in [*lines, *body]]]
+    whole = inside(f"def {name}(args):", [*lines, *body])
     if fixed is not None:
-        whole, name = (
-            [f"def with_numbers({', '.join(fixed)}):", *[f"    {line}" for line in [*whole, f"return {name}"]]],
-            "with_numbers",
-        )
+        whole = inside(f"def with_numbers({', '.join(fixed)}):", [*whole, f"return {name}"])
     source = "\n".join(whole)
-    return source, defined(source, name, space)
+    return source, defined(source, name if fixed is None else "with_numbers", space)
 
 
 def method(code: Code, names: Sequence[str]) -> Callable[..., Any]:
     """Generated code for some arguments as `__call__` of a class that has `otherwise`: one frame of Python for a call.
     Arguments have names of their own, which is faster than a tuple; those that are left out are MISSING."""
     text, run = code.source, cast(Any, code.run)
+    given, rest = "args", "(self, *args, **kwargs):"
     if names:
-        given = ", ".join(names)
-        head = f"def {run.__name__}(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):"
+        given = f"tuple([x for x in ({', '.join(names)}, *args) if x is not MISSING])"
+        rest = f"(self, {', '.join([f'{n}=MISSING' for n in names])}, /, *args, **kwargs):"
         wrong = "    if args or kwargs or (checked and checking()):\n        return OTHER"
-        text = f"{head}\n{wrong}\n" + text.partition(" = args\n")[2]
-        text = text.replace(
-            "return OTHER", f"return self.otherwise(tuple([x for x in ({given}, *args) if x is not MISSING]), kwargs)"
-        )
-    else:
-        text = text.replace("(args):", "(self, *args, **kwargs):", 1).replace(
-            "if len(args) != 0", "if args or kwargs", 1
-        )
-        text = text.replace("return OTHER", "return self.otherwise(args, kwargs)")
+        text = f"def {run.__name__}(args):\n{wrong}\n" + text.partition(" = args\n")[2]
+    text = text.replace("(args):", rest, 1).replace("if len(args) != 0", "if args or kwargs", 1)
+    text = text.replace("return OTHER", f"return self.otherwise({given}, kwargs)")
     return defined(text, run.__name__, {**run.__globals__, "MISSING": MISSING})
 
 
-def while_current(
-    run: Callable[[tuple[Any, ...]], Any], function: TracedFunction, given: Given
-) -> Callable[[tuple[Any, ...]], Any]:
+def while_current(run: Run, function: TracedFunction, given: Given) -> Run:
     """Generated code that gives OTHER once a name its function closes over means something else."""
     watched, era = function.watched(given), function.era
 

@@ -21,17 +21,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SpaceError, VectorError
-from ..functions.function import (
-    Given,
-    Record,
-    TracedFunction,
-    as_function,
-    evaluated,
-    home_of,
-    numbers_of,
-    other,
-    stand_in,
-)
+from ..functions.function import Given, Record, TracedFunction, as_function, evaluated, home_of, other, stand_in
 from ..functions.remade import Remade
 from ..ops.number_domains import OTHER
 from ..ops.op import Contraction
@@ -44,19 +34,14 @@ from ..runtime import tuning
 from ..runtime.stackless import quiet
 from ..spaces.space import Space
 from ..tracing.traced import Traced
-from .common import Code, Task, method, names_of
+from .common import Code, Run, Task, method, names_of
 from .python.unrolled import FLOAT
 from .unpacking import opens, unpacked
 
 if TYPE_CHECKING:
     from .profile import Profile
 
-BACKENDS = {
-    "python": "python.python_backend",
-    "numba": "numba.numba_backend",
-    "numpy": "numpy.numpy_backend",
-    "jax": "jax.jax_backend",
-}
+BACKENDS = {name: f"{name}.{name}_backend" for name in ("python", "numba", "numpy", "jax")}
 """The file of each."""
 AUTO = ("python", "numba", "numpy")
 """The first of these that has code is taken."""
@@ -75,8 +60,8 @@ class Compiled(Remade):
         self._asked = backend
         self._codes: OrderedDict[Any, Code] = OrderedDict()
         self._citizens: OrderedDict[Any, Any] = OrderedDict()  # for JAX arrays
-        self._again: Callable[[tuple[Any, ...]], Any] | None = None
-        self._first: Callable[[tuple[Any, ...]], Any] = other  # of the last code written for plain arguments
+        self._again: Run | None = None
+        self._first: Run = other  # of the last code written for plain arguments
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._first(args)
@@ -97,9 +82,8 @@ class Compiled(Remade):
         code = self._codes.get(given.key)
         if code is None:
             record = self.function.record(given)
-            if home_of(record, given.arrays) is not None or not self.function.keeps(
-                given
-            ):  # inside a function that is traced; random numbers
+            traced = home_of(record, given.arrays) is not None
+            if traced or not self.function.keeps(given):  # random numbers are not kept
                 return record.wrap(evaluated(record, given.arrays))
             code = self.prepare(given, record.settled())
         return code(given.arrays)
@@ -118,9 +102,8 @@ class Compiled(Remade):
         if code.run is not None and opens(given):
             self._first = unpacked(given, code.run)
             if code.backend == "python" and self._first is code.run:
-                cast(Any, self).__class__ = type(
-                    "Compiled", (Compiled,), {"__call__": method(code, names), "__doc__": Compiled.__doc__}
-                )
+                own = {"__call__": method(code, names), "__doc__": Compiled.__doc__}
+                cast(Any, self).__class__ = type("Compiled", (Compiled,), own)
         return code
 
     @property
@@ -130,10 +113,8 @@ class Compiled(Remade):
             record, citizen = next(reversed(self._citizens.values()))
             return Code(record, citizen.code.program, "jax", citizen.code.why, None, citizen.code.source)
         if not self._codes:
-            raise SpaceError(
-                f"nothing is compiled yet: call {self.name}, or give spaces or arguments, as in rz.compile(f, rz.R "
-                "** rz.seg(3))"
-            )
+            how = f"call {self.name}, or give spaces or arguments, as in rz.compile(f, rz.R ** rz.seg(3))"
+            raise SpaceError(f"nothing is compiled yet: {how}")
         return next(reversed(self._codes.values()))
 
     @property
@@ -166,7 +147,7 @@ class Compiled(Remade):
         self(*args, **kwargs)
         given = self.function.given(args, kwargs)
         code = self._codes.get(given.key) or self.code
-        return profiled(self.name, code.backend, code.program, numbers_of(given.arrays), lambda: self(*args, **kwargs))
+        return profiled(self.name, code, given.arrays, lambda: self(*args, **kwargs))
 
     def explain(self) -> str:
         """What was chosen, and why."""
@@ -188,8 +169,7 @@ def compile_with(f: Any, backend: str) -> Compiled:
 
 
 class CompiledMaps(Compiled):
-    """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs and structure are kept by the trace
-    of f."""
+    """What `jacobian` and `hessian` give: functions into LinearMaps, whose programs the trace of f keeps."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._asked == "jax" or "jax" in sys.modules:
@@ -205,19 +185,16 @@ class CompiledMaps(Compiled):
 
     @property
     def code(self) -> Code:
-        raise SpaceError(
-            f"{self.name} gives LinearMaps, each with its own program; there is no code, nor a cost, for all of them"
-        )
+        none = "each with its own program; there is no code, nor a cost, for all of them"
+        raise SpaceError(f"{self.name} gives LinearMaps, {none}")
 
     @property
     def backend(self) -> str:
         return "jax" if self._asked == "jax" else "steps"
 
     def explain(self) -> str:
-        return (
-            f"{self.name}: backend {self.backend!r}. It gives LinearMaps, whose programs and structure are "
-            "derived once."
-        )
+        what = "It gives LinearMaps, whose programs and structure are derived once."
+        return f"{self.name}: backend {self.backend!r}. {what}"
 
 
 def _in_jax(given: Given) -> bool:
@@ -242,15 +219,13 @@ def compile(f: Any, *spaces_or_arguments: Any, backend: str = "auto") -> Compile
     if backend not in known:
         raise VectorError(f"a backend is one of {', '.join(map(repr, known))}; got {backend!r}")
     if not callable(f):
-        raise SpaceError(
-            f"compile takes a function: a Python function, a combinator, or what rz.grad(f) gives; got {f!r}"
-        )
-    g = (CompiledMaps if getattr(f, "gives_maps", False) else Compiled)(
-        f.function if isinstance(f, Compiled) else as_function(f), backend
-    )
+        what = "a Python function, a combinator, or what rz.grad(f) gives"
+        raise SpaceError(f"compile takes a function: {what}; got {f!r}")
+    kind = CompiledMaps if getattr(f, "gives_maps", False) else Compiled
+    g = kind(f.function if isinstance(f, Compiled) else as_function(f), backend)
     if spaces_or_arguments:
-        given = g.function.given(tuple([stand_in(s) if isinstance(s, Space) else s for s in spaces_or_arguments]), {})
-        g.start(given)
+        args = tuple([stand_in(s) if isinstance(s, Space) else s for s in spaces_or_arguments])
+        g.start(g.function.given(args, {}))
     return g
 
 
@@ -265,23 +240,19 @@ def written(record: Record, asked: str, names: list[str]) -> Code:
     program = ready(program)
     steps = len(program)
     native = all([a.dtype.isnative for a in (*record.avals, *record.outputs)])
-    longest = (
-        10 * tuning.COMPILED_STEPS if asked == "jax" else tuning.COMPILED_STEPS
-    )  # repeated steps are written once there
+    longest = tuning.COMPILED_STEPS * (10 if asked == "jax" else 1)  # repeated steps are written once there
     if asked == "steps" or steps > longest or record.captured or not native:
-        reason = (
-            f": {steps:,} steps are more than the {longest:,} that source is written for" if steps > longest else ""
-        )
-        reason = (
-            reason if native else ": its arrays are in another machine's byte order (x.astype(float) has this one's)"
-        )
-        return Code(record, program, "steps", f"It is run step by step{'' if asked == 'steps' else reason}.")
+        reason = ""
+        if asked != "steps" and not native:
+            reason = ": its arrays are in another machine's byte order (x.astype(float) has this one's)"
+        elif asked != "steps" and steps > longest:
+            reason = f": {steps:,} steps are more than the {longest:,} that source is written for"
+        return Code(record, program, "steps", f"It is run step by step{reason}.")
     kinds = [float if not a.shape and a.dtype == FLOAT else a.dtype for a in record.avals]
     if sum([type(op) is Contraction for op in program.ops]) > 1 and not large(program):
         program = ordered(program)  # the interpreter leaves small products as they are
     task = Task(record, folded(program), names, kinds, asked != "auto")
-    found: Code | str = ""
-    why = ""
+    found, why = "", ""
     for name in AUTO if asked == "auto" else (asked,):
         found = import_module(f".{BACKENDS[name]}", __package__).written(task)
         if isinstance(found, Code):

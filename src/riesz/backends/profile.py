@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from typing import Any, NamedTuple, cast
@@ -22,7 +23,8 @@ from ..programs.cost import cost, flops
 from ..programs.program import INPUT, Constant, Program, applied
 from ..programs.sub_programs import Block, Loop
 from ..spaces.formal_vectors import Formal
-from ..tracing.argument_trees import flatten
+from ..tracing.argument_trees import flatten, numbers_of
+from .common import Code
 
 SHOWN = 25
 """How many steps are printed, the longest; the others together."""
@@ -38,8 +40,7 @@ class Peak(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: median seconds, operations by the cost model, bytes of its arguments and its result, share of the
-    machine's peak."""
+    """A step: median seconds, operations, bytes of its arguments and its result, share of the machine's peak."""
 
     slot: int
     title: str
@@ -72,15 +73,14 @@ def waited(result: Any) -> None:
         getattr(leaf, "block_until_ready", lambda: None)()
 
 
+@dataclass(eq=False)
 class Profile:
-    """The steps of a compiled function with their times, in the order they run; `whole` is the time of the generated
-    code. Prints as a table."""
+    """The steps of a compiled function with their times; `whole` is that of the generated code. Prints as a table."""
 
-    def __init__(self, name: str, backend: str, steps: list[Step], whole: float) -> None:
-        self.name = name
-        self.backend = backend
-        self.steps = steps
-        self.whole = whole
+    name: str
+    backend: str
+    steps: list[Step]
+    whole: float
 
     @property
     def seconds(self) -> float:
@@ -100,41 +100,31 @@ class Profile:
     def table(self) -> list[tuple[str, ...]]:
         """The rows of the table as text: the longest steps in order, the others, the total."""
         longest = {s.slot for s in sorted(self.steps, key=lambda s: -s.seconds)[:SHOWN]}
-        rows = [
-            _row(f"{s.title} → {_shape(s.shape)}", s.seconds, self.seconds, s.flops, s.bytes, s.share)
-            for s in self.steps
-            if s.slot in longest
-        ]
+        rows = [self._row(f"{s.title} → {_shape(s.shape)}", [s]) for s in self.steps if s.slot in longest]
         rest = [s for s in self.steps if s.slot not in longest]
         if rest:
-            together = (
-                sum([s.seconds for s in rest]),
-                self.seconds,
-                sum([s.flops for s in rest]),
-                sum([s.bytes for s in rest]),
-            )
-            rows.append(_row(f"{len(rest):,} other steps", *together, _mean(rest)))
-        return [*rows, _row("all steps", self.seconds, self.seconds, self.flops, self.bytes, _mean(self.steps))]
+            rows.append(self._row(f"{len(rest):,} other steps", rest))
+        return [*rows, self._row("all steps", self.steps)]
+
+    def _row(self, name: str, steps: list[Step]) -> tuple[str, ...]:
+        seconds = sum([s.seconds for s in steps])
+        peak = sum([s.share * s.seconds for s in steps]) / seconds if seconds else 0.0
+        part = f"{seconds / self.seconds:.0%}" if self.seconds else "–"
+        counts = _scaled(sum([s.flops for s in steps]), ""), _scaled(sum([s.bytes for s in steps]), "B")
+        return name, _time(seconds), part, *counts, f"{peak:.0%}"
 
     def __str__(self) -> str:
         rows = [HEAD, *self.table()]
         widths = [max([len(row[k]) for row in rows]) for k in range(len(HEAD))]
-        text = [
-            "  ".join(
-                [row[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]]
-            ).rstrip()
-            for row in rows
-        ]
+        text = [f"{row[0]:{widths[0]}}  {'  '.join(map(str.rjust, row[1:], widths[1:]))}".rstrip() for row in rows]
         rule = "─" * max([len(line) for line in text])
         return "\n".join([self._title(), text[0], rule, *text[1:-1], rule, text[-1]])
 
     __repr__ = __str__
 
     def _title(self) -> str:
-        return (
-            f"{self.name}: backend {self.backend!r} takes {_time(self.whole)}; its steps one by one in the "
-            f"interpreter {_time(self.seconds)}"
-        )
+        times = f"takes {_time(self.whole)}; its steps one by one in the interpreter {_time(self.seconds)}"
+        return f"{self.name}: backend {self.backend!r} {times}"
 
     def _repr_html_(self) -> str:
         head = "".join([f"<th>{escape(c)}</th>" for c in HEAD])
@@ -145,23 +135,19 @@ class Profile:
 HEAD = ("step", "time", "of all", "operations", "bytes", "of peak")
 
 
-def profiled(
-    name: str, backend: str, program: Program, leaves: Sequence[Any], whole: Callable[[], Any], repeat: int = 7
-) -> Profile:
-    """The profile of a program at array leaves; `whole` runs the generated code. Up to so many runs of each, half a
-    second of them in all."""
+def profiled(name: str, code: Code, arrays: Sequence[Any], whole: Callable[[], Any], repeat: int = 7) -> Profile:
+    """The profile of a program at array leaves; `whole` runs the generated code. Half a second of runs, or `repeat`."""
+    program, leaves = code.program, numbers_of(arrays)
     start = time.perf_counter()
     runs = [_run(program, leaves), _run(program, leaves)]  # the first warms caches up
     while len(runs) <= repeat and time.perf_counter() - start < LONG:
         runs.append(_run(program, leaves))
-    steps = [
-        _step(program, slot, statistics.median([run[slot].seconds for run in runs[1:]]), ran)
-        for slot, ran in runs[0].items()
-    ]
+    times = {slot: statistics.median([run[slot].seconds for run in runs[1:]]) for slot in runs[0]}
+    steps = [_step(program, slot, times[slot], ran) for slot, ran in runs[0].items()]
     calls = [_seconds(whole, waited)]
     while len(calls) <= repeat and sum(calls) < LONG:
         calls.append(_seconds(whole, waited))
-    return Profile(name, backend, steps, statistics.median(calls[1:] or calls))
+    return Profile(name, code.backend, steps, statistics.median(calls[1:] or calls))
 
 
 class Ran(NamedTuple):
@@ -215,11 +201,8 @@ def title(op: Any) -> str:
         case float():
             return f"({op:g} ·)"
         case Elementwise():
-            return (
-                op.primitive.name
-                if op.primitive.parameter is None
-                else f"{op.primitive.name}({op.primitive.parameter:g})"
-            )
+            name, parameter = op.primitive.name, op.primitive.parameter
+            return name if parameter is None else f"{name}({parameter:g})"
         case Contraction():
             return contract(UNICODE, op).removeprefix("contract[").removesuffix("]")
         case Combination():
@@ -242,23 +225,6 @@ def _arrays(value: Any) -> list[Any]:
 def _stored(a: Any) -> int:
     """Bytes of an array, repeated axes once."""
     return a.itemsize * int(np.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n]))
-
-
-def _mean(steps: list[Step]) -> float:
-    """The share of the peak of some steps together."""
-    total = sum([s.seconds for s in steps])
-    return sum([s.share * s.seconds for s in steps]) / total if total else 0.0
-
-
-def _row(name: str, seconds: float, whole: float, count: int, moved: int, share: float) -> tuple[str, ...]:
-    return (
-        name,
-        _time(seconds),
-        f"{seconds / whole:.0%}" if whole else "–",
-        _scaled(count, ""),
-        _scaled(moved, "B"),
-        f"{share:.0%}",
-    )
 
 
 def _time(seconds: float) -> str:

@@ -12,11 +12,11 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..functions.function import Aval, own
+from ..functions.function import Aval
 from ..maps.linear_map import LinearMap
 from ..ops.number_domains import NUMBERS
 from ..ops.op import contraction, product
@@ -29,25 +29,23 @@ from ..programs.sub_programs import Block
 from ..runtime import tuning
 from ..runtime.warnings_off import quietly
 from ..spaces.formal_vectors import Formal, dense, weak
-from .common import function
+from .common import Run, function
 from .numpy.array_code import ArrayValue
 from .numpy.tiled_code import TiledArrays
 from .python.unrolled import FLOAT
+from .source_text import inside
 
 _known: OrderedDict[Any, Skeleton] = OrderedDict()
+_DOT = re.compile(r"t\d+ = dot\([\w.]+, [\w.]+\)")
 
 
-def applied(L: LinearMap, program: Program) -> Callable[[tuple[Any, ...]], Any] | None:
+def applied(L: LinearMap, program: Program) -> Run | None:
     """A function of the leaves of v that gives the leaf of L(v), or a tuple of its leaves, or OTHER, by a program of L;
     None for large ones."""
-    if (
-        any([leaf.formal for V in (L.domain, L.codomain) for leaf in V.leaves])
-        or L.dtype != FLOAT
-        or len(program.ops) > tuning.SMALL_PROGRAM_SLOTS
-    ):
+    if L.dtype != FLOAT or len(program.ops) > tuning.SMALL_PROGRAM_SLOTS:
         return None
     found = _abstract(program)
-    if found is None:
+    if found is None or any([leaf.formal for V in (L.domain, L.codomain) for leaf in V.leaves]):
         return None
     key, numbers = found
     skeleton = _known.get(key)
@@ -63,7 +61,7 @@ def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
     numbers: list[Any] = []
     key: list[Any] = [tuple(program.inputs), tuple(program.outputs)]
     for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
-        kind: Any = op
+        kind, several = op, shape and type(shape[0]) is tuple
         if type(op) is Constant:
             factors = _factors(op.value)
             kind = ("k", shape, tuple([(_kind(x), np.shape(x), axes) for x, axes in factors]))
@@ -73,19 +71,14 @@ def _abstract(program: Program) -> tuple[Any, list[Any]] | None:
             numbers.extend([] if abs(op) == 1.0 else [op])
         elif op is INPUT:
             kind = ("x", shape)
-        elif (
-            isinstance(op, Block)
-            or (shape and type(shape[0]) is tuple)
-            or math.prod(shape) > tuning.SMALL_PROGRAM_NUMBERS
-        ):
+        elif isinstance(op, Block) or several or math.prod(shape) > tuning.SMALL_PROGRAM_NUMBERS:
             return None
         key.append((kind, args))
     return tuple(key), numbers
 
 
 def _factors(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
-    """A constant as a product of numbers and arrays, with the axes each has: an outer product that was never multiplied
-    out stays one."""
+    """A constant as a product of arrays, with the axes each has: an outer product stays one."""
     if type(value) is Formal and len(value.terms) == 1:
         (term,) = value.terms
         scale = [] if type(term.scale) is float and term.scale == 1.0 and term.factors else [(term.scale, ())]
@@ -94,16 +87,14 @@ def _factors(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
     return [(found, tuple(range(np.ndim(found))))]
 
 
-class Skeleton:
-    """A linear program without its numbers: `before` computes what it needs of them, `make(needed)` gives the function
-    of the vector."""
+class Skeleton(NamedTuple):
+    """A linear program without its numbers: `before` gives what is needed of them, `make` a function of the vector."""
 
-    def __init__(self, before: Program, make: Callable[..., Any], source: str) -> None:
-        self.before = before
-        self.make = make
-        self.source = source
+    before: Program
+    make: Callable[..., Run]
+    source: str
 
-    def at(self, numbers: Sequence[Any]) -> Callable[[tuple[Any, ...]], Any]:
+    def at(self, numbers: Sequence[Any]) -> Run:
         """The map with these numbers."""
         with quietly():
             return self.make(*[weak(x) for x in outputs(self.before, NUMBERS, numbers)])
@@ -112,29 +103,25 @@ class Skeleton:
 def _skeleton(program: Program, numbers: Sequence[Any]) -> Skeleton:
     """The steps in the order of least work, cut where the vector comes in."""
     whole = Program()
-    fixed = [whole.input(np.shape(k)) for k in numbers]
+    rest = iter([whole.input(np.shape(k)) for k in numbers])
     given = iter([whole.input(program.shapes[s]) for s in program.inputs])
-    rest = iter(fixed)
     place: list[int] = []
     for op, args, shape in zip(program.ops, program.args, program.shapes, strict=True):
         xs = [place[a] for a in args]
         if op is INPUT:
             place.append(next(given))
         elif type(op) is Constant:
-            axes = [axes for _, axes in _factors(op.value)]
-            have = {k for ls in axes for k in ls}
-            joint = contraction(
-                tuple(axes), tuple(range(len(shape))), {k: n for k, n in enumerate(shape) if k not in have}
-            )
+            axes = tuple([axes for _, axes in _factors(op.value)])
+            missing = {k: n for k, n in enumerate(shape) if not any([k in ls for ls in axes])}
+            joint = contraction(axes, tuple(range(len(shape))), missing)
             place.append(whole.step(joint, [next(rest) for _ in axes]))
         elif type(op) is float:
-            place.append(
-                whole.scale(op, xs[0]) if abs(op) == 1.0 else whole.step(product((), shape), (next(rest), xs[0]))
-            )
+            unit = abs(op) == 1.0
+            place.append(whole.scale(op, xs[0]) if unit else whole.step(product((), shape), (next(rest), xs[0])))
         else:
             place.append(whole.step(op, xs))
     whole.outputs = [place[s] for s in program.outputs]
-    return _cut(folded(fused(ordered(whole))), len(fixed), numbers)
+    return _cut(folded(fused(ordered(whole))), len(numbers), numbers)
 
 
 def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
@@ -150,23 +137,14 @@ def _cut(whole: Program, fixed: int, numbers: Sequence[Any]) -> Skeleton:
     values = [ArrayValue(n, whole.shapes[s], kind) for n, s, kind in zip(names, needed, kinds, strict=True)]
     given = [Aval(whole.shapes[s], FLOAT, not whole.shapes[s]) for s in whole.inputs[fixed:]]
     vectors = ["v"] if len(given) == 1 else [f"v{i}" for i in range(len(given))]
-    code = TiledArrays(
-        tiled(after),
-        [*values, *[ArrayValue(v, a.shape, FLOAT if a.shape else float) for v, a in zip(vectors, given, strict=True)]],
-    )
-    space, texts, seen = code.names, list[str](), set[str]()
-    space["own"] = own
-    for j, out in enumerate(code.outputs):
-        space[f"aval_{j}"] = Aval(out.shape, FLOAT, not out.shape)
-        alone = (out.kind is float or (out.fresh and out.kind == FLOAT)) and not out.repeated and out.text not in seen
-        texts.append(out.text if alone else code.handed(out, f"aval_{j}", seen))
-        seen.add(out.text)
+    values += [ArrayValue(v, a.shape, FLOAT if a.shape else float) for v, a in zip(vectors, given, strict=True)]
+    code = TiledArrays(tiled(after), values)
+    space = code.names
+    texts = code.given_back([Aval(out.shape, FLOAT, not out.shape) for out in code.outputs])
     lines = [*code.lines, f"return {texts[0]}" if len(texts) == 1 else f"return ({', '.join(texts)})"]
-    if not all(
-        [re.fullmatch(r"t\d+ = dot\([\w.]+, [\w.]+\)", line) for line in code.lines]
-    ):  # NumPy warns of nothing in matrix products
+    if not all([_DOT.fullmatch(line) for line in code.lines]):  # NumPy warns of nothing in matrix products
         space["errstate"] = np.errstate
-        lines = ['with errstate(all="ignore"):', *[f"    {line}" for line in lines]]
+        lines = inside('with errstate(all="ignore"):', lines)
     source, make = function("map", given, vectors, lines, space, names)
     return Skeleton(before, make, "\n\n".join([*code.tiles, source]))
 

@@ -5,11 +5,10 @@ The adjoint is a function of the arguments and the cotangents, made a function o
 differentiated again.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +35,8 @@ def on_tensors(compiled: Compiled) -> Callable[..., Any]:
         tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
         for i in tensors:
             if leaves[i].device.type != "cpu":
-                raise VectorError(
-                    f"{compiled.name} as a torch function runs on the CPU; a tensor on {leaves[i].device} was given: "
-                    "move it with .cpu()"
-                )
+                given = f"a tensor on {leaves[i].device} was given: move it with .cpu()"
+                raise VectorError(f"{compiled.name} as a torch function runs on the CPU; {given}")
         return node(leaves, tree, tensors)
 
     function.__name__ = compiled.name
@@ -56,8 +53,8 @@ class TensorFunction:
     def __call__(self, leaves: list[Any], tree: Any, tensors: list[int]) -> Any:
         """The result, in its containers, as tensors that know where they come from."""
         found: list[Any] = []
-        outs = self._autograd.apply(self, leaves, tree, tensors, found, *[leaves[i] for i in tensors])
-        rest = iter(outs)
+        about = self, leaves, tree, tensors
+        rest = iter(self._autograd.apply(about, found, *[leaves[i] for i in tensors]))
         values, form = found
         return unflatten(form, [next(rest) if _is_array(v) else v for v in values])
 
@@ -67,45 +64,27 @@ class TensorFunction:
 
         class Run(torch.autograd.Function):
             @staticmethod
-            def forward(
-                ctx: Any,
-                node: TensorFunction,
-                leaves: list[Any],
-                tree: Any,
-                tensors: list[int],
-                found: list[Any],
-                *xs: Any,
-            ) -> Any:
-                given = list(leaves)
-                for i, x in zip(tensors, xs, strict=True):
-                    given[i] = x.detach().numpy()
+            def forward(ctx: Any, about: tuple[Any, ...], found: list[Any], *xs: Any) -> Any:
+                node, leaves, tree, tensors = about
+                given = _put(leaves, tensors, [x.detach().numpy() for x in xs])
                 values, form = flatten(node.compiled(*unflatten(tree, given)))
                 found.extend([values, form])
                 ctx.save_for_backward(*xs)
-                ctx.about = node, leaves, tree, tensors, [_is_array(v) for v in values]
+                ctx.about = *about, [_is_array(v) for v in values]
                 return tuple([_tensor(v) for v in values if _is_array(v)])
 
             @staticmethod
             def backward(ctx: Any, *cotangents: Any) -> Any:
                 node, leaves, tree, tensors, arrays = ctx.about
-                given = list(leaves)
-                for i, x in zip(tensors, ctx.saved_tensors, strict=True):
-                    given[i] = x
-                moving = tuple(
-                    [
-                        i
-                        for i, needed in zip(tensors, ctx.needs_input_grad[5:], strict=True)
-                        if needed and given[i].dtype.is_floating_point
-                    ]
-                )
+                given = _put(leaves, tensors, ctx.saved_tensors)
+                needed = [i for i, need in zip(tensors, ctx.needs_input_grad[2:], strict=True) if need]
+                moving = tuple([i for i in needed if given[i].dtype.is_floating_point])
                 found = iter(node.adjoint(given, tree, moving, arrays, cotangents) if moving else ())
-                return (None,) * 5 + tuple([next(found) if i in moving else None for i in tensors])
+                return None, None, *[next(found) if i in moving else None for i in tensors]
 
         return Run
 
-    def adjoint(
-        self, leaves: list[Any], tree: Any, moving: tuple[int, ...], arrays: list[bool], cotangents: Any
-    ) -> Any:
+    def adjoint(self, leaves: list[Any], tree: Any, moving: tuple[int, ...], arrays: list[bool], seeds: Any) -> Any:
         """The cotangents of some leaves: a function of tensors again."""
         import torch
 
@@ -113,7 +92,7 @@ class TensorFunction:
         if key not in self._adjoints:
             self._adjoints[key] = TensorFunction(_adjoint(self.compiled, list(leaves), tree, moving, arrays))
         tensors = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
-        given, form = flatten((tuple([leaves[i] for i in tensors]), tuple(cotangents)))
+        given, form = flatten((tuple([leaves[i] for i in tensors]), tuple(seeds)))
         return self._adjoints[key](given, form, list(range(len(given))))
 
 
@@ -129,9 +108,7 @@ def _adjoint(compiled: Compiled, leaves: list[Any], tree: Any, moving: tuple[int
 
     def back(xs: tuple[Any, ...], seeds: tuple[Any, ...]) -> Any:
         def forth(*moved: Any) -> Any:
-            given = list(fixed)
-            for i, x in (*zip(tensors, xs, strict=True), *zip(moving, moved, strict=True)):
-                given[i] = x
+            given = _put(_put(fixed, tensors, xs), moving, moved)
             values = flatten(compiled.function(*unflatten(tree, given)))[0]
             return tuple([v for v, array in zip(values, arrays, strict=True) if array])
 
@@ -141,6 +118,12 @@ def _adjoint(compiled: Compiled, leaves: list[Any], tree: Any, moving: tuple[int
     return Code(TracedFunction(back, name=f"{compiled.name}*"), "auto")
 
 
+def _put(leaves: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """Leaves with other values at some places."""
+    at = dict(zip(places, values, strict=True))
+    return [at.get(i, x) for i, x in enumerate(leaves)]
+
+
 def _is_array(x: Any) -> bool:
     return isinstance(x, (float, np.ndarray, np.generic))
 
@@ -148,8 +131,6 @@ def _is_array(x: Any) -> bool:
 def _tensor(x: Any) -> Any:
     import torch
 
-    return (
-        torch.from_numpy(x)
-        if isinstance(x, np.ndarray)
-        else torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None)
-    )
+    if isinstance(x, np.ndarray):
+        return torch.from_numpy(x)
+    return torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None)

@@ -3,7 +3,6 @@ dataclasses are opened by code too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from ..functions.function import Aval, Given
@@ -12,22 +11,18 @@ from ..runtime import tuning
 from ..runtime.generated_source import defined
 from ..spaces.layout import container
 from ..tracing.argument_trees import LEAF, ONE_LEAF, Container, unflatten
+from .common import Run
+from .source_text import inside
 
 
 def opens(given: Given) -> bool:
     """Whether arguments are arrays, numbers, words, None and not too many containers of them."""
-    containers = sum([e != LEAF for tree in given.trees for e in tree])
-    return (
-        not given.kwargs
-        and containers <= tuning.UNPACKED_CONTAINERS
-        and all([type(x) in _SIMPLE for x in given.statics])
-    )
+    if given.kwargs or sum([e != LEAF for tree in given.trees for e in tree]) > tuning.UNPACKED_CONTAINERS:
+        return False
+    return all([type(x) in (int, bool, str) for x in given.statics])
 
 
-_SIMPLE = {int, bool, str}
-
-
-def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[tuple[Any, ...]], Any]:
+def unpacked(given: Given, run: Run) -> Run:
     """`run`, a function of array leaves, as one of arguments like the given ones; it gives OTHER for others."""
     if not given.statics and all([tree == ONE_LEAF for tree in given.trees]):
         return run
@@ -35,10 +30,8 @@ def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[t
     names = [f"x{i}" for i in range(len(given.trees))]
     lines = [f"if len(args) != {len(names)}:", "    return OTHER", f"{', '.join(names)}, = args"]
     leaves: list[str] = []
-    nested = [
-        unflatten(tree, inside, lambda node, parts: (node, parts))
-        for tree, inside in zip(given.trees, given.leaves, strict=True)
-    ]
+    pairs = zip(given.trees, given.leaves, strict=True)
+    nested = [unflatten(*pair, lambda node, parts: (node, parts)) for pair in pairs]
     stack = list(zip(names, nested, strict=True))[::-1]
     while stack:
         name, tree = stack.pop()
@@ -46,31 +39,20 @@ def unpacked(given: Given, run: Callable[[tuple[Any, ...]], Any]) -> Callable[[t
             leaves.append(name)
         elif type(tree) is not tuple:  # fixed: a number that says how many, a name, None
             space[f"fixed_{name}"] = tree
-            lines.extend(
-                [
-                    f"if {name} is not None:"
-                    if tree is None
-                    else f"if type({name}) is not {type(tree).__name__} or {name} != fixed_{name}:"
-                ]
-            )
-            lines.append("    return OTHER")
+            other = f"type({name}) is not {type(tree).__name__} or {name} != fixed_{name}"
+            lines += [f"if {f'{name} is not None' if tree is None else other}:", "    return OTHER"]
         else:
             node, parts = cast("tuple[Container, list[Any]]", tree)
-            wrong, inside = _opened(name, node, space)
-            lines.extend([f"if {wrong}:", "    return OTHER"])
+            wrong, opened = _opened(name, node, space)
+            lines += [f"if {wrong}:", "    return OTHER"]
             if all([type(part) is Aval for part in parts]):
-                leaves.append(f"*{inside}")
+                leaves.append(f"*{opened}")
                 continue
             within = [f"{name}_{k}" for k in range(len(parts))]
-            lines.append(f"{', '.join(within)}, = {inside}")
+            lines.append(f"{', '.join(within)}, = {opened}")
             stack.extend(list(zip(within, parts, strict=True))[::-1])
-    source = "\n".join(
-        [
-            "def quick(args):",
-            *[f"    {line}" for line in [*lines, f"return run(({', '.join(leaves)}{',' * bool(leaves)}))"]],
-        ]
-    )
-    return defined(source, "quick", space)
+    lines.append(f"return run(({', '.join(leaves)}{',' * bool(leaves)}))")
+    return defined("\n".join(inside("def quick(args):", lines)), "quick", space)
 
 
 def _opened(name: str, node: Container, space: dict[str, Any]) -> tuple[str, str]:

@@ -16,30 +16,20 @@ import numpy as np
 
 from ..errors import LinearityError
 from ..ops.domain import Leaf, SlopedDomain
-from ..ops.op import (
-    Cast,
-    Combination,
-    Contraction,
-    Elementwise,
-    Linear,
-    Multilinear,
-    Op,
-    Reduction,
-    Reshape,
-    broadcast,
-    product,
-)
+from ..ops.op import Combination, Contraction, Elementwise, Linear, Multilinear, Op, Reduction, broadcast, product
 from ..ops.op_rules import OpRules
 from ..ops.opaque import NOT, Declared, Discrete, Get, Ruled, Select, Strongly, Take
-from ..programs.program import INPUT, Constant, Program, applied
+from ..programs.program import INPUT, Constant, Program, applied, run, several
 from ..programs.sub_programs import Block, Call, Loop
 from ..relations import Gather, freeze
 from ..relations.index_sets import Seg, box_set
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 from ..terms.primitives import UNKNOWN, divide, reciprocal
-from .reached import ZEROS, Reach, after, guarded, known_finite, somewhere, through, union
+from .reached import ZEROS, Reach, guarded, known_finite, of_step, through
 from .reverse import unknown
+
+_NOT_LINEAR = "a derivative must be linear in the differentials; this one"
 
 
 class Pair(Generic[Leaf]):
@@ -67,11 +57,8 @@ class AffineDomain(Generic[Leaf]):
     def __init__(
         self, base: SlopedDomain[Leaf], tape: Program, lift: Callable[[Any], int], guards: bool = True
     ) -> None:
-        self.base = base
-        self.hushes = base.hushes
-        self.tape = tape
-        self.lift = lift
-        self.guards = guards
+        self.base, self.hushes = base, base.hushes
+        self.tape, self.lift, self.guards = tape, lift, guards
         self.reach: dict[int, Reach] = {}  # of wires that do not reach everywhere (reached.py)
 
     def const(self, value: Any) -> Pair[Leaf]:
@@ -105,12 +92,11 @@ class AffineDomain(Generic[Leaf]):
         y = self.base.step(op, values)
         return Pair(y, DIFFERENTIALS[type(op)](self, op, y, values, args, live))
 
-    DIFFERENTIALS("p'(x) · dx, see `_primitive`", Elementwise)(
-        lambda self, op, y, xs, args, live: self.step(op, args).wire
-    )
-    DIFFERENTIALS("programs inside, see `affine_block`", Call, Loop)(
-        lambda self, op, y, xs, args, live: self.step(op, args).wire
-    )
+    @DIFFERENTIALS("p'(x) · dx, see `_primitive`", Elementwise)
+    @DIFFERENTIALS("programs inside, see `affine_block`", Call, Loop)
+    def _wire(self, op: Any, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> Any:
+        return self.step(op, args).wire
+
     DIFFERENTIALS("the same of dx", float)(lambda self, op, y, xs, args, live: self._scaled(op, args[0].wire))
     DIFFERENTIALS("that of one result", Get)(lambda self, op, y, xs, args, live: args[0].wire.get(op.at))
     DIFFERENTIALS("0: constant between jumps", Discrete)(lambda self, op, y, xs, args, live: None)
@@ -118,42 +104,28 @@ class AffineDomain(Generic[Leaf]):
     @DIFFERENTIALS("the same of dx", Linear)
     def _linear(self, op: Linear, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> int:
         """h^[1](x) = (h(x), h)."""
-        small = op if len(live) == len(args) else op.only(live)
+        small: Any = op if len(live) == len(args) else op.only(live)
         wires = [args[i].wire for i in live]
-        if (
-            self.reach
-            and type(small) is Combination
-            and not all([math.isfinite(k) for k in small.coefficients])
-            and any([w in self.reach for w in wires])
-        ):
-            wires = [self._scaled(k, w) for k, w in zip(small.coefficients, wires, strict=True)]
-            return self._wide(self._sum(wires), y)
-        return self._wide(self._reached(self.tape.step(small, wires), small, wires), y)
+        partly = self.reach and type(small) is Combination and any([w in self.reach for w in wires])
+        if partly and not all([math.isfinite(k) for k in small.coefficients]):
+            scaled = [self._scaled(k, w) for k, w in zip(small.coefficients, wires, strict=True)]
+            return self._wide(self._sum(scaled), self.base.shape(y))
+        return self._wide(self._reached(self.tape.step(small, wires), small, wires), self.base.shape(y))
 
     def _reached(self, wire: int, op: Any, wires: Sequence[int], more: Sequence[Any] = ()) -> int:
         """A wire, and what is known of the places it reaches, from the step that it ends."""
         if not self.guards:
             return wire
         known, shapes = [self.reach.get(w) for w in wires], [self.tape.shape(w) for w in wires]
-        if type(op) is Combination:
-            found = union(self.base, known, shapes, self.tape.shape(wire))
-        elif isinstance(op, (Reduction, Contraction, Reshape, Take)):
-            found = (
-                after(self.base, op, known, shapes, more)
-                if known != [None] or type(op) in (Reduction, Contraction)
-                else None
-            )
-        else:
-            found = (
-                known[0]
-                if isinstance(op, Cast)
-                else somewhere(self.base, known[0], shapes[0], self.tape.shape(wire), op)
-            )
-        return self._knowing(wire, found)
+        return self._knowing(wire, of_step(self.base, op, known, shapes, self.tape.shape(wire), more))
 
     def part(self, wire: int, at: int, partly: bool) -> int:
         """One of the results of a block; `partly`: nothing reaches its zeros."""
         return self._knowing(self.tape.step(Get(at), (wire,)), ZEROS if partly and self.guards else None)
+
+    def wire(self, pair: Pair[Leaf]) -> int:
+        """The wire of a leaf, zeros where it does not move."""
+        return self.tape.zeros(self.base.shape(pair.value)) if pair.wire is None else pair.wire
 
     def _knowing(self, wire: int, found: Reach | None) -> int:
         if found is not None:
@@ -170,19 +142,17 @@ class AffineDomain(Generic[Leaf]):
         return self._knowing(self._product(product((), self.tape.shape(wire)), [self.base.const(k)], 1, wire), r)
 
     def _product(self, op: Contraction, values: Sequence[Any], k: int, wire: int) -> int:
-        """A product with a wire, its argument k, of which some places may not be reached; `values` are the other
-        arguments."""
+        """A product with a wire, its argument k, of which some places may not be reached, and other `values`."""
         slots = [self.lift(v) for v in values]
         slots.insert(k, wire)
         r = self.reach.get(wire)
         if r is ZEROS:
             return self.tape.step(op.strongly(k), slots)
-        mask = None if r is None or all([_finite(self.base, v) for v in values]) else r.mask
+        mask = None if r is None or all([known_finite(self.base, v) for v in values]) else r.mask
         return self.tape.step(op, slots) if mask is None else self.tape.step(guarded(op, k), [*slots, self.lift(mask)])
 
-    def _wide(self, wire: int, y: Any) -> int:
+    def _wide(self, wire: int, shape: tuple[int, ...]) -> int:
         """A wire in the shape of the value, where broadcasting made that larger."""
-        shape = self.base.shape(y)
         if self.tape.shape(wire) == shape:
             return wire
         op = broadcast(self.tape.shape(wire), shape)
@@ -196,12 +166,8 @@ class AffineDomain(Generic[Leaf]):
         if type(op) is Take and not op.batch and isinstance(values[1], (np.ndarray, np.integer)):
             gather = _gather(op, values[1], self.base.shape(values[0]))
             return self._reached(self.tape.step(gather, (args[0].wire,)), gather, [args[0].wire])
-        if (
-            len(live) == 2 == len(args)
-            and args[0].wire == args[1].wire
-            and values[0] is values[1]
-            and getattr(op, "swapped", None) is op
-        ):
+        square = len(live) == 2 == len(args) and args[0].wire == args[1].wire and values[0] is values[1]
+        if square and getattr(op, "swapped", None) is op:
             return self._scaled(2.0, self._leg(op, values, 1, args[1].wire))  # u ⋄ u, symmetric: 2·(u⋄)
         return self._sum([self._leg(op, values, i, args[i].wire) for i in live])
 
@@ -215,33 +181,24 @@ class AffineDomain(Generic[Leaf]):
             masks = [(i, values[i]) for i in op.strong if i != k]
             shapes = [self.tape.shape(wire) if j == k else self.base.shape(v) for j, v in enumerate(values)]
             return self._knowing(found, through(self.base, op, k, self.reach.get(wire), masks, shapes))
-        slots = [self.lift(v) for v in others]
-        slots.insert(k, wire)
+        slots = [wire if j == k else self.lift(v) for j, v in enumerate(values)]
         return self._reached(self.tape.step(op, slots), op, [wire], others)
 
     def _primitive(self, op: Elementwise, args: Sequence[Pair[Leaf]]) -> Pair[Leaf]:
         """p^[1](x) = (p(x), (p'(x)·)), at every index: Δ of the family."""
-        if len(args) == 1:
-            x = args[0]
-            if x.wire is None:
-                return Pair(self.base.step(op, (x.value,)), None)
-            y, (slope,) = self.base.linearized(op, (x.value,))
-            if slope is UNKNOWN:
-                raise unknown(op, 0)
-            return Pair(
-                y, None if slope is None else self._times(slope, x.wire, (0,) if op.primitive.rule.selects else ())
-            )
+        values = [a.value for a in args]
         if all([a.wire is None for a in args]):
-            return Pair(self.base.step(op, [a.value for a in args]), None)
-        y, partials = self.base.linearized(op, [a.value for a in args])
-        strong = (0,) if op.primitive.rule.selects else ()
-        wires: list[int] = []
+            return Pair(self.base.step(op, values), None)
+        y, partials = self.base.linearized(op, values)
+        strong, wires = (0,) if op.primitive.rule.selects else (), list[int]()
         for i, (d, a) in enumerate(zip(partials, args, strict=True)):
-            if d is UNKNOWN and a.wire is not None:
-                raise unknown(op, i)
             if a.wire is not None and d is not None:
+                if d is UNKNOWN:
+                    raise unknown(op, i)
                 wires.append(self._times(d, a.wire, strong))
-        return Pair(y, None if not wires else self._wide(self._sum(wires), y))
+        if len(args) == 1 or not wires:
+            return Pair(y, wires[0] if wires else None)
+        return Pair(y, self._wide(self._sum(wires), self.base.shape(y)))
 
     def _times(self, partial: Any, wire: int, strong: tuple[int, ...]) -> int:
         """partial ⊛ wire; `strong`: it selects."""
@@ -249,53 +206,39 @@ class AffineDomain(Generic[Leaf]):
             if not strong or math.isfinite(partial):
                 return self._scaled(partial, wire)
             partial = self.base.const(partial)
-        shapes = self.base.shape(partial), self.tape.shape(wire)
-        op = product(*shapes, strong)
-        if not self.guards:
-            return self.tape.step(op, (self.lift(partial), wire))
-        found = self._product(op, [partial], 1, wire)
-        return self._knowing(
-            found, through(self.base, op, 1, self.reach.get(wire), [(0, partial)] if strong else [], shapes)
-        )
+        op = product(self.base.shape(partial), self.tape.shape(wire), strong)
+        return self._leg(op, [partial, None], 1, wire)
 
     @DIFFERENTIALS("c ⊛ da + ¬c ⊛ db", Select)
     def _select(self, op: Select, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> int:
         """where(c, a, b)^[1] = (where(c, a, b), (c ⊛) • da + (¬c ⊛) • db): selections, not products."""
-        wires: list[int] = []
-        for condition, branch in ((values[0], args[1]), (None, args[2])):
-            if branch.wire is not None:
-                chosen = self.base.step(NOT, (values[0],)) if condition is None else condition
-                wires.append(self._times(chosen, branch.wire, (0,)))
-        return self._wide(self._sum(wires), y)
+        return self._wide(self._chosen(values[0], args[1].wire, args[2].wire), self.base.shape(y))
+
+    def _chosen(self, c: Any, first: int | None, second: int | None) -> Any:
+        """(c ⊛) of a wire + (¬c ⊛) of another; None for one that does not move."""
+        wires = [] if first is None else [self._times(c, first, (0,))]
+        if second is not None:
+            wires.append(self._times(self.base.step(NOT, (c,)), second, (0,)))
+        return self._sum(wires)
 
     @DIFFERENTIALS("as the op inside", Strongly)
-    def _strongly(
-        self, op: Strongly, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]
-    ) -> Any:
-        return (
-            self._ruled(op.op, y, values, args, live)
-            if type(op.op) is Ruled
-            else self._multilinear(op, y, values, args, live)
-        )
+    def _strongly(self, op: Strongly, *rest: Any) -> Any:
+        return self._ruled(op.op, *rest) if type(op.op) is Ruled else self._multilinear(op, *rest)
 
     @DIFFERENTIALS("its own differential", Ruled)
     def _ruled(self, op: Ruled, y: Any, values: list[Any], args: Sequence[Pair[Leaf]], live: tuple[int, ...]) -> Any:
-        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): the rule's program in two halves, coefficients here, linear steps
-        on the tape."""
+        """f^[1](x) = (f(x), dx ↦ rule(dx, f(x), x)): coefficients of the rule here, its linear steps on the tape."""
         shapes = tuple([self.base.shape(v) for v in values])
-        several = (
-            type(op.shape_of(shapes)) is tuple and bool(op.shape_of(shapes)) and type(op.shape_of(shapes)[0]) is tuple
-        )
-        ys = [self.base.step(Get(i), (y,)) for i in range(len(op.shape_of(shapes)))] if several else [y]
+        result = op.shape_of(shapes)
+        ys = [self.base.step(Get(i), (y,)) for i in range(len(result))] if several(result) else [y]
         rule: tuple[Program, list[int | None]] = later.rule_program(op, shapes, live)
         program, results = rule
         wires = self.inline(program, [*values, *ys], [args[i].wire for i in live])
-        found = [None if r is None else wires[r] for r in results]
-        return {i: w for i, w in enumerate(found) if w is not None} or None if several else found[0]
+        found = {i: wires[r] for i, r in enumerate(results) if r is not None}
+        return found or None if several(result) else found.get(0)
 
     def inline(self, program: Program, values: Sequence[Any], wires: Sequence[int]) -> list[int]:
-        """A program linear in its last inputs, written on the tape: what depends on the wires as linear steps, the rest
-        in the base domain."""
+        """A program linear in its last inputs: what depends on these wires on the tape, the rest in the base domain."""
         base: dict[int, Any] = dict(zip(program.inputs[: len(values)], values, strict=True))
         place: dict[int, int] = dict(zip(program.inputs[len(values) :], wires, strict=True))
         moving = program.dependent(program.inputs[len(values) :])
@@ -312,25 +255,19 @@ class AffineDomain(Generic[Leaf]):
                 if not moving[a] and a not in lifted:
                     lifted[a] = self.lift(base[a])
             slots = [place[a] if moving[a] else lifted[a] for a in given]
-            live = tuple([i for i, a in enumerate(given) if moving[a]])
+            live: tuple[int, ...] = tuple([i for i, a in enumerate(given) if moving[a]])
             if isinstance(op, Linear) and len(live) < len(given):
                 if not all([zero[a] for a in given if not moving[a]]):
-                    raise LinearityError(
-                        "a derivative must be linear in the differentials; this one adds something that does not "
-                        "depend on them"
-                    )
+                    raise LinearityError(f"{_NOT_LINEAR} adds something that does not depend on them")
                 op, slots = op.only(live), [slots[i] for i in live]
             if isinstance(op, Multilinear) and len(live) > 1:
-                raise LinearityError(
-                    "a derivative must be linear in the differentials; this one multiplies them with each other"
-                )
+                raise LinearityError(f"{_NOT_LINEAR} multiplies them with each other")
+            fixed = [None if moving[a] else base[a] for a in given]
             if type(op) is Select or type(op) is Elementwise:
-                place[slot] = self._plainly_linear(
-                    op, [None if moving[a] else base[a] for a in given], slots, program.shapes[slot]
-                )
+                place[slot] = self._plainly_linear(op, fixed, slots, program.shapes[slot])
             elif type(op) is Contraction:
                 k = next(iter(live))
-                place[slot] = self._leg(op, [None if moving[a] else base[a] for a in given], k, slots[k])
+                place[slot] = self._leg(op, fixed, k, slots[k])
             elif isinstance(op, Linear):
                 place[slot] = self._reached(self.tape.step(op, slots), op, slots)
             else:
@@ -338,27 +275,14 @@ class AffineDomain(Generic[Leaf]):
         return [place[s] for s in program.outputs]
 
     def _plainly_linear(self, op: Any, fixed: list[Any], slots: list[int], shape: tuple[int, ...]) -> int:
-        """What a rule may do with a differential besides linear steps: choose by something fixed, divide by something
-        fixed."""
+        """What a rule may do with a differential besides linear steps: choose or divide by something fixed."""
         if type(op) is Select and fixed[0] is not None:
-            wires: list[int] = []
-            for i, condition in ((1, fixed[0]), (2, None)):
-                if fixed[i] is None:
-                    wires.append(
-                        self._times(
-                            self.base.step(NOT, (fixed[0],)) if condition is None else condition, slots[i], (0,)
-                        )
-                    )
-            wire = self._sum(wires)
-            return (
-                wire
-                if self.tape.shape(wire) == shape
-                else self.tape.step(broadcast(self.tape.shape(wire), shape), (wire,))
-            )
+            moved = [w if x is None else None for w, x in zip(slots, fixed, strict=True)]
+            return self._wide(self._chosen(fixed[0], moved[1], moved[2]), shape)
         if type(op) is Elementwise and op.primitive is divide and fixed[0] is None and fixed[1] is not None:
             return self._times(self.base.step(reciprocal.op, (fixed[1],)), slots[0], ())
         name = op.primitive.name if type(op) is Elementwise else op.title
-        raise LinearityError(f"a derivative must be linear in the differentials; this one uses {name} of one")
+        raise LinearityError(f"{_NOT_LINEAR} uses {name} of one")
 
     @DIFFERENTIALS("linear in each argument, as declared", Declared)
     def _declared(
@@ -371,7 +295,7 @@ class AffineDomain(Generic[Leaf]):
             if all([a.wire is None for a in moving]):
                 continue
             mixed = [self.lift(v) for v in values] if len(op.sources) > 1 else [0] * len(values)
-            mixed[where] = [self.tape.zeros(self.base.shape(a.value)) if a.wire is None else a.wire for a in moving]
+            mixed[where] = [self.wire(a) for a in moving]
             wires.append(self.tape.step(op, mixed))
         count = len(op.form.legs[op.target].leaves)
         return {i: self._sum([self.tape.step(Get(i), (wire,)) for wire in wires]) for i in range(count)}
@@ -381,6 +305,23 @@ class AffineDomain(Generic[Leaf]):
             return wires[0] if wires else None
         op = Combination((1.0,) * len(wires))
         return self._reached(self.tape.step(op, wires), op, wires)
+
+
+def over_symbols(
+    program: Program, moving: Sequence[bool], strong: bool = False
+) -> tuple[AffineDomain[int], list[int], list[Pair[int]]]:
+    """A program over pairs of slots of one new program: the domain, the inputs x and dx, and the outputs.
+
+    `moving` says which inputs have a dx; `strong`: nothing reaches its zeros."""
+    joint, shapes = Program(), [program.shapes[s] for s in program.inputs]
+    xs = [joint.input(s) for s in shapes]
+    dxs = [joint.input(s) if m else None for s, m in zip(shapes, moving, strict=True)]
+    wires = [dx for dx in dxs if dx is not None]
+    domain = AffineDomain[int](joint, joint, lambda slot: slot)
+    if strong:
+        domain.reach.update(dict.fromkeys(wires, ZEROS))
+    slots = run(program, domain, [Pair(x, dx) for x, dx in zip(xs, dxs, strict=True)])
+    return domain, [*xs, *wires], [slots[s] for s in program.outputs]
 
 
 def _stays_zero(op: Any, zero: list[bool]) -> bool:
@@ -397,10 +338,3 @@ def _gather(op: Take, index: Any, shape: tuple[int, ...]) -> Reduction:
     n = shape[op.axis]
     at = np.asarray(index, np.intp)
     return Reduction((Gather(Seg(n), box_set(at.shape), freeze(np.where(at < 0, at + n, at).ravel())),), op.axis)
-
-
-def _finite(base: Any, value: Any) -> bool:
-    """Whether a coefficient is known to be finite: a constant of a program, or numbers."""
-    if isinstance(base, Program):
-        return known_finite(base, value)
-    return type(value) is not tuple and bool(np.isfinite(dense(value)).all())

@@ -8,7 +8,7 @@ free variables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from ..ops.domain import Domain, Leaf
 from ..ops.op import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
 from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
-from ..programs.program import Program, outputs, run
-from ..programs.sub_programs import Call, Loop
+from ..programs.program import Program, outputs, run, several
+from ..programs.sub_programs import Call, Loop, entry
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 
@@ -29,14 +29,11 @@ BATCHED = OpRules[Callable[["Mapped[Any]", Any, Sequence["Lane[Any]"]], "Lane[An
 """What an op is under one more leading axis, where at least one argument has it."""
 
 
-class Lane(Generic[Leaf]):
+class Lane(NamedTuple, Generic[Leaf]):
     """A leaf; `moving` says whether it has the leading axis."""
 
-    __slots__ = ("moving", "value")
-
-    def __init__(self, value: Leaf, moving: bool) -> None:
-        self.value = value
-        self.moving = moving
+    value: Leaf
+    moving: bool
 
 
 class Mapped(Generic[Leaf]):
@@ -113,22 +110,16 @@ class Mapped(Generic[Leaf]):
 
     @BATCHED("as the op inside", Strongly)
     def _strongly(self, op: Strongly, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        inner = op.op
-        return self._spread(
-            op if not isinstance(inner, Ruled) or inner.smooth.batched else Strongly(one_by_one(inner, self.n), op.k),
-            args,
-        )
+        alone = isinstance(op.op, Ruled) and not op.op.smooth.batched
+        return self._spread(Strongly(one_by_one(op.op, self.n), op.k) if alone else op, args)
 
     def _aligned(self, args: Sequence[Lane[Leaf]]) -> list[Leaf]:
         """Axes put where broadcasting expects them: behind the leading one."""
-        rank = max([len(self.shape(a)) for a in args])
-        found: list[Leaf] = []
-        for a in args:
-            shape = self.shape(a)
+        shapes = [self.shape(a) for a in args]
+        found, rank = [a.value for a in args], max(map(len, shapes))
+        for i, (a, shape) in enumerate(zip(args, shapes, strict=True)):
             if a.moving and len(shape) < rank:
-                found.append(self.base.step(Reshape((self.n, *(1,) * (rank - len(shape)), *shape)), (a.value,)))
-            else:
-                found.append(a.value)
+                found[i] = self.base.step(Reshape((self.n, *(1,) * (rank - len(shape)), *shape)), (a.value,))
         return found
 
     @BATCHED("a batch axis more", Take, Put)
@@ -136,81 +127,66 @@ class Mapped(Generic[Leaf]):
         x, index = args
         together = index.moving or op.batch > 0
         held = [self.spread(x), self.spread(index) if together else index.value]
-        batch, axis = op.batch + together, op.axis + 1
-        return Lane(
-            self.base.step(Take(batch, axis) if isinstance(op, Take) else Put(batch, axis, op.rank, op.size), held),
-            True,
-        )
+        place = op.batch + together, op.axis + 1
+        wide = Take(*place) if isinstance(op, Take) else Put(*place, op.rank, op.size)
+        return Lane(self.base.step(wide, held), True)
 
     @BATCHED("the call of mapped programs; branches chosen by index are all computed", Call)
     def _call(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        """A branch chosen alike everywhere is a call of mapped programs; chosen index by index, both are computed and
-        selected from."""
-        inside = args[op.fixed :]
+        """A branch chosen alike everywhere is a call; chosen index by index, all are computed and selected from."""
+        moving = [a.moving for a in args[op.fixed :]]
+        branches = [lifted(b, moving, self.n) for b in op.branches]
         if op.fixed and args[0].moving:
-            return self._selected(op, args)
-        branches = tuple([lifted(b, [a.moving for a in inside], [True] * len(b.outputs), self.n) for b in op.branches])
-        return Lane(self.base.step(Call(branches, op.adjoint), [a.value for a in args]), True)
+            branches = [self._selected(branches)]
+        return Lane(self.base.step(Call(tuple(branches), op.adjoint), [a.value for a in args]), True)
 
-    def _selected(self, op: Call, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        programs = [lifted(b, [a.moving for a in args[1:]], [True] * len(b.outputs), self.n) for b in op.branches]
+    def _selected(self, branches: Sequence[Program]) -> Program:
+        """A program of the number of a branch at each index, and of what the branches take."""
         whole = Program()
         chosen = whole.input((self.n,))
-        slots = [whole.input(programs[0].shapes[s]) for s in programs[0].inputs]
-        found = [outputs(p, whole, slots) for p in programs]
-        result = found[-1]
-        for which in range(len(found) - 2, -1, -1):
+        slots = whole.like(branches[0].inputs, branches[0])
+        *found, result = [outputs(p, whole, slots) for p in branches]
+        for which in range(len(found) - 1, -1, -1):
             at = whole.step(Discrete(np.equal), (chosen, whole.const(which)))
-            result = [
-                whole.step(Select(), (self._beside(whole, at, a), a, b))
-                for a, b in zip(found[which], result, strict=True)
-            ]
+            for i, slot in enumerate(found[which]):
+                mask = whole.step(Reshape((self.n, *(1,) * (len(whole.shapes[slot]) - 1))), (at,))
+                result[i] = whole.step(Select(), (mask, slot, result[i]))
         whole.outputs = result
-        return Lane(self.base.step(Call((whole,), op.adjoint), [a.value for a in args]), True)
-
-    def _beside(self, program: Program, mask: int, slot: int) -> int:
-        return program.step(Reshape((self.n, *(1,) * (len(program.shapes[slot]) - 1))), (mask,))
+        return whole
 
     @BATCHED("the loop of the mapped body", Loop)
     def _loop(self, op: Loop, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
-        """The loop of the mapped body: carries and outputs have the leading axis, per-round inputs it behind the axis
-        of rounds."""
+        """Carries and outputs have the leading axis, per-round inputs have it behind the axis of rounds."""
         c, m = op.consts, op.carries
         flags = [*[a.moving for a in args[:c]], *[True] * m, *[a.moving for a in args[c + m :]]]
-        body = lifted(op.body, flags, [True] * len(op.body.outputs), self.n)
+        body = lifted(op.body, flags, self.n)
         given = [a.value for a in args[:c]] + [self.spread(a) for a in args[c : c + m]]
-        given += [self._behind(a.value) if a.moving else a.value for a in args[c + m :]]
-        result = self.base.step(Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint), given)
-        whole = Program()
-        shapes = Loop(body, c, m, op.length, op.reverse, op.keep, op.adjoint).result(())
+        given += [_swapped(self.base, a.value) if a.moving else a.value for a in args[c + m :]]
+        loop, whole = op.replaced(body=body), Program()
+        result, shapes = self.base.step(loop, given), loop.result(())
         slots = [whole.input(s) for s in shapes]
-        whole.outputs = [*slots[:m], *[whole.step(_swap(len(shapes[i])), (slots[i],)) for i in range(m, len(slots))]]
-        return Lane(
-            self.base.step(Call((whole,)), [self.base.step(Get(i), (result,)) for i in range(len(shapes))]), True
-        )
-
-    def _behind(self, value: Leaf) -> Leaf:
-        return self.base.step(_swap(len(self.base.shape(value))), (value,))
+        whole.outputs = [*slots[:m], *[_swapped(whole, s) for s in slots[m:]]]
+        gets = [self.base.step(Get(i), (result,)) for i in range(len(shapes))]
+        return Lane(self.base.step(Call((whole,)), gets), True)
 
 
 def one_by_one(op: Ruled, n: int) -> Ruled:
-    """A function that takes no leading axes, at each index of one: its values one after the other, its differential
-    mapped."""
+    """A function that takes no leading axes, at each index of one; its differential is mapped."""
     key = ("each", n)
     if key in op.rules:
         return op.rules[key]
-    inner, parameters = op.smooth, op.parameters
+    inner = op.smooth
 
     def array(*xs: Any, **named: Any) -> Any:
         if not n:
             shapes = op.result(tuple([np.shape(x)[1:] for x in xs]))
-            return tuple([np.zeros((0, *s)) for s in shapes]) if _tupled(shapes) else np.zeros((0, *shapes))
-        rows = [op.run(*[_column(x, j) for x in xs]) for j in range(n)]
+            return tuple([np.zeros((0, *s)) for s in shapes]) if several(shapes) else np.zeros((0, *shapes))
+        rows = [op.run(*[entry(dense(x), j) for x in xs]) for j in range(n)]
         return tuple([np.stack(part) for part in zip(*rows, strict=True)]) if type(rows[0]) is tuple else np.stack(rows)
 
     def shapes(*given: Shape, **named: Any) -> Any:
         found = op.result(tuple([s[1:] for s in given]))
-        return tuple([(n, *s) for s in found]) if _tupled(found) else (n, *found)
+        return tuple([(n, *s) for s in found]) if several(found) else (n, *found)
 
     def differential(dxs: Sequence[Any], y: Any, *xs: Any, **named: Any) -> Any:
         return later.mapped_rule(op, n, dxs, y, xs)
@@ -221,46 +197,23 @@ def one_by_one(op: Ruled, n: int) -> Ruled:
         return one_by_one(turned, n)
 
     turned = transpose if inner.transpose else None
-    smooth = Smooth(
-        inner.name,
-        array,
-        shapes,
-        differential,
-        turned,
-        batched=False,
-        ours=False,
-        mixes=inner.mixes,
-        lead=inner.lead + 1,
-    )
-    op.rules[key] = Ruled(smooth, parameters)
+    facts: dict[str, Any] = {"batched": False, "ours": False, "mixes": inner.mixes, "lead": inner.lead + 1}
+    smooth = Smooth(inner.name, array, shapes, differential, turned, **facts)
+    op.rules[key] = Ruled(smooth, op.parameters)
     return op.rules[key]
 
 
-def _tupled(shapes: Any) -> bool:
-    return bool(shapes) and type(shapes[0]) is tuple
-
-
-def _swap(rank: int) -> Contraction:
+def _swapped(domain: Domain[Leaf], value: Leaf) -> Leaf:
     """The first two axes exchanged."""
-    rest = tuple(range(2, rank))
-    return contraction(((0, 1, *rest),), (1, 0, *rest))
+    rest = tuple(range(2, len(domain.shape(value))))
+    return domain.step(contraction(((0, 1, *rest),), (1, 0, *rest)), (value,))
 
 
-def _column(x: Any, j: int) -> Any:
-    part = dense(x)[j]
-    return float(part) if np.ndim(part) == 0 and np.asarray(part).dtype == float else part
-
-
-def lifted(program: Program, moving: Sequence[bool], wanted: Sequence[bool], n: int) -> Program:
-    """The program mapped over a leading axis of some of its inputs; `wanted` outputs have the axis in any case."""
-    whole = Program()
-    domain = Mapped(whole, n)
-    shapes = [program.shapes[s] for s in program.inputs]
-    lanes = [Lane(whole.input((n, *s) if f else s), f) for s, f in zip(shapes, moving, strict=True)]
-    slots = run(program, domain, lanes)
-    whole.outputs = [
-        domain.spread(slots[s]) if w else slots[s].value for s, w in zip(program.outputs, wanted, strict=True)
-    ]
+def lifted(program: Program, moving: Sequence[bool], n: int) -> Program:
+    """The program mapped over a leading axis of some of its inputs; all outputs have the axis."""
+    whole, shapes = Program(), [program.shapes[s] for s in program.inputs]
+    inputs = [whole.input((n, *s) if f else s) for s, f in zip(shapes, moving, strict=True)]
+    whole.outputs = mapped(program, whole, inputs, moving, n)
     return whole
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
-from ..ops.domain import Domain, Leaf, SlopedDomain
+from ..ops.domain import SlopedDomain
 from ..ops.number_domains import MULTIPLIED, NUMBERS
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..ops.opaque import NOT, Discrete, Select
+from ..programs.passes.deferring import has_nan
 from ..programs.program import Constant, Input, Program, outputs, run
 from ..programs.sub_programs import Block
 from ..relations.base import frozen
@@ -22,7 +23,7 @@ from ..spaces.formal_vectors import Formal, dense
 from ..spaces.layout import INVERSE, METRIC
 from ..spaces.space import Space
 from ..terms.term import Term
-from .affine import AffineDomain, Pair
+from .affine import AffineDomain, Pair, over_symbols
 from .interpretation.interpret import interpret
 from .interpretation.product_rules import metric
 from .interpretation.value_trees import leaves_of
@@ -37,17 +38,6 @@ def lower(term: Term) -> Program:
     result = interpret(term, term.domain.tree(slots), program)
     program.outputs = leaves_of(result)
     return program.prune(slots, program.outputs)
-
-
-def _as_guarded_as_needed(
-    attempt: Callable[[bool], tuple[list[Any], Program]], known: frozenset[int] = frozenset()
-) -> tuple[list[Any], Program]:
-    """A tape written plainly, and once more with guards where a coefficient is not finite (Note [Strong] in ops/op.py);
-    `known` are finite arrays."""
-    values, tape = attempt(False)
-    with quietly():
-        finite = _finite_steps(tape, known)
-    return (values, tape) if finite else attempt(True)
 
 
 def _finite_steps(tape: Program, known: frozenset[int]) -> bool:
@@ -82,24 +72,20 @@ def _finite(x: Any) -> bool:
 
 
 def _finite_constants(program: Program) -> frozenset[int] | None:
-    """The identities of finite arrays of a program that nobody can write to, looked at once; None where a step has
-    programs inside."""
-    known = program.__dict__
-    if known.get("_finite", (-1,))[0] != len(program.ops):
+    """The identities of finite arrays nobody can write to, looked at once; None with programs inside."""
+
+    def make() -> frozenset[int] | None:
+        if any([isinstance(op, Block) for op in program.ops]):
+            return None
         arrays = [op.value for op in program.ops if type(op) is Constant and type(op.value) is np.ndarray]
         with quietly():
-            found = (
-                None
-                if any([isinstance(op, Block) for op in program.ops])
-                else frozenset([id(x) for x in arrays if frozen(x) and _finite(x)])
-            )
-        known["_finite"] = len(program.ops), found
-    return known["_finite"][1]
+            return frozenset([id(x) for x in arrays if frozen(x) and _finite(x)])
+
+    return program.remembered("_finite", len(program.ops), make)
 
 
 def _owning(tape: Program, leaves: Sequence[Any]) -> Any:
-    """Coefficients of a tape; arrays that belong to the caller are copied once, so that writing to them later changes
-    nothing."""
+    """Coefficients of a tape; arrays of the caller are copied once, so writing to them later changes nothing."""
     arrays: list[Any] = [x for x in leaves if isinstance(x, np.ndarray)]
     given = {id(x) for x in arrays if x.flags.writeable}
     if not given:
@@ -137,50 +123,32 @@ def affine_program(
     def attempt(guards: bool) -> tuple[list[Any], Program]:
         tape = Program(share=False)
         domain = AffineDomain(base, tape, _owning(tape, leaves) if keep else tape.const, guards)
-        slots = run(
-            program,
-            domain,
-            [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)],
-        )
-        return _close([slots[s] for s in program.outputs], tape, base)
+        pairs = [Pair(v, tape.input(base.shape(v)) if f else None) for v, f in zip(leaves, flags, strict=True)]
+        slots = run(program, domain, pairs)
+        tape.outputs = [domain.wire(slots[s]) for s in program.outputs]
+        return [slots[s].value for s in program.outputs], tape
 
     known = _finite_constants(program)
-    return attempt(True) if known is None else _as_guarded_as_needed(attempt, known)
-
-
-def _close(results: list[Pair[Leaf]], tape: Program, base: Domain[Leaf]) -> tuple[list[Leaf], Program]:
-    tape.outputs = [tape.zeros(base.shape(r.value)) if r.wire is None else r.wire for r in results]
-    return [r.value for r in results], tape
-
-
-def tape_value(tape: Program, domain: Domain[Any] = NUMBERS) -> Callable[[int], Any]:
-    """Coefficients of a linear program: its constants."""
-
-    def coefficient(slot: int) -> Any:
-        return domain.const(tape.ops[slot].value)
-
-    return coefficient
+    if known is not None:  # guards only where a coefficient is not finite (Note [Strong] in ops/op.py)
+        values, tape = attempt(False)
+        with quietly():
+            if _finite_steps(tape, known):
+                return values, tape
+    return attempt(True)
 
 
 @quiet
 def reverse_numbers(tape: Program, seeds: Sequence[Any]) -> list[Any]:
     """The adjoint of a linear program on numbers: cotangents of its inputs (None for zero)."""
-    flags = linear_slots(tape)
+    flags, ops = linear_slots(tape), tape.ops
     with quietly():
-        return _exact(lambda guards: pullback(tape, flags, seeds, NUMBERS, tape_value(tape), guards=guards))
+        return _exact(lambda guards: pullback(tape, flags, seeds, NUMBERS, lambda s: ops[s].value, guards=guards))
 
 
 def _exact(cotangents: Callable[[bool], list[Any]]) -> list[Any]:
-    """Cotangents computed plainly, and once more with guards if there is a nan among them (Note [Strong] in
-    ops/op.py)."""
+    """Cotangents computed plainly, and with guards if there is a nan among them (Note [Strong] in ops/op.py)."""
     found = cotangents(False)
-    for c in found:
-        if c is not None:
-            x = c if type(c) is np.ndarray else dense(c)
-            total = x.reshape(-1).dot(x.reshape(-1)) if type(x) is np.ndarray else x
-            if total != total:
-                return cotangents(True)
-    return found
+    return cotangents(True) if any([has_nan(dense(c)) for c in found if c is not None]) else found
 
 
 def one(shape: tuple[int, ...]) -> Any:
@@ -229,57 +197,24 @@ def swept(program: Program, leaves: Sequence[Any], moving: Sequence[bool]) -> tu
     if not {type(op) for op in program.ops} <= _PLAIN:
         return None
     ops, args = program.ops, program.args
-    values: list[Any] = [None] * len(ops)
-    flags = bytearray(len(ops))
-    for slot, x, f in zip(program.inputs, leaves, moving, strict=True):
-        values[slot], flags[slot] = x, f
-    hushed = program.hushed
-    if hushed is None:
-        _forward(program, range(len(ops)), values, flags)
-    else:
-        with quietly():
-            _forward(program, [s for s, h in enumerate(hushed) if h], values, flags)
-        _forward(program, [s for s, h in enumerate(hushed) if not h], values, flags)
+    values = run(program, NUMBERS, leaves)
+    flags = program.dependent([s for s, f in zip(program.inputs, moving, strict=True) if f], Discrete)
 
     def partials(slot: int) -> Sequence[Any]:
         op, given = ops[slot], args[slot]
         if type(op) is Select:
             chosen = values[given[0]]
             return None, chosen, NOT.run(chosen)
-        xs = [dense(values[a]) for a in given]
-        return op.primitive.slopes(xs, dense(values[slot]))
+        return op.primitive.slopes([dense(values[a]) for a in given], dense(values[slot]))
+
+    def cotangents(guards: bool) -> list[Any]:
+        get = values.__getitem__
+        return pullback(program, flags, seeds, MULTIPLIED, get, partials=partials, guards=guards)
 
     with quietly():
         found = [values[s] for s in program.outputs]
         seeds = [one_of(found[0]), *[None] * (len(found) - 1)]
-        every = _exact(
-            lambda guards: pullback(
-                program, flags, seeds, MULTIPLIED, values.__getitem__, partials=partials, guards=guards
-            )
-        )
-        return found, [c for c, f in zip(every, moving, strict=True) if f]
-
-
-def _forward(program: Program, which: Iterable[int], values: list[Any], flags: bytearray) -> None:
-    """Some steps on numbers; `flags` is told which of them move."""
-    ops, args = program.ops, program.args
-    for slot in which:
-        op, given = ops[slot], args[slot]
-        kind = op.__class__
-        if kind is float:
-            values[slot] = op * values[given[0]]
-        elif kind is Constant:
-            values[slot] = op.value
-            continue
-        elif kind is Input:
-            continue
-        else:
-            values[slot] = op.run(*[values[a] for a in given])
-        if kind is not Discrete:
-            for a in given:
-                if flags[a]:
-                    flags[slot] = 1
-                    break
+        return found, [c for c, f in zip(_exact(cotangents), moving, strict=True) if f]
 
 
 def linear_slots(tape: Program) -> bytearray:
@@ -295,9 +230,7 @@ class Derivative:
     """
 
     def __init__(self, affine: Program, inputs: int, outputs: int) -> None:
-        self.affine = affine
-        self.inputs = inputs
-        self.outputs = outputs
+        self.affine, self.inputs, self.outputs = affine, inputs, outputs
 
     @cached_property
     def reverse(self) -> Program:
@@ -327,17 +260,9 @@ def derive_program(program: Program, moving: Sequence[bool] | None = None) -> De
 
     `moving` says which inputs the derivative is taken in; the others are parameters.
     """
-    joint = Program()
-    flags = [True] * len(program.inputs) if moving is None else moving
-    xs = [joint.input(program.shapes[s]) for s in program.inputs]
-    dxs = [joint.input(program.shapes[s]) if f else None for s, f in zip(program.inputs, flags, strict=True)]
-    domain = AffineDomain(joint, joint, lambda slot: slot)
-    slots = run(program, domain, [Pair(x, dx) for x, dx in zip(xs, dxs, strict=True)])
-    results = [slots[s] for s in program.outputs]
-    ys = [r.value for r in results]
-    dys = [joint.zeros(joint.shapes[r.value]) if r.wire is None else r.wire for r in results]
-    affine = joint.prune([*xs, *[dx for dx in dxs if dx is not None]], [*ys, *dys])
-    return Derivative(affine, len(xs), len(ys))
+    domain, inputs, results = over_symbols(program, [True] * len(program.inputs) if moving is None else moving)
+    ends = [*[r.value for r in results], *[domain.wire(r) for r in results]]
+    return Derivative(domain.tape.prune(inputs, ends), len(program.inputs), len(results))
 
 
 @quiet
@@ -357,17 +282,14 @@ def transpose_linear(
     are reached.
     """
     flags = program.dependent(program.inputs[inputs:])
-    back = Program()
-    place: dict[int, int] = {}
+    back, place = Program(), dict[int, int]()
     back.copy(program, [s for s, moves in enumerate(flags) if not moves], place)
     fixed = list(back.inputs)
-    seeds: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]]
-    masks: list[Any] = [back.input(program.shapes[s]) for s in program.outputs[values:]] if masked else []
-    every: list[bool] = []
-    given = [None] * values
-    found = pullback(
-        program, flags, given + seeds, back, place.__getitem__, strong, every, given + masks if masked else None
-    )[inputs:]
+    seeds: list[Any] = back.like(program.outputs[values:], program)
+    masks: list[Any] = back.like(program.outputs[values:], program) if masked else []
+    every, none = list[bool](), [None] * values
+    within = none + masks if masked else None
+    found = pullback(program, flags, none + seeds, back, place.__getitem__, strong, every, within)[inputs:]
     if marks is not None:
         marks.extend(every[inputs:])
     shapes = [program.shapes[s] for s in program.inputs[inputs:]]
@@ -378,7 +300,6 @@ def transpose_linear(
 def weighted_adjoint(transpose: Program, fixed: int, V: Space, W: Space) -> Program:
     """M_V⁻¹ · Lᵀ · M_W from Lᵀ, whose first `fixed` inputs are the point that L depends on."""
     whole = Program()
-    slots = [whole.input(transpose.shapes[s]) for s in transpose.inputs]
-    weighed = metric(slots[fixed:], W, METRIC, whole)
-    result = outputs(transpose, whole, [*slots[:fixed], *weighed])
+    slots = whole.like(transpose.inputs, transpose)
+    result = outputs(transpose, whole, [*slots[:fixed], *metric(slots[fixed:], W, METRIC, whole)])
     return whole.prune(slots, metric(result, V, INVERSE, whole))

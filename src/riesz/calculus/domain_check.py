@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import DomainError
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Elementwise
-from ..programs.program import Program, outputs, run
+from ..programs.program import Program, run
 from ..programs.sub_programs import Block, Call, Loop
 from ..spaces.formal_vectors import dense
 
@@ -73,9 +73,8 @@ def _culprit(program: Program, leaves: Sequence[Any]) -> str:
     for slot in range(len(program.ops) - 1, -1, -1):  # backwards along nans, to the first birth
         if slot in live:
             live.update([a for a in program.args[slot] if _some(slots[a], np.isnan)])
-    births = [
-        s for s in sorted(live) if program.args[s] and not any([_some(slots[a], np.isnan) for a in program.args[s]])
-    ]
+    args = program.args
+    births = [s for s in sorted(live) if args[s] and not any([_some(slots[a], np.isnan) for a in args[s]])]
     for slot in births:
         if isinstance(program.ops[slot], Elementwise):
             return _named(program, slots, slot, np.isnan)
@@ -97,15 +96,9 @@ def _inside(block: Block, values: list[Any]) -> str:
     if isinstance(block, Call):
         return _culprit(block.branches[int(values[0])] if block.fixed else block.branches[0], values[block.fixed :])
     assert isinstance(block, Loop)
-    c, m = block.consts, block.carries
-    carry, stacked = values[c : c + m], [dense(x) for x in values[c + m :]]
-    times = range(block.length - 1, -1, -1) if block.reverse else range(block.length)
-    for t in times:
-        given = [*values[:c], *carry, *[x[t] for x in stacked]]
-        found = outputs(block.body, NUMBERS, given)
+    for t, given, found in block.rounds(values):
         if any([_some(x, np.isnan) for x in found]):
             return f"in round {t} of a loop: {_culprit(block.body, given)}"
-        carry = found[:m]
     return "a nan arises in a loop"
 
 
@@ -115,23 +108,19 @@ def _infinity(program: Program, slots: list[Any], slot: int) -> int | None:
     while stack:
         at = stack.pop()
         for a in program.args[at]:
-            if a in seen or not _some(slots[a], np.isinf):
-                continue
-            if isinstance(program.ops[a], Elementwise) and not any(
-                [_some(slots[b], np.isinf) for b in program.args[a]]
-            ):
-                return a
-            seen.add(a)
-            stack.append(a)
+            if a not in seen and _some(slots[a], np.isinf):
+                from_finite = not any([_some(slots[b], np.isinf) for b in program.args[a]])
+                if from_finite and isinstance(program.ops[a], Elementwise):
+                    return a
+                seen.add(a)
+                stack.append(a)
     return None
 
 
 def _named(program: Program, slots: list[Any], slot: int, test: Any) -> str:
     """The primitive, its domain, and the first numbers it was given there."""
     primitive = program.ops[slot].primitive
-    values = np.broadcast_arrays(
-        *[np.asarray(dense(slots[a])) for a in program.args[slot]], np.asarray(dense(slots[slot]))
-    )
+    values = np.broadcast_arrays(*[np.asarray(dense(slots[a])) for a in (*program.args[slot], slot)])
     at = np.unravel_index(int(np.argmax(test(values[-1]))), values[-1].shape)
     given = ", ".join([repr(float(v[at])) for v in values[:-1]])
     where = f" (at index {', '.join(str(int(i)) for i in at)})" if at else ""
@@ -145,11 +134,9 @@ def _derivative(program: Program, slots: list[Any]) -> str:
         if isinstance(op, Elementwise):
             xs = [dense(slots[a]) for a in program.args[slot]]
             for slope in op.primitive.partials(tuple(xs), dense(slots[slot])):
-                if isinstance(slope, (float, np.ndarray, np.floating)) and not np.isfinite(np.asarray(slope)).all():
-                    bad = ~np.isfinite(np.asarray(slope))
-                    value = np.broadcast_to(np.asarray(xs[0]), bad.shape)[bad].ravel()[0] if bad.ndim else xs[0]
-                    return (
-                        f"the derivative of {op.primitive.name} at {float(value)!r} is not finite, and the "
-                        "result is nan"
-                    )
+                known = isinstance(slope, (float, np.ndarray, np.floating))
+                bad = ~np.isfinite(cast(Any, slope)) if known else np.False_
+                if np.any(bad):
+                    value = float(np.broadcast_to(np.asarray(xs[0]), bad.shape)[bad].ravel()[0] if bad.ndim else xs[0])
+                    return f"the derivative of {op.primitive.name} at {value!r} is not finite, and the result is nan"
     return "the derivative holds nan"

@@ -6,7 +6,7 @@ A small interpreter of its own, to compare affine interpretation with: it needs 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Elementwise, Linear, Op
@@ -17,14 +17,11 @@ from .interpretation.interpret import interpret
 from .interpretation.value_trees import leaves_of
 
 
-class DualNumber:
+class DualNumber(NamedTuple):
     """v + ε·dv with ε² = 0."""
 
-    __slots__ = ("differential", "value")
-
-    def __init__(self, value: Any, differential: Any) -> None:
-        self.value = value
-        self.differential = differential
+    value: Any
+    differential: Any
 
 
 class Dual:
@@ -38,7 +35,7 @@ class Dual:
 
     def zeros(self, shape: tuple[int, ...]) -> DualNumber:
         """Zero, unmoved."""
-        return DualNumber(NUMBERS.zeros(shape), NUMBERS.zeros(shape))
+        return self.const(NUMBERS.zeros(shape))
 
     def shape(self, x: DualNumber) -> Any:
         """The shape of a leaf."""
@@ -53,8 +50,7 @@ class Dual:
 
     def step(self, op: Op, args: Sequence[DualNumber]) -> DualNumber:
         """op on values, and its directional derivative along the differentials."""
-        values = [a.value for a in args]
-        moves = [a.differential for a in args]
+        values, moves = [a.value for a in args], [a.differential for a in args]
         y = op.run(*values)
         if isinstance(op, (Linear, Get)):
             return DualNumber(y, op.run(*moves))
@@ -62,17 +58,11 @@ class Dual:
             slopes = op.primitive.partials(tuple([dense(v) for v in values]), y)
             terms = [s * dense(m) for s, m in zip(slopes, moves, strict=True) if s is not None]
             return DualNumber(y, sum(terms[1:], terms[0]) if terms else self._still(y))
-        groups = (
-            [where for _, where in op.leg_slices()]
-            if isinstance(op, Declared)
-            else [slice(i, i + 1) for i in range(len(args))]
-        )
-        summands: list[Any] = []
-        for where in groups:
-            mixed = list(values)
-            mixed[where] = moves[where]
-            summands.append(op.run(*mixed))
-        return DualNumber(y, _total(summands))
+        groups = [slice(i, i + 1) for i in range(len(args))]
+        if isinstance(op, Declared):
+            groups = [where for _, where in op.leg_slices()]
+        mixed = [[*values[: w.start], *moves[w], *values[w.stop :]] for w in groups]
+        return DualNumber(y, _total([op.run(*xs) for xs in mixed]))
 
 
 def forward(term: Term, leaves: Sequence[Any], moves: Sequence[Any]) -> tuple[list[Any], list[Any]]:

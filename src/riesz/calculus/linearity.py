@@ -51,8 +51,7 @@ def _check(op: Any, args: tuple[int, ...], moving: bytearray, live: int) -> None
 
 @quiet
 def specialised(program: Program, xs: Sequence[Any]) -> Program:
-    """A program at numbers for its first inputs, linear in the others: what is known is carried out, zero summands are
-    dropped."""
+    """A program at numbers for its first inputs, linear in the others: what is known is carried out."""
     values: dict[int, Any] = dict(zip(program.inputs[: len(xs)], xs, strict=True))
     free = program.inputs[len(xs) :]
     moving = program.dependent(free)
@@ -73,8 +72,7 @@ def specialised(program: Program, xs: Sequence[Any]) -> Program:
         for a in args:
             if a not in place:
                 place[a] = tape.const(values[a])
-        given = [place[a] for a in args]
-        place[slot] = applied(tape, op, given)
+        place[slot] = applied(tape, op, [place[a] for a in args])
     for slot in program.outputs:
         if not moving[slot]:
             _require_zero(values[slot])

@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.op import Combination, Contraction, contraction
+from ..ops.op import Combination, contraction
 from ..ops.opaque import Get
 from ..programs.passes.hoisting import hoisted
-from ..programs.program import INPUT, Constant, Program
+from ..programs.program import INPUT, Constant, Program, several
 from ..programs.rewriting import rewritten
 from ..programs.sub_programs import Loop
 from ..runtime import tuning
@@ -29,23 +29,19 @@ from .batching import mapped
 def apart(program: Program) -> Program:
     """The same function with its loops taken apart; the program itself where nothing changes."""
     program = hoisted(program)
-    read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args} | set(
-        program.outputs
-    )
-    loops = {
-        s: op
-        for s, op in enumerate(program.ops)
-        if isinstance(op, Loop) and op.length >= tuning.SPLIT_LOOP_ROUNDS and s not in read
-    }
+    read = {a for s, args in enumerate(program.args) if not isinstance(program.ops[s], Get) for a in args}
+    long = [s for s, op in enumerate(program.ops) if isinstance(op, Loop) and op.length >= tuning.SPLIT_LOOP_ROUNDS]
+    loops: dict[int, Loop] = {s: program.ops[s] for s in long if s not in read and s not in program.outputs}
     parts = {s: p for s, op in loops.items() if (p := _Parts(op)).worth}
     if not parts:
         return program
     kept = {s: again for s, part in parts.items() if (again := _computed_already(program, loops, s, part))}
-    more = {
-        first: dict.fromkeys([a for again in kept.values() for f, a in again.values() if f == first]) for first in loops
-    }
+    more: dict[int, dict[int, None]] = {first: {} for first in loops}  # slots to be stacked, of each loop
+    for first, a in [found for again in kept.values() for found in again.values()]:
+        more[first][a] = None
     for s in [s for s, slots in more.items() if slots]:
-        parts[s] = _Parts(_with_outputs(loops[s], list(more[s])))
+        body = loops[s].body
+        parts[s] = _Parts(loops[s].replaced(body=body.prune(body.inputs, [*body.outputs, *more[s]])))
     results: dict[int, list[int]] = {}
     inside: dict[tuple[int, int], int] = {}  # slots of loops, for all rounds
 
@@ -60,8 +56,7 @@ def apart(program: Program) -> Program:
         results[slot] = [*found[:first], *found[first + len(more[slot]) :]]
         return -1
 
-    whole = rewritten(program, rule)
-    return whole.prune(whole.inputs, whole.outputs)
+    return rewritten(program, rule).pruned
 
 
 class _Parts:
@@ -81,21 +76,15 @@ class _Parts:
         self.inside = {s for s in range(len(body.ops)) if waits[s] and needed[s] and body.ops[s] is not INPUT}
         last = [*body.outputs[k:], *[a for terms in self.sums.values() for a, _ in terms]]
         wanted = body.needed([*last, *ends])
-        free = [
-            s
-            for s, op in enumerate(body.ops)
-            if wanted[s] and op is not INPUT and type(op) is not Constant and s not in self.inside
-        ]
+        steps = [s for s, op in enumerate(body.ops) if wanted[s] and op is not INPUT and type(op) is not Constant]
+        free = [s for s in steps if s not in self.inside]
         self.before = {s for s in free if not waits[s]}
         self.after = {s for s in free if waits[s]}
-        inward = {a for s in self.inside for a in body.args[s]} | set(ends)
-        self.inward = inward
+        inward = self.inward = {a for s in self.inside for a in body.args[s]} | set(ends)
         self.given = sorted(inward & self.before)  # computed before, read inside
         outward = {a for s in self.after for a in body.args[s]} | set(last)
         self.early = [s for s in sorted(self.before) if s in inward or s in outward]
-        self.taken = [
-            s for s in sorted(outward) if s in self.inside or s in {self.carries[j] for j in self.kept}
-        ]  # computed inside, read after
+        self.taken = sorted(outward & (self.inside | {self.carries[j] for j in self.kept}))  # inside, read after
         self.last = last
 
     def _collected(self, j: int, uses: list[int]) -> list[tuple[int, float]] | None:
@@ -111,10 +100,9 @@ class _Parts:
 
     @property
     def worth(self) -> bool:
-        """Whether something leaves the loop, and what is kept for all rounds is not too much; steps with several
-        results stay where they are."""
+        """Whether something leaves the loop, not too much is kept, and no step has several results."""
         shapes = self.body.shapes
-        if any([s and type(s[0]) is tuple for s in shapes]):
+        if any(map(several, shapes)):
             return False
         stored = sum([math.prod(shapes[s]) for s in (*self.early, *self.taken)])
         return bool(self.before or self.after or self.sums) and stored * self.loop.length <= tuning.SPLIT_LOOP_NUMBERS
@@ -130,19 +118,18 @@ class _Parts:
             rows = [(s, slot) for s, slot in zip(self.stacked, stacked, strict=True) if s in self.inward]
             starts = [*self.consts, *[self.carries[j] for j in self.kept], *[s for s, _ in rows], *self.given]
             inner = body.prune(starts, [*[body.outputs[j] for j in self.kept], *self.taken])
-            small = Loop(inner, n, len(self.kept), loop.length, loop.reverse, loop.keep, loop.adjoint)
-            carried = [first[j] for j in self.kept]
-            ends = whole.step(small, [*consts, *carried, *[slot for _, slot in rows], *[found[s] for s in self.given]])
-            gets = [
-                whole.step(Get(i), (ends,)) for i in range(len(self.kept) * (2 if loop.keep else 1) + len(self.taken))
-            ]
+            small = loop.replaced(body=inner, carries=len(self.kept))
+            carried, given = [first[j] for j in self.kept], [found[s] for s in self.given]
+            ends = whole.step(small, [*consts, *carried, *[slot for _, slot in rows], *given])
+            gets = [whole.step(Get(i), (ends,)) for i in range(len(small.result(())))]
             for i, j in enumerate(self.kept):
                 results[j] = gets[i]
             found.update(zip(self.taken, gets[len(self.kept) :], strict=False))
             kept = gets[len(self.kept) + len(self.taken) :]
         late = self._all_rounds(whole, self.last, found, consts, stacked)
         for j, terms in self.sums.items():
-            total = [whole.step(_over_rounds(len(body.shapes[a])), (late[a],)) for a, _ in terms]
+            labels = tuple(range(1 + len(body.shapes[self.carries[j]])))
+            total = [whole.step(contraction((labels,), labels[1:]), (late[a],)) for a, _ in terms]
             results[j] = whole.step(Combination((1.0, *[c for _, c in terms])), [first[j], *total])
         return [*results, *[late[s] for s in body.outputs[k:]], *kept]
 
@@ -153,18 +140,14 @@ class _Parts:
         body = self.body
         known = known | dict(zip(self.stacked, stacked, strict=True))
         ask = [s for s in dict.fromkeys(wanted) if s not in known]
-        part = body.prune([*self.consts, *known], ask)
-        found = mapped(
-            part, whole, [*consts, *known.values()], [False] * len(consts) + [True] * len(known), self.loop.length
-        )
+        part, moving = body.prune([*self.consts, *known], ask), [False] * len(consts) + [True] * len(known)
+        found = mapped(part, whole, [*consts, *known.values()], moving, self.loop.length)
         return known | dict(zip(ask, found, strict=True))
 
 
 # Note [Already]: the derivative of a loop begins with the body again, at the carries that the first loop kept. What
 # both compute alike the first loop stacks for the second: it takes as much memory as computing it again for all rounds.
-def _computed_already(
-    program: Program, loops: dict[int, Loop], second: int, part: _Parts
-) -> dict[int, tuple[int, int]]:
+def _computed_already(program: Program, loops: dict[int, Loop], second: int, part: _Parts) -> dict[int, Any]:
     """Slots of a loop's body, needed before the loop, that are slots of an earlier loop's body: its slot and theirs."""
     body, loop = part.body, part.loop
     given = program.args[second]
@@ -172,26 +155,24 @@ def _computed_already(
     found: dict[int, tuple[int, int]] = {}
     for first in sorted(sources & set(loops)):
         other = loops[first]
-        if not other.keep or other.length != loop.length or any([s and type(s[0]) is tuple for s in other.body.shapes]):
+        if not other.keep or other.length != loop.length or any(map(several, other.body.shapes)):
             continue
-        same = _alike(program, first, other, body, given, loop)
-        stack, seen = list(part.early), set[int]()
+        same = _alike(program, first, other, given, loop)
+        stack, seen = list(part.early), set(found)
         while stack:
             s = stack.pop()
-            if s in seen or s not in part.before:
-                continue
-            seen.add(s)
-            if s in same and s not in found:
-                found[s] = first, same[s]
-            elif s not in found:
-                stack.extend(body.args[s])
+            if s not in seen and s in part.before:
+                seen.add(s)
+                if s in same:
+                    found[s] = first, same[s]
+                else:
+                    stack.extend(body.args[s])
     return found
 
 
-def _alike(
-    program: Program, first: int, other: Loop, body: Program, given: Sequence[int], loop: Loop
-) -> dict[int, int]:
-    """Which slots of a body are which of another's, that of a loop whose carries it is given."""
+def _alike(program: Program, first: int, other: Loop, given: Sequence[int], loop: Loop) -> dict[int, int]:
+    """Which slots of a loop's body are which of another's, that of a loop whose carries it is given."""
+    body = loop.body
     mine, theirs = program.args[first], other.body.inputs
     n, k = other.consts, other.carries
     shared = dict(zip(mine[:n], theirs, strict=False))
@@ -200,40 +181,11 @@ def _alike(
         op = program.ops[a]
         if isinstance(op, Get) and program.args[a][0] == first and op.at >= k + other.results:
             rows[a] = theirs[n + op.at - k - other.results]
-    same: dict[int, int] = {}
+    joint, there, here = Program(), dict[int, int](), dict[int, int]()  # what is written twice is found again
+    joint.copy(other.body, range(len(other.body.ops)), there)
     for i, (slot, a) in enumerate(zip(body.inputs, given, strict=True)):
         found = shared.get(a) if i < loop.consts else rows.get(a) if i >= loop.consts + loop.carries else None
-        if found is not None:
-            same[slot] = found
-    table = {_key(other.body, s, other.body.args[s]): s for s in range(len(other.body.ops))}
-    for s, args in enumerate(body.args):
-        if s not in same and all([a in same for a in args]) and body.ops[s] is not INPUT:
-            turned = [same[a] for a in args]
-            at = table.get(_key(body, s, turned))
-            if at is None and len(args) == 2 and isinstance(body.ops[s], (Contraction, Combination)):
-                op = body.ops[s]
-                other_way = op.swapped if isinstance(op, Contraction) else Combination(op.coefficients[::-1])
-                at = table.get((other_way, tuple(turned[::-1])))
-            if at is not None:
-                same[s] = at
-    return same
-
-
-def _key(body: Program, slot: int, args: Sequence[int]) -> Any:
-    op = body.ops[slot]
-    if op is INPUT:
-        return slot
-    if type(op) is Constant:
-        return ("k", op.value.hex() if type(op.value) is float else id(op.value))
-    return ("s", op.hex(), tuple(args)) if type(op) is float else (op, tuple(args))
-
-
-def _with_outputs(loop: Loop, slots: Sequence[int]) -> Loop:
-    """A loop that stacks some more slots of its body."""
-    body = loop.body.prune(loop.body.inputs, [*loop.body.outputs, *slots])
-    return Loop(body, loop.consts, loop.carries, loop.length, loop.reverse, loop.keep, loop.adjoint)
-
-
-def _over_rounds(rank: int) -> Any:
-    labels = tuple(range(rank + 1))
-    return contraction((labels,), labels[1:])
+        here[slot] = joint.input(body.shapes[slot]) if found is None else there[found]
+    joint.copy(body, [s for s in range(len(body.ops)) if s not in here], here)
+    back = {at: s for s, at in reversed(there.items())}
+    return {s: back[at] for s, at in here.items() if at in back}

@@ -8,6 +8,7 @@ only when a product asks for them.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -16,10 +17,11 @@ import numpy as np
 
 from ..ops.discrete_fourier import Transform, mixed_axes
 from ..ops.domain import Domain, Leaf
-from ..ops.op import Contraction, Elementwise, Op, Reduction, contraction
-from ..ops.opaque import Discrete, Ruled, Select
+from ..ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, contraction
+from ..ops.opaque import Discrete, Put, Ruled, Select, Take
+from ..programs.axis.scalars import TRUTHS
 from ..programs.program import Constant, Program
-from ..spaces.formal_vectors import Formal
+from ..spaces.formal_vectors import Formal, dense
 from ..terms.primitives import larger, larger_number, smaller_number
 
 Shape = tuple[int, ...]
@@ -27,26 +29,10 @@ Shape = tuple[int, ...]
 NONZERO = Discrete(np.not_equal)
 BOTH = Discrete(np.logical_and)
 EITHER = Discrete(np.logical_or)
-TRUTHS = {
-    *(
-        np.less,
-        np.less_equal,
-        np.greater,
-        np.greater_equal,
-        np.equal,
-        np.not_equal,
-        np.logical_and,
-        np.logical_or,
-        np.logical_not,
-        np.logical_xor,
-    ),
-    *(np.isnan, np.isfinite, np.isinf, np.signbit),
-}
 
 
 class Reach:
-    """A mask that is made when it is first asked for, from other masks. `make` gets theirs, None where everything is
-    reached."""
+    """A mask made when it is first asked for, from other masks; None stands for a mask that is true everywhere."""
 
     __slots__ = ("found", "make", "parts")
 
@@ -86,15 +72,14 @@ def truth(domain: Domain[Leaf], leaf: Leaf) -> bool:
 
 
 def known_finite(domain: Domain[Leaf], leaf: Leaf) -> bool:
-    """Whether a coefficient is known to be finite while a program is written: a constant, or shares of a choice."""
+    """Whether a coefficient is known to be finite: numbers, a constant of a program, or shares of a choice."""
     if not isinstance(domain, Program):
-        return False
+        return type(leaf) is not tuple and bool(np.isfinite(dense(leaf)).all())
     op = domain.ops[cast(int, leaf)]
     if type(op) is Constant:
         return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
-    return truth(domain, cast(int, leaf)) or (
-        type(op) is Elementwise and op.primitive in (larger, larger_number, smaller_number)
-    )
+    shares = type(op) is Elementwise and op.primitive in (larger, larger_number, smaller_number)
+    return shares or truth(domain, cast(int, leaf))
 
 
 def nonzero(domain: Domain[Leaf], leaf: Leaf) -> Leaf:
@@ -102,16 +87,31 @@ def nonzero(domain: Domain[Leaf], leaf: Leaf) -> Leaf:
     return leaf if truth(domain, leaf) else domain.step(NONZERO, (leaf, domain.const(0.0)))
 
 
-def _counted(domain: Domain[Leaf], mask: Leaf) -> Leaf:
-    """A mask as numbers, to be added up."""
+def _counted(domain: Domain[Any], mask: Any, shape: Shape = ()) -> Any:
+    """A mask as numbers, to be added up; ones where everything is reached."""
+    if mask is None:
+        return domain.const(np.ones(shape) if shape else 1.0)
     return domain.step(Select(), (mask, domain.const(1.0), domain.const(0.0)))
 
 
-def after(
-    domain: Domain[Leaf], op: Op, reach: Sequence[Reach | None], shapes: Sequence[Shape], more: Sequence[Leaf] = ()
+Reaches = Sequence["Reach | None"]
+
+
+def of_step(
+    domain: Domain[Any], op: Any, reach: Reaches, shapes: Sequence[Shape], shape: Shape, more: Sequence[Any] = ()
 ) -> Reach | None:
-    """What a step that moves and adds numbers reaches, from what its arguments reach; `more` are arguments that are no
-    vectors."""
+    """What a linear step reaches, from what its arguments reach; `more` are arguments that are no vectors."""
+    if type(op) is Combination:
+        return union(domain, reach, shapes, shape)
+    if type(op) in (Reduction, Contraction, Put) or (isinstance(op, (Reshape, Take)) and reach[0] is not None):
+        return after(domain, op, reach, shapes, more)
+    return reach[0] if isinstance(op, (Cast, Reshape, Take)) else somewhere(domain, reach[0], shapes[0], shape, op)
+
+
+def after(
+    domain: Domain[Leaf], op: Op, reach: Reaches, shapes: Sequence[Shape], more: Sequence[Leaf] = ()
+) -> Reach | None:
+    """What a step that moves and adds numbers reaches; `more` are arguments that are no vectors."""
     if ZEROS in reach:
         return ZEROS
     if not more and all([r is None for r in reach]) and _places(op, tuple(shapes)) is None:
@@ -121,10 +121,7 @@ def after(
         if not more and all([m is None for m in masks]):
             found = _places(op, tuple(shapes))
             return None if found is None else domain.const(found)
-        counts = [
-            domain.const(np.ones(s) if s else 1.0) if m is None else _counted(domain, m)
-            for m, s in zip(masks, shapes, strict=True)
-        ]
+        counts = [_counted(domain, m, s) for m, s in zip(masks, shapes, strict=True)]
         return nonzero(domain, domain.step(op, [*counts, *more]))
 
     return Reach(make, reach)
@@ -132,19 +129,14 @@ def after(
 
 def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     """The places of the result that a step reaches, None if these are all: remembered with the step."""
-    if type(op) is Contraction and not op.repeats:
-        return None
-    if type(op) is not Contraction and type(op) is not Reduction:
+    if type(op) is not Reduction and not (type(op) is Contraction and op.repeats):
         return None
     known: dict[Any, Any] = cast(Any, op.__dict__).setdefault("_places", {})
     if shapes not in known:
         if type(op) is Reduction:
-            target = op.relations[0].target.size
-            flat = Reduction(op.relations, 0)
-            hit = np.asarray(flat.run(*[np.ones(r.source.box or ()) for r in op.relations])).reshape(target) != 0
-            whole = op.shape_of(shapes)
-            axes = len(op.relations[0].target.box or ())
-            shown = hit.reshape([whole[i] if op.axis <= i < op.axis + axes else 1 for i in range(len(whole))])
+            flat, whole = Reduction(op.relations, 0), op.shape_of(shapes)
+            hit = np.asarray(flat.run(*[np.ones(r.source.box or ()) for r in op.relations])) != 0
+            shown = hit.reshape((*(1,) * op.axis, *hit.shape, *(1,) * (len(whole) - op.axis - hit.ndim)))
             known[shapes] = None if hit.all() else np.array(np.broadcast_to(shown, whole), order="C")
         else:
             hit = np.asarray(op.run(*[np.ones(s) for s in shapes])) != 0
@@ -152,7 +144,7 @@ def _places(op: Op, shapes: tuple[Shape, ...]) -> Any:
     return known[shapes]
 
 
-def union(domain: Domain[Any], parts: Sequence[Reach | None], shapes: Sequence[Shape], shape: Shape) -> Reach | None:
+def union(domain: Domain[Any], parts: Reaches, shapes: Sequence[Shape], shape: Shape) -> Reach | None:
     """What a sum reaches."""
     if any([r is None and s == shape for r, s in zip(parts, shapes, strict=True)]) or all([r is None for r in parts]):
         return None
@@ -179,50 +171,31 @@ def through(
     masks: Sequence[tuple[int, Leaf]],
     shapes: Sequence[Shape],
 ) -> Reach | None:
-    """What a product reaches, whose argument k is a vector: what the sum over its labels reaches, where the selecting
-    arguments let it."""
-    if not masks:
-        return (
-            None if before is None and not op.repeats else after(domain, _alone(op, k, shapes), [before], [shapes[k]])
-        )
-    if before is ZEROS:
-        return ZEROS
+    """What a product reaches, whose argument k is a vector: where the selecting arguments let its sums through."""
+    if not masks and before is None and not op.repeats:
+        return None
     which = (k, *[i for i, _ in masks])
+    have, sizes = {label for i in which for label in op.labels[i]}, op.sizes(tuple(shapes))
+    extra = {label: sizes[label] for label in op.out if label not in have}
+    joint = contraction(tuple([op.labels[i] for i in which]), op.out, extra)  # the sum over the labels that go
+    if not masks or before is ZEROS:
+        return ZEROS if before is ZEROS else after(domain, joint, [before], [shapes[k]])
 
     def make(found: list[Any]) -> Any:
         weights = [nonzero(domain, m) for _, m in masks]
-        if op.labels[k] == op.out and all([op.labels[i] == op.out for i, _ in masks]) and not op.repeats:
-            total = weights[0]
-            for w in [*weights[1:], *([] if found[0] is None else [found[0]])]:
-                total = domain.step(BOTH, (total, w))
-            return total
-        mine = (
-            domain.const(np.ones(shapes[k]) if shapes[k] else 1.0) if found[0] is None else _counted(domain, found[0])
-        )
-        joint = contraction(tuple([op.labels[i] for i in which]), op.out, _extra(op, which, shapes))
-        return nonzero(domain, domain.step(joint, [mine, *[_counted(domain, w) for w in weights]]))
+        if all([op.labels[i] == op.out for i in which]) and not op.repeats:
+            chosen = weights if found[0] is None else [*weights, found[0]]
+            return functools.reduce(lambda total, w: domain.step(BOTH, (total, w)), chosen)
+        counts = [_counted(domain, found[0], shapes[k]), *[_counted(domain, w) for w in weights]]
+        return nonzero(domain, domain.step(joint, counts))
 
     return Reach(make, (before,))
 
 
-def _alone(op: Contraction, k: int, shapes: Sequence[Shape]) -> Contraction:
-    """The sum over the labels of argument k that the result does not have."""
-    return contraction((op.labels[k],), op.out, _extra(op, (k,), shapes))
-
-
-def _extra(op: Contraction, which: tuple[int, ...], shapes: Sequence[Shape]) -> dict[int, int]:
-    have = {label for i in which for label in op.labels[i]}
-    sizes = op.sizes(tuple(shapes))
-    return {label: sizes[label] for label in op.out if label not in have}
-
-
 def somewhere(domain: Domain[Any], before: Reach | None, source: Shape, target: Shape, op: Any = None) -> Reach | None:
-    """What a map that mixes everything reaches: all places, or none if it was given none; in each part of a step that
-    acts on parts."""
-    if before is None:
-        return None
-    if before is ZEROS:
-        return ZEROS
+    """What a map that mixes everything reaches: all places or none, in each part of a step that acts on parts."""
+    if before is None or before is ZEROS:
+        return before
     n, m = len(source), len(target)
     apart: list[int] = []
     if isinstance(op, Transform):
@@ -231,13 +204,11 @@ def somewhere(domain: Domain[Any], before: Reach | None, source: Shape, target: 
     elif isinstance(op, Ruled) and op.smooth.mixes is not None:
         apart = [i for i in range(n) if i - n not in op.smooth.mixes]
     out = [i if i in apart else n + i for i in range(m)]
-    count = contraction(
-        (tuple(range(n)),), tuple(out), {k: size for k, size in zip(out, target, strict=True) if k >= n}
-    )
+    extra = {k: size for k, size in zip(out, target, strict=True) if k >= n}
+    count = contraction((tuple(range(n)),), tuple(out), extra)
     return after(domain, count, [before], [source]) if math.prod(source) else None
 
 
 def guarded(op: Contraction, k: int) -> Contraction:
-    """The product with one more argument, a mask of the shape of argument k that says where it is reached. See Note
-    [Strong] in ops/op.py."""
+    """The product with a mask as one more argument: where argument k is reached (Note [Strong] in ops/op.py)."""
     return contraction((*op.labels, op.labels[k]), op.out, dict(op.extra), (*op.strong, len(op.labels)), k)

@@ -29,8 +29,9 @@ from ..terms.open import fit
 from ..terms.open_makers import frozen
 from ..terms.term import Arrow
 from ..tracing.argument_trees import flatten, unflatten
-from .taylor import Called, Leaves, Slope, largest_eps, slopes
+from .taylor import PLAIN, Called, Leaves, Slope, largest_eps, slopes
 
+Moved = Callable[[Leaves], Leaves]
 _EACH = 8
 """Up to so many arrays, each is moved by itself; of more, those of one argument together."""
 
@@ -73,14 +74,11 @@ class Report:
     def __str__(self) -> str:
         columns = [r[:4] for r in self.rows]
         widths = [max([len(c[i]) for c in columns], default=0) for i in range(4)]
-        bad = len(self.failures)
-        lines = [
-            f"rz.check of {self.name}: {f'{bad} of {len(self.rows)} FAILED' if bad else f'all {len(self.rows)} passed'}"
-        ]
+        bad, count = len(self.failures), len(self.rows)
+        lines = [f"rz.check of {self.name}: {f'{bad} of {count} FAILED' if bad else f'all {count} passed'}"]
         for r, cells in zip(self.rows, columns, strict=True):
-            lines.append(
-                f"  {'  '.join([c.ljust(w) for c, w in zip(cells, widths, strict=True)])}  {'ok' if r.ok else 'FAILED'}"
-            )
+            shown = [c.ljust(w) for c, w in zip(cells, widths, strict=True)]
+            lines.append("  ".join(["", *shown, "ok" if r.ok else "FAILED"]))
             lines.extend([f"      {r.note}"] if r.note else [])
         return "\n".join(lines)
 
@@ -130,88 +128,50 @@ def check(
 # -- functions at a point, as lists of arrays -------------------------------------------------------------
 
 
-class _Subject:
-    """f at x: the arrays that move, what they are called, f of other arrays, its derivative, and ∇⟨w, f⟩ with its
-    derivative."""
-
-    name: str
-    leaves: Leaves
-    types: list[Any]
-    labels: list[str]
-    arguments: list[tuple[str, list[int]]]  # which arrays belong together
-    results: list[str]  # what the arrays of the result are called
-    derivative: LinearMap
-    direct: bool = False  # whether f runs as it is, so that its value and that of the derivation can be compared
-    other: str = ""  # how the two differ in form
-
-    def value(self, leaves: Leaves) -> Leaves:
-        """f there."""
-        raise NotImplementedError
-
-    def derived_value(self) -> Leaves:
-        """f(x), as the derivation computes it."""
-        raise NotImplementedError
-
-    def element(self, leaves: Leaves) -> Any:
-        """Arrays as an element of the domain."""
-        raise NotImplementedError
-
-    def gradient(self, w: Any) -> tuple[Callable[[Leaves], Leaves], LinearMap]:
-        """x ↦ f'(x)*w and its derivative at x."""
-        raise NotImplementedError
-
-    def moved(self, d: Leaves, h: float) -> Leaves:
-        """x + h·d."""
-        return [x + h * v for x, v in zip(self.leaves, d, strict=True)]
+# Two classes with the same attributes. `leaves`: the arrays that move, called by `labels`; `arguments`: which of them
+# belong together. `here`: f(x), as the derivation computes it, its arrays called by `results`. `direct`: f runs as it
+# is, so that both values can be compared; `other`: how they differ in form. `gradient`: x ↦ f'(x)*w, its derivative.
 
 
-class _FunctionSubject(_Subject):
+class _FunctionSubject:
     """A Python function, in some of its arguments."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], argnums: tuple[int, ...] | None) -> None:
-        self.f = f
-        self.args = args
+        self.f, self.args, count = f, args, len(args)
         self.name = getattr(f, "name", None) or getattr(f, "__name__", type(f).__name__)
         moving = [i for i, a in enumerate(args) if any([_is_float(x) for x in flatten(a)[0]])]
-        self.argnums = (
-            tuple(moving)
-            if argnums is None
-            else tuple([i % len(args) if -len(args) <= i < len(args) else i for i in argnums])
-        )
+        chosen = moving if argnums is None else [i % count if -count <= i < count else i for i in argnums]
+        self.argnums = tuple(chosen)
         if not self.argnums:
-            raise VectorError(
-                f"{self.name} has no argument to differentiate in: none of {len(args)} holds floats; write 2.0 "
-                "instead of 2"
-            )
+            advice = f"none of {count} holds floats; write 2.0 instead of 2"
+            raise VectorError(f"{self.name} has no argument to differentiate in: {advice}")
         self.derivative = api.jacobian(f, self.argnums)(*args)
-        names = _parameter_names(f, len(args))
+        names = _parameter_names(f, count)
         self.given: list[Any] = []
         self.trees: list[Any] = []
-        self.labels, self.arguments = [], []
+        self.labels: list[str] = []
+        self.arguments: list[tuple[str, list[int]]] = []
         for i in self.argnums:
-            inside, tree = flatten(args[i])
+            (inside, tree), name = flatten(args[i]), f"argument {i}{names[i]}"
             self.trees.append(tree)
-            self.arguments.append((f"argument {i}{names[i]}", [len(self.given) + k for k in range(len(inside))]))
+            self.arguments.append((name, [len(self.given) + k for k in range(len(inside))]))
             self.given.extend(inside)
-            self.labels.extend([f"argument {i}{names[i]}{p}" for p in _paths(args[i])])
+            self.labels.extend([name + p for p in _paths(args[i])])
         self.types = [np.asarray(x).dtype for x in self.given]
         self.leaves = [np.asarray(x, float) for x in self.given]
         traced = api.evaluate(f, *args)
         self.results = [f"result{p}" for p in _paths(traced)]
-        self._value = self._numbers(traced)
+        self.here = self._numbers(traced)
         self.types.extend([np.asarray(x).dtype for x in flatten(traced)[0]])
         self.raw = f.function if isinstance(f, TracedFunction) else f
         try:  # NumPy itself, not what riesz made of it
             shapes = [x.shape for x in self._numbers(self.raw(*_copied(args)))]
         except Exception:
-            self.direct = False
-        else:
-            self.direct = shapes == [x.shape for x in self._value]
-            self.other = (
-                ""
-                if self.direct
-                else f"f(x) has arrays of shapes {shapes}, but {[x.shape for x in self._value]} where it is derived"
-            )
+            shapes = None
+        derived = [x.shape for x in self.here]
+        self.direct = shapes == derived
+        differ = f"f(x) has arrays of shapes {shapes}, but {derived} where it is derived"
+        self.other = "" if self.direct or shapes is None else differ
 
     def _numbers(self, result: Any) -> Leaves:
         shown = result.to_dense() if isinstance(result, LinearMap) else result
@@ -219,9 +179,8 @@ class _FunctionSubject(_Subject):
 
     def element(self, leaves: Leaves) -> Any:
         given = [_like(old, new) for old, new in zip(self.given, leaves, strict=True)]
-        return tuple(
-            [unflatten(t, [given[k] for k in where]) for t, (_, where) in zip(self.trees, self.arguments, strict=True)]
-        )
+        places = [where for _, where in self.arguments]
+        return tuple([unflatten(t, [given[k] for k in at]) for t, at in zip(self.trees, places, strict=True)])
 
     def _replaced(self, leaves: Leaves) -> list[Any]:
         args = list(self.args)
@@ -233,10 +192,7 @@ class _FunctionSubject(_Subject):
         args = self._replaced(leaves)
         return self._numbers(self.raw(*_copied(args)) if self.direct else api.evaluate(self.f, *args))
 
-    def derived_value(self) -> Leaves:
-        return self._value
-
-    def gradient(self, w: Any) -> tuple[Callable[[Leaves], Leaves], LinearMap]:
+    def gradient(self, w: Any) -> tuple[Moved, LinearMap]:
         weights = flatten(w)[0]
 
         def weighed(*args: Any) -> Any:
@@ -249,7 +205,7 @@ class _FunctionSubject(_Subject):
         return lambda leaves: [np.asarray(x, float) for x in flatten(gradient(*self._replaced(leaves)))[0]], H
 
 
-class _TermSubject(_Subject):
+class _TermSubject:
     """A combinator at an element of its domain."""
 
     def __init__(self, f: Arrow, args: tuple[Any, ...]) -> None:
@@ -264,19 +220,14 @@ class _TermSubject(_Subject):
         self.labels = _names("component", x, len(leaves))
         self.arguments = [("", list(range(len(leaves))))]
         self.results = _names("result", y, len(W.leaves))
-        self._y = opened(W, y)
-        self.direct = True
+        self.here = opened(W, y)
+        self.direct, self.other = True, ""
 
     def element(self, leaves: Leaves) -> Any:
-        return self.derivative.domain.wrap(
-            [a.astype(t) if a.ndim else t.type(a) for a, t in zip(leaves, self.types, strict=False)]
-        )
+        return self.derivative.domain.wrap(_typed(leaves, self.types[: len(leaves)]))
 
     def value(self, leaves: Leaves) -> Leaves:
         return opened(self.derivative.codomain, api.evaluate(self.term, self.element(leaves)))
-
-    def derived_value(self) -> Leaves:
-        return self._y
 
     def forward_error(self, d: Leaves) -> float:
         """How much f'(x)dx by dual numbers differs."""
@@ -285,11 +236,14 @@ class _TermSubject(_Subject):
         pairs = zip([np.asarray(dense(m), float) for m in moved], opened(W, self.derivative(dx)), strict=True)
         return max([_relative(a, b) for a, b in pairs], default=0.0)
 
-    def gradient(self, w: Any) -> tuple[Callable[[Leaves], Leaves], LinearMap]:
+    def gradient(self, w: Any) -> tuple[Moved, LinearMap]:
         V, W = self.derivative.domain, self.derivative.codomain
         weighed = Section(Inner(W), 1, frozen(W.open(w))) @ self.term
         gradient = api.grad(weighed)
         return lambda leaves: opened(V, gradient(self.element(leaves))), api.hessian(weighed)(self.element(self.leaves))
+
+
+_Subject = _FunctionSubject | _TermSubject
 
 
 def opened(space: Space, value: Any) -> Leaves:
@@ -301,6 +255,10 @@ def _copied(args: Sequence[Any]) -> list[Any]:
     """Arguments of the function's own: it may write to them."""
     leaves, tree = flatten(list(args))
     return unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in leaves])
+
+
+def _typed(leaves: Leaves, types: Sequence[Any]) -> Leaves:
+    return [a.astype(t) if a.ndim else t.type(a) for a, t in zip(leaves, types, strict=True)]
 
 
 def _is_float(x: Any) -> bool:
@@ -316,11 +274,8 @@ def _like(old: Any, new: Any) -> Any:
 
 def _parameter_names(f: Any, count: int) -> list[str]:
     try:
-        found = [
-            f" ({p.name})"
-            for p in inspect.signature(f).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
+        given = inspect.signature(f).parameters.values()
+        found = [f" ({p.name})" for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     except (TypeError, ValueError):
         found = []
     return [*found, *[""] * count][:count]
@@ -337,12 +292,9 @@ def _paths(value: Any) -> list[str]:
             found.extend([] if v is None else [path])
             continue
         form, inside = parts
-        names = form.names if form is not None else None
-        keys = (
-            [f"[{i}]" for i in range(len(inside))]
-            if names is None
-            else [f"[{n!r}]" if isinstance(v, dict) else f".{n}" for n in names]
-        )
+        names = (form.names if form is not None else None) or range(len(inside))
+        named = isinstance(names, tuple) and not isinstance(v, dict)
+        keys = [f".{n}" if named else f"[{n!r}]" for n in names]
         stack.extend(reversed([(p, path + k) for p, k in zip(inside, keys, strict=True)]))
     return found
 
@@ -361,9 +313,7 @@ class _Checker:
     """Runs the tests and writes down what they find."""
 
     def __init__(self, subject: _Subject, draws: int, tolerance: float | None, rng: np.random.Generator) -> None:
-        self.subject = subject
-        self.draws = draws
-        self.rng = rng
+        self.subject, self.draws, self.rng = subject, draws, rng
         self.eps = largest_eps(subject.types)
         self.tolerance = tolerance if tolerance is not None else 1e-9 if self.eps < 1e-10 else 1e-3
         self.rows: list[CheckRow] = []
@@ -384,54 +334,40 @@ class _Checker:
         """A random element of the codomain, in the types of the result."""
         W, types = self.subject.derivative.codomain, self.subject.types[len(self.subject.leaves) :]
         draws = [self.normal(leaf.shape) for leaf in W.leaves]
-        return W.wrap([d.astype(t) if d.ndim else t.type(d) for d, t in zip(draws, types, strict=True)])
+        return W.wrap(_typed(draws, types))
 
     def bounded(self, what: str, where: str, measured: Sequence[tuple[float, str]]) -> None:
         """A line for the largest of some relative errors."""
         error, note = max(measured, key=lambda m: math.inf if math.isnan(m[0]) else m[0], default=(0.0, ""))
-        ok = error <= self.tolerance
-        self.rows.append(
-            CheckRow(what, where, f"{error:.1e}" if error else "0", f"≤ {self.tolerance:.0e}", ok, "" if ok else note)
-        )
+        ok, observed = error <= self.tolerance, f"{error:.1e}" if error else "0"
+        self.rows.append(CheckRow(what, where, observed, f"≤ {self.tolerance:.0e}", ok, "" if ok else note))
 
     def first(self) -> None:
         """Value, derivative, adjoint."""
         subject = self.subject
-        y = subject.derived_value()
+        y = subject.here
         if subject.other:
             self.rows.append(CheckRow("value", "", "other shapes", "the same", False, subject.other))
         if subject.direct:  # whether the derivation computes f
-            plain = subject.value(subject.leaves)
+            rows = zip(subject.results, subject.value(subject.leaves), y, strict=True)
             said = "{}: f(x) is {}, but {} where it is derived"
-            errors = [
-                (_relative(a, b), said.format(n, _shown(a), _shown(b)))
-                for n, a, b in zip(subject.results, plain, y, strict=True)
-            ]
+            errors = [(_relative(a, b), said.format(n, _shown(a), _shown(b))) for n, a, b in rows]
             self.bounded("value", "", errors)
-        self.taylor("derivative", subject.value, y, subject.derivative, subject.results, Called())
+        self.taylor("derivative", subject.value, y, subject.derivative, subject.results, PLAIN)
         for name, group in self.groups:
             self.bounded("adjoint", name, [self.adjoint(group) for _ in range(self.draws)])
         if isinstance(subject, _TermSubject):
             moves = [self.direction(range(len(subject.leaves))) for _ in range(self.draws)]
-            self.bounded(
-                "forward mode",
-                "",
-                [(subject.forward_error(d), "dual numbers and linearize give different f'(x)dx") for d in moves],
-            )
+            note = "dual numbers and linearize give different f'(x)dx"
+            self.bounded("forward mode", "", [(subject.forward_error(d), note) for d in moves])
 
-    def taylor(
-        self, what: str, f: Callable[[Leaves], Leaves], y: Leaves, L: LinearMap, results: Sequence[str], called: Called
-    ) -> None:
-        """The Taylor test, a line for each group of arrays; where a group of several fails, for those of them that fail
-        alone."""
+    def taylor(self, what: str, f: Moved, y: Leaves, L: LinearMap, results: Sequence[str], called: Called) -> None:
+        """The Taylor test, a line for each group of arrays; where one fails, for those of it that fail alone."""
 
         def line(name: str, found: Slope) -> CheckRow:
-            parts = [
-                name,
-                "" if found.ok else f"direction {found.draw}",
-                "" if found.ok or len(results) < 2 else results[found.result],
-            ]
-            return CheckRow(what, ", ".join([p for p in parts if p]), str(found), "order 2", found.ok, found.note)
+            more = [] if found.ok else [f"direction {found.draw}", results[found.result] if len(results) > 1 else ""]
+            where = ", ".join([p for p in (name, *more) if p])
+            return CheckRow(what, where, str(found), "order 2", found.ok, found.note)
 
         for name, group in self.groups:
             found = self.slope(f, y, L, group, called)
@@ -439,28 +375,26 @@ class _Checker:
             culprits = [line(self.subject.labels[k], s) for k, s in alone if not s.ok]
             self.rows.extend(culprits or [line(name, found)])
 
-    def slope(
-        self, f: Callable[[Leaves], Leaves], y: Leaves, L: LinearMap, group: Sequence[int], called: Called
-    ) -> Slope:
+    def slope(self, f: Moved, y: Leaves, L: LinearMap, group: Sequence[int], called: Called) -> Slope:
         """The worst of several directions and results."""
         subject = self.subject
         worst = Slope(math.inf, True)
         d: Leaves = []
         for draw in range(self.draws):
-            d = (
-                [-v for v in d] if draw % 2 else self.direction(group)
-            )  # there and back: a kink shows on one of the two sides
+            # there and back: a kink shows on one of the two sides
+            d = [-v for v in d] if draw % 2 else self.direction(group)
             dy = opened(L.codomain, L(subject.element(d)))
-            for j, slope in enumerate(slopes(lambda h, d=d: f(subject.moved(d, h)), y, dy, self.eps, called)):
+            moves = [*zip(subject.leaves, d, strict=True)]
+            found = slopes(lambda h, moves=moves: f([x + h * v for x, v in moves]), y, dy, self.eps, called)
+            for j, slope in enumerate(found):
                 if (slope.ok, slope.order) < (worst.ok, worst.order):
                     worst = slope._replace(draw=draw, result=j)
         return worst
 
     def adjoint(self, group: Sequence[int]) -> tuple[float, str]:
         """⟨L v, w⟩ = ⟨v, L* w⟩."""
-        error, there, here = adjoint_error(
-            self.subject.derivative, self.subject.element(self.direction(group)), self.covector()
-        )
+        v = self.subject.element(self.direction(group))
+        error, there, here = adjoint_error(self.subject.derivative, v, self.covector())
         return error, f"⟨f'(x)v, w⟩ = {there:.6g}, but ⟨v, f'(x)*w⟩ = {here:.6g}"
 
     def second(self, required: bool) -> None:
@@ -473,17 +407,12 @@ class _Checker:
             g = gradient(subject.leaves)
         except Exception as problem:
             fine = isinstance(problem, TraceError) and not required  # there need not be one
-            advice = "" if fine else " (orders=1 leaves it out)"
-            expected = "not needed" if fine else "order 2"
-            self.rows.append(
-                CheckRow(
-                    "second derivative", "", "none", expected, fine, f"{type(problem).__name__}: {problem}{advice}"
-                )
-            )
+            expected, advice = ("not needed", "") if fine else ("order 2", " (orders=1 leaves it out)")
+            note = f"{type(problem).__name__}: {problem}{advice}"
+            self.rows.append(CheckRow("second derivative", "", "none", expected, fine, note))
             return
-        self.taylor(
-            "second derivative", gradient, g, H, subject.labels, Called("f'*w", "f'(x)*w", "f'(x + h·dx)*w", "f''(x)dx")
-        )
+        called = Called("f'*w", "f'(x)*w", "f'(x + h·dx)*w", "f''(x)dx")
+        self.taylor("second derivative", gradient, g, H, subject.labels, called)
         self.bounded("symmetry", "", [self.symmetry(H, g) for _ in range(self.draws)])
 
     def symmetry(self, H: LinearMap, gradient: Leaves) -> tuple[float, str]:

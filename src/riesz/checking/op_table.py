@@ -34,16 +34,13 @@ def tables() -> dict[str, dict[str, OpRules[Any]]]:
     from ..backends.numba.accesses import READS
     from ..backends.numpy.array_code import LINES
 
-    calculus: dict[str, OpRules[Any]] = {
-        "derivative": DIFFERENTIALS,
-        "transpose": TRANSPOSES,
-        "under a leading axis": BATCHED,
+    return {
+        "Calculus": {"derivative": DIFFERENTIALS, "transpose": TRANSPOSES, "under a leading axis": BATCHED},
+        "Axes and cost": {"axes that run along": AXES, "operations": FLOPS},
+        "Linear maps": {"entries": ENTRIES, "pattern": PATTERNS},
+        "Printing": {"a value": VALUES, "a linear step": LINEAR},
+        "Code": {"numbers, one by one": NODES, "NumPy": LINES, "Numba reads": READS, "JAX": JAX},
     }
-    shapes: dict[str, OpRules[Any]] = {"axes that run along": AXES, "operations": FLOPS}
-    maps: dict[str, OpRules[Any]] = {"entries": ENTRIES, "pattern": PATTERNS}
-    printed: dict[str, OpRules[Any]] = {"a value": VALUES, "a linear step": LINEAR}
-    code: dict[str, OpRules[Any]] = {"numbers, one by one": NODES, "NumPy": LINES, "Numba reads": READS, "JAX": JAX}
-    return {"Calculus": calculus, "Axes and cost": shapes, "Linear maps": maps, "Printing": printed, "Code": code}
 
 
 def ops() -> list[type]:
@@ -54,23 +51,15 @@ def ops() -> list[type]:
     found: list[type[Op]] = [Op]
     for kind in found:
         found.extend([c for c in kind.__subclasses__() if c not in found])
-    named = {
-        c.__name__: c
-        for c in found
-        if c.run is not Op.run and c.__module__.startswith("riesz.") and c.__name__[0] != "_"
-    }
+    ours = [c for c in found if c.run is not Op.run and c.__module__.startswith("riesz.") and c.__name__[0] != "_"]
+    named = {c.__name__: c for c in ours}
     return [float, *[named[name] for name in sorted(named)]]
 
 
 def lacking(kinds: list[type]) -> list[str]:
     """What is to be written, for each cell that would be empty."""
-    return [
-        rules.lacking(kind)
-        for kind in kinds
-        for group in tables().values()
-        for rules in group.values()
-        if not rules.word(kind)
-    ]
+    every = [rules for group in tables().values() for rules in group.values()]
+    return [rules.lacking(kind) for kind in kinds for rules in every if not rules.word(kind)]
 
 
 def page() -> str:

@@ -11,6 +11,8 @@ import numpy as np
 
 Leaves = list[Any]
 """Arrays of float64, one per array of a value."""
+Line = Callable[[float], Leaves]
+"""A function along a direction: of h."""
 
 
 class Slope(NamedTuple):
@@ -35,6 +37,9 @@ class Called(NamedTuple):
     derivative: str = "f'(x)dx"
 
 
+PLAIN = Called()
+
+
 # Note [Taylor]: the remainder r(h) is measured at h = 1, 1/4, 1/16, … down to where x + h·dx is x but for a few last
 # digits. There r is rounding: its largest value at the five smallest h says how much of it f makes. Larger remainders
 # count, if they are also more than √ε of h·f'(x)dx: derivatives that agree to half of the digits are the same here. Of
@@ -44,11 +49,8 @@ class Called(NamedTuple):
 # counting ends is looked at too. Under the order-1 law that fall is at most the ratio of two steps, so it cannot excuse
 # a wrong derivative. Last, where f loses many digits it stands still for the smallest h; there it is enough that two
 # steps in a row agree with f'(x)dx closely.
-def slopes(
-    f: Callable[[float], Leaves], y: Leaves, dy: Leaves, eps: float, called: Called | None = None
-) -> list[Slope]:
+def slopes(f: Line, y: Leaves, dy: Leaves, eps: float, called: Called = PLAIN) -> list[Slope]:
     """For each array, the order in h of f(h) − y − h·dy, where eps is the rounding of one operation."""
-    called = called or Called()
     ratio, count = (4.0, 25) if eps < 1e-10 else (2.0, 20)
     steps = ratio ** -np.arange(count)
     remainders, sizes = np.full((2, count, len(y)), np.nan)
@@ -70,14 +72,7 @@ def slopes(
             found.append(Slope(math.nan, False, f"{called.moved} is not finite, however small h{problem}"))
         else:
             slope, step = _slope(steps, remainders[:, j], sizes[:, j], _norm(b), _norm(d), eps)
-            note = (
-                ""
-                if slope.ok
-                else _jump(called)
-                if step is None
-                else _diagnosis(f, b, d, float(steps[step]), j, called)
-            )
-            found.append(slope._replace(note=note))
+            found.append(slope if slope.ok else slope._replace(note=_diagnosis(f, b, d, steps, step, j, called)))
     return found
 
 
@@ -94,7 +89,8 @@ def _slope(h: Any, r: Any, sizes: Any, y: float, dy: float, eps: float) -> tuple
     if len(counts) < 2:
         return Slope(math.inf, True), None
     before, last = int(counts[-2]), int(counts[-1])
-    fitted = _fitted(h[counts[-4:]], r[counts[-4:]])
+    logs = np.log(h[counts[-4:]]), np.log(r[counts[-4:]])
+    fitted = float(np.polyfit(*logs, 1)[0])  # pyright: ignore  (the slope of log r over log h)
     end = math.log(r[before] / r[last]) / math.log(h[before] / h[last])
     drop = math.log(r[last] / level[last + 1]) / math.log(h[0] / h[1]) if last + 1 < len(h) and known[last + 1] else 0.0
     order = fitted if fitted > 1.5 else max(fitted, end, drop)
@@ -103,21 +99,12 @@ def _slope(h: Any, r: Any, sizes: Any, y: float, dy: float, eps: float) -> tuple
     return Slope(order if order > 1.5 or not agree else math.inf, order > 1.5 or agree), last
 
 
-def _fitted(h: Any, r: Any) -> float:
-    """The slope of log r over log h."""
-    x, y = np.log(h), np.log(r)
-    return float(np.polyfit(x, y, 1)[0])  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _jump(called: Called) -> str:
-    return (
-        f"{called.moved} does not tend to {called.here} as h → 0: a jump here, chance inside it, or too much "
-        "rounding to tell"
-    )
-
-
-def _diagnosis(f: Callable[[float], Leaves], y: Any, dy: Any, h: float, j: int, called: Called) -> str:
+def _diagnosis(f: Line, y: Any, dy: Any, steps: Any, step: int | None, j: int, called: Called) -> str:
     """What differences on both sides say about a derivative that is wrong."""
+    if step is None:
+        guesses = "a jump here, chance inside it, or too much rounding to tell"
+        return f"{called.moved} does not tend to {called.here} as h → 0: {guesses}"
+    h = float(steps[step])
     try:
         right, left = (f(h)[j] - y) / h, (y - f(-h)[j]) / h
     except Exception:
@@ -130,10 +117,8 @@ def _diagnosis(f: Callable[[float], Leaves], y: Any, dy: Any, h: float, j: int, 
         sides = f"{np.ravel(left)[k]:.6g} on one side, {np.ravel(right)[k]:.6g} on the other"
         return f"{called.function} has a kink here: its slope{_entry(y, k)} is {sides}"
     k = int(np.argmax(np.abs(middle)))
-    return (
-        f"{called.derivative}{_entry(y, k)} is {np.ravel(dy)[k]:.6g}, but differences give "
-        f"{np.ravel(dy)[k] + middle[k]:.6g}"
-    )
+    slope = np.ravel(dy)[k]
+    return f"{called.derivative}{_entry(y, k)} is {slope:.6g}, but differences give {slope + middle[k]:.6g}"
 
 
 def _entry(y: Any, k: int) -> str:

@@ -67,20 +67,16 @@ def _check_static(f: Any, nums: Any, names: Any) -> None:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return
-    kinds = {p.kind for p in parameters}
+    kinds, called = {p.kind for p in parameters}, getattr(f, "__name__", f)
     known = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.POSITIONAL_ONLY)]
     for name in (names,) if isinstance(names, str) else names or ():
         if name not in known and inspect.Parameter.VAR_KEYWORD not in kinds:
-            raise SpaceError(
-                f"static_argnames={names!r}: {getattr(f, '__name__', f)} has no argument {name!r}; it has "
-                f"{', '.join(known) or 'none'}"
-            )
+            has = f"has no argument {name!r}; it has {', '.join(known) or 'none'}"
+            raise SpaceError(f"static_argnames={names!r}: {called} {has}")
     count = len([p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)])
     for k in (nums,) if isinstance(nums, int) else nums or ():
         if not -count <= k < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
-            raise SpaceError(
-                f"static_argnums={nums!r}: {getattr(f, '__name__', f)} takes {count} arguments by position"
-            )
+            raise SpaceError(f"static_argnums={nums!r}: {called} takes {count} arguments by position")
 
 
 def as_callable(f: Any) -> Any:
@@ -88,10 +84,8 @@ def as_callable(f: Any) -> Any:
     if isinstance(f, str):
         return function(f)
     if not callable(f):
-        raise SpaceError(
-            "expected a function: a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x "
-            f"-> sin(x)'; got {f!r}"
-        )
+        kinds = "a Python function, a combinator such as rz.sin @ rz.proj(0), or a text such as 'x -> sin(x)'"
+        raise SpaceError(f"expected a function: {kinds}; got {f!r}")
     return f
 
 

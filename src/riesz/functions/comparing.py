@@ -27,7 +27,7 @@ from ..runtime import tuning
 from ..spaces.formal_vectors import dense
 from ..tracing.argument_trees import ONE_LEAF, Tree, flatten, numbers_of
 from ..tracing.mistakes import sample
-from ..tracing.surroundings.watching import mentioned
+from ..tracing.surroundings.watching import codes_of, mentioned, spoken
 from ..tracing.traced import Traced
 from .remade import DerivedFunction
 
@@ -35,35 +35,12 @@ if TYPE_CHECKING:
     from .function import Aval, Given, Record
 
 
-_ASKS = {
-    "type",
-    "id",
-    "hasattr",
-    "getattr",
-    "dir",
-    "vars",
-    "repr",
-    "str",
-    "format",
-    "base",
-    "ctypes",
-    "is_integer",
-    "hash",
-}
+_QUESTIONS = "type id hasattr getattr dir vars repr str format base ctypes is_integer hash"
+_ASKS = set(_QUESTIONS.split())
 """Names in code that may take another way when it is traced."""
-_TELLTALE = {
-    "print",
-    "input",
-    "open",
-    "next",
-    "write",
-    "time",
-    "perf_counter",
-    "monotonic",
-    "sleep",
-    "now",
-    "random",
-} | {*("warn", "warning", "error", "info", "debug", "logger", "logging")}
+_DEEDS = """print input open next write time perf_counter monotonic sleep now random warn warning error info debug
+logger logging"""
+_TELLTALE = set(_DEEDS.split())
 """Names in code that does or depends on more than its arguments say."""
 _HERE = os.path.dirname(os.path.dirname(__file__))
 
@@ -82,57 +59,41 @@ def uncompared() -> Generator[None]:
 
 
 def comparable(function: Any, things: Sequence[Any], given: Given, record: Record) -> bool:
-    """Whether a function that reaches some things can be run once more unnoticed: a user's own small code; larger code
-    if it asks for types."""
+    """Whether a function that reaches some things can be run once more unnoticed: small code of a user's own."""
     code = _code(function)
-    if (
-        code is None
-        or not _wanted.get()
-        or len(record.program.ops) > tuning.COMPARED_STEPS * tuning.COMPARED_TYPE_QUESTIONS
-        or code.co_filename.startswith(_HERE)
-    ):
+    most = tuning.COMPARED_STEPS * tuning.COMPARED_TYPE_QUESTIONS
+    if code is None or not _wanted.get() or len(record.program.ops) > most or code.co_filename.startswith(_HERE):
         return False
-    names = {
-        name
-        for c in (code, *[f.__code__ for f in things if isinstance(f, types.FunctionType)])
-        for name in mentioned(c)
-    }
+    names = {*mentioned(code), *spoken(things)}
     asks = not _ASKS.isdisjoint(names)
+    times = tuning.COMPARED_TYPE_QUESTIONS if asks else 1
     return (
         _TELLTALE.isdisjoint(names)
         and all([isinstance(x, np.ndarray) for x in record.captured])
         and (asks or not record.transforms)
-        and record.seconds <= tuning.COMPARED_SECONDS * (tuning.COMPARED_TYPE_QUESTIONS if asks else 1)
+        and record.seconds <= tuning.COMPARED_SECONDS * times
         and all([type(x) in (float, np.ndarray, Traced) or isinstance(x, np.generic) for x in given.arrays])
-        and _small(record.program, tuning.COMPARED_TYPE_QUESTIONS if asks else 1)
+        and _small(record.program, times)
     )
 
 
+_WRAPPED = {partial: "func", types.MethodType: "__func__", DerivedFunction: "function"}
+
+
 def _code(function: Any) -> types.CodeType | None:
-    while isinstance(function, (partial, types.MethodType, DerivedFunction)):
-        match function:
-            case partial():
-                function = function.func
-            case types.MethodType():
-                function = function.__func__
-            case _:
-                function = function.function
+    while names := [name for kind, name in _WRAPPED.items() if isinstance(function, kind)]:
+        function = getattr(function, names[0])
     return getattr(function, "__code__", None) or getattr(cast(Any, type(function)).__call__, "__code__", None)
 
 
 def _catches(function: Any) -> bool:
     """Whether the code of a function, or of one inside it, may catch an error."""
-    codes = [c for c in (_code(function),) if c is not None]
-    for code in codes:  # grows
-        if code.co_exceptiontable:
-            return True
-        codes.extend([c for c in code.co_consts if isinstance(c, types.CodeType)])
-    return False
+    code = _code(function)
+    return code is not None and any([c.co_exceptiontable for c in codes_of(code)])
 
 
 def _small(program: Program, times: int) -> bool:
-    """Whether a run costs little, or so many times that, as far as shapes say; users' own functions may cost
-    anything."""
+    """Whether a run costs little, or so many times that, by its shapes; users' own functions may cost anything."""
     numbers, parts = 0, [(program, 1)]
     for part, rounds in parts:
         for op, shape in zip(part.ops, part.shapes, strict=True):
@@ -161,7 +122,7 @@ def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
         except Exception:  # then there is nothing to compare with
             return
         try:
-            found = [dense(x) for x in outputs(record.program, NUMBERS, _inputs([*arrays, *record.captured]))]
+            found = [dense(x) for x in outputs(record.program, NUMBERS, numbers_of([*arrays, *record.captured]))]
         except RieszError:  # the function's own call will say it
             return
         except Exception as problem:
@@ -169,23 +130,15 @@ def compare(function: Callable[..., Any], given: Given, record: Record) -> None:
                 return
             said = f"it gives a result in plain Python, but {type(problem).__name__} ({problem}) traced"
         else:
-            size = max(
-                [
-                    np.max(np.abs(x), where=np.isfinite(x), initial=0.0)
-                    for x in map(np.asarray, arrays)
-                    if x.dtype.kind == "f"
-                ],
-                default=0.0,
-            )
+            floats = [x for x in map(np.asarray, arrays) if x.dtype.kind == "f"]
+            size = max([np.max(np.abs(x), where=np.isfinite(x), initial=0.0) for x in floats], default=0.0)
             said = difference(value, record, found, size)
         if said and not _unsteady(plain, value):
             raise TraceError(
                 f"{record.name} does not compute the same when it is traced: {said}. It depends on something that a "
-                "traced array cannot answer as "
-                "its number would: type(x) is …, hasattr(x, 'shape') of a number, id(x), an error it catches, a "
-                "value remembered from another call. "
-                "Write isinstance(x, np.ndarray), np.ndim(x) or np.where instead, or give the part that needs "
-                "numbers to rz.custom_derivative"
+                "traced array cannot answer as its number would: type(x) is …, hasattr(x, 'shape') of a number, id(x), "
+                "an error it catches, a value remembered from another call. Write isinstance(x, np.ndarray), "
+                "np.ndim(x) or np.where instead, or give the part that needs numbers to rz.custom_derivative"
             )
 
 
@@ -193,8 +146,7 @@ def _known(x: Any, a: Aval) -> Any:
     """An argument with numbers: in a trace, or at a space, it has none, and any will do."""
     if type(x) is not Traced and (type(x) is not np.ndarray or any(x.strides) or not x.size):
         return x
-    array = sample(a.shape, a.dtype)
-    return array if a.shape or a.weak is None else float(array) if a.weak else array[()]
+    return a.given(sample(a.shape, a.dtype))
 
 
 def _changed(x: Any, change: float) -> Any:
@@ -202,30 +154,20 @@ def _changed(x: Any, change: float) -> Any:
     if not change or np.asarray(x).dtype.kind != "f":
         return x.copy() if type(x) is np.ndarray else x
     moved = x + change * {8: 1.0, 4: 1e7, 2: 1e10}[np.asarray(x).dtype.itemsize] * (1.0 + abs(x))
-    return (
-        float(moved) if type(x) is float else np.array(moved, x.dtype) if type(x) is np.ndarray else x.dtype.type(moved)
-    )
-
-
-def _inputs(arrays: Sequence[Any]) -> list[Any]:
-    return numbers_of(arrays)
+    kind = float if type(x) is float else x.dtype.type
+    return np.array(moved, x.dtype) if type(x) is np.ndarray else kind(moved)
 
 
 _NUMBERS = {float, np.float64}
 
 
 def difference(value: Any, record: Record, found: Sequence[Any], size: float = 0.0) -> str:
-    """What a plain result and a traced one differ in; nothing where they agree up to rounding, of the result and of
-    numbers of a size."""
+    """What a plain and a traced result differ in; nothing up to rounding, also of numbers of a size."""
     from .function import Aval, presented
 
-    one = (
-        len(record.results) == len(found) == 1
-        and record.tree == ONE_LEAF
-        and type(value) in _NUMBERS
-        and type(found[0]) in _NUMBERS
-    )
-    if one and abs(value - found[0]) <= 1e-7 * abs(value):
+    one = len(record.results) == len(found) == 1 and record.tree == ONE_LEAF
+    numbers = one and type(value) in _NUMBERS and type(found[0]) in _NUMBERS
+    if numbers and abs(value - found[0]) <= 1e-7 * abs(value):
         return ""  # the usual case, fast
     leaves, tree = flatten(presented(value))
     if tree != record.tree:
@@ -249,18 +191,12 @@ def difference(value: Any, record: Record, found: Sequence[Any], size: float = 0
 
 
 def _form(tree: Tree) -> str:
-    return (
-        "one value"
-        if len(tree) == 1
-        else f"a container of {tree[-1].arity}"
-        if hasattr(tree[-1], "arity")
-        else str(tree)
-    )
+    several = f"a container of {tree[-1].arity}" if hasattr(tree[-1], "arity") else str(tree)
+    return "one value" if len(tree) == 1 else several
 
 
 def _apart(a: Any, b: Any, size: float) -> tuple[int, ...] | None:
-    """Where two arrays differ by more than rounding can, measured by their largest number; numbers of a size may have
-    cancelled."""
+    """Where two arrays differ by more than rounding of their largest number; numbers of a size may have cancelled."""
     if a.dtype.kind not in "fiub" or b.dtype.kind not in "fiub" or (a == b).all():
         return None
     x, y = a.astype(float), b.astype(float)
@@ -272,19 +208,14 @@ def _apart(a: Any, b: Any, size: float) -> tuple[int, ...] | None:
 
 
 def _unsteady(plain: Callable[..., Any], value: Any) -> bool:
-    """Whether a function's values differ from run to run, or with changes of its arguments as small as rounding: then a
-    difference says nothing."""
+    """Whether a function's values differ from run to run, or with tiny changes of its arguments."""
+    steps = [sign * size for size in (1e-12, 3.7e-13, 2.3e-12, 7.1e-13) for sign in (1.0, -1.0)]
     try:
-        runs = [
-            flatten(plain(change))[0]
-            for change in (0.0, 1e-12, -1e-12, 3.7e-13, -3.7e-13, 2.3e-12, -2.3e-12, 7.1e-13, -7.1e-13)
-        ]
+        runs = [flatten(plain(change))[0] for change in (0.0, *steps)]
     except Exception:
         return True
     first = flatten(value)[0]
-    return any(
-        [len(run) != len(first) or any([not _near(a, b) for a, b in zip(first, run, strict=True)]) for run in runs]
-    )
+    return any([len(run) != len(first) or not all(map(_near, first, run)) for run in runs])
 
 
 def _near(a: Any, b: Any) -> bool:
@@ -292,7 +223,6 @@ def _near(a: Any, b: Any) -> bool:
     x, y = np.asarray(a), np.asarray(b)
     if x.dtype.kind not in "fiub":
         return True
-    return x.shape == y.shape and (
-        bool((x == y).all())
-        or np.allclose(x, y, rtol={2: 1e-2, 4: 1e-4}.get(x.dtype.itemsize, 1e-8), atol=0.0, equal_nan=True)
-    )
+    rtol = {2: 1e-2, 4: 1e-4}.get(x.dtype.itemsize, 1e-8)
+    equal = x.shape == y.shape and bool((x == y).all())
+    return equal or (x.shape == y.shape and np.allclose(x, y, rtol=rtol, atol=0.0, equal_nan=True))

@@ -16,27 +16,19 @@ from ..calculus.batching import lifted, mapped
 from ..calculus.domain_check import guard
 from ..errors import SpaceError, TraceError
 from ..ops.number_domains import NUMBERS
+from ..ops.op import Cast
 from ..ops.opaque import Discrete, Get
 from ..programs.program import Program, outputs
 from ..programs.sub_programs import Call, Loop
 from ..runtime import tuning
 from ..spaces.formal_vectors import dense
-from ..tracing.argument_trees import Tree, flatten, unflatten
+from ..spaces.layout import container
+from ..tracing.argument_trees import LEAF, Tree, first_part, flatten, numbers_of, unflatten
 from ..tracing.rules.elementwise import discrete
 from ..tracing.rules.rearranging import concatenate, moveaxis, reshape
-from ..tracing.traced import FLOAT, INT, Trace, Traced, current_level, refuse, slot_of, tidy
-from .function import (
-    Aval,
-    Given,
-    Record,
-    Static,
-    as_function,
-    home_of,
-    innermost,
-    numbers_of,
-    owned,
-    trace_function,
-)
+from ..tracing.trace import Trace, current_level, refuse
+from ..tracing.traced import FLOAT, INT, Traced, innermost, slot_of, tidy
+from .function import Aval, Given, Record, Static, as_function, home_of, owned, trace_function
 from .function_types import V
 from .remade import DerivedFunction
 
@@ -51,11 +43,10 @@ def stop_gradient(x: V) -> V:
     3.0
     """
     leaves, tree = flatten(x)
-    return unflatten(tree, [_still(v) if type(v) is Traced else v for v in leaves])
-
-
-def _still(x: Traced) -> Traced:
-    return Traced(x.home, x.home.step(Discrete(_same), (x.slot,)), x.dtype, x.weak)
+    for i, v in enumerate(leaves):
+        if type(v) is Traced:
+            leaves[i] = Traced(v.home, v.home.step(Discrete(_same), (v.slot,)), v.dtype, v.weak)
+    return unflatten(tree, leaves)
 
 
 def _same(x: Any) -> Any:
@@ -93,13 +84,31 @@ def _union(*bodies: Body) -> list[Traced]:
     return list({(x.home, x.slot): x for body in bodies for x in body.record.captured}.values())
 
 
-def _slot(home: Trace, x: Any, aval: Aval | None = None) -> int:
+def _slot(home: Trace, x: Any) -> int:
     x = tidy(x)
-    return slot_of(home, x, aval.dtype if aval is not None else x.dtype if hasattr(x, "dtype") else FLOAT)
+    return slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT)
 
 
-def _gets(home: Trace, slot: int, avals: Sequence[Aval], first: int = 0) -> list[Traced]:
-    return [Traced(home, home.step(Get(first + i), (slot,)), a.dtype) for i, a in enumerate(avals)]
+def _gets(program: Program, slot: int, count: int) -> list[int]:
+    """All results of a step that has several."""
+    return [program.step(Get(i), (slot,)) for i in range(count)]
+
+
+def _call(home: Trace, bodies: Sequence[Body], kinds: Sequence[Any], which: Sequence[int] = ()) -> Any:
+    """A step that runs one of some bodies on their arguments, and gives results of some types."""
+    first, captured = bodies[0], _union(*bodies)
+    programs = tuple([_cast(b.program(captured), b.results, kinds) for b in bodies])
+    given = zip(first.given.arrays, first.given.avals, strict=True)
+    slots = [*[slot_of(home, x, x.dtype) for x in captured], *[slot_of(home, tidy(x), a.dtype) for x, a in given]]
+    found = _gets(home, home.step(Call(programs), [*which, *slots]), len(kinds))
+    return unflatten(first.tree, [Traced(home, s, kind) for s, kind in zip(found, kinds, strict=True)])
+
+
+def _cast(program: Program, results: Sequence[Aval], kinds: Sequence[Any]) -> Program:
+    for i, (a, kind) in enumerate(zip(results, kinds, strict=True)):
+        if a.dtype.kind == kind.kind == "f" and a.dtype != kind and not a.weak:
+            program.outputs[i] = program.step(Cast(a.dtype, kind), (program.outputs[i],))
+    return program
 
 
 # -- branches ---------------------------------------------------------------------------------------------
@@ -116,14 +125,11 @@ def cond(pred: Any, true_fun: Callable[..., V], false_fun: Callable[..., V], *op
     if type(pred) is not Traced:
         return (true_fun if pred else false_fun)(*operands)
     if pred.shape:
-        raise refuse(
-            f"rz.cond needs one truth value; got an array of shape {pred.shape}. To choose element by element write "
-            "np.where(c, a, b)"
-        )
+        choice = "To choose element by element write np.where(c, a, b)"
+        raise refuse(f"rz.cond needs one truth value; got an array of shape {pred.shape}. {choice}")
     truth = pred if pred.dtype.kind == "b" else discrete(np.not_equal, pred, 0.0)
-    return switch(
-        Traced(pred.home, pred.home.step(Discrete(_number), (truth.slot,)), INT), (true_fun, false_fun), *operands
-    )
+    index = Traced(pred.home, pred.home.step(Discrete(_number), (truth.slot,)), INT)
+    return switch(index, (true_fun, false_fun), *operands)
 
 
 def _number(pred: Any) -> Any:
@@ -145,33 +151,13 @@ def switch(index: Any, branches: Sequence[Callable[..., V]], *operands: Any) -> 
     for body in bodies[1:]:
         if body.tree != first.tree or [a.shape for a in body.results] != [a.shape for a in first.results]:
             shapes = [[a.shape for a in b.results] for b in (first, body)]
-            raise refuse(
-                f"the branches of rz.cond give different things: arrays of shapes {shapes[0]} and {shapes[1]}; both "
-                "must give the same structure"
-            )
+            different = f"arrays of shapes {shapes[0]} and {shapes[1]}; both must give the same structure"
+            raise refuse(f"the branches of rz.cond give different things: {different}")
     kinds = [np.result_type(*[b.results[i].dtype for b in bodies]) for i in range(len(first.results))]
-    captured = _union(*bodies)
-    home = innermost((index, *first.given.arrays, *captured))
+    home = innermost((index, *first.given.arrays, *_union(*bodies)))
     assert home is not None
-    programs = tuple([_cast(b.program(captured), b.results, kinds) for b in bodies])
-    slots = [slot_of(home, x, x.dtype) for x in captured] + [
-        _slot(home, x, a) for x, a in zip(first.given.arrays, first.given.avals, strict=True)
-    ]
     at = discrete(np.clip, index, 0, len(branches) - 1, dtype=INT) if len(branches) != 2 else index
-    result = home.step(Call(programs), [slot_of(home, at, INT), *slots])
-    return unflatten(
-        first.tree,
-        list(_gets(home, result, [Aval(a.shape, k, False) for a, k in zip(first.results, kinds, strict=True)])),
-    )
-
-
-def _cast(program: Program, results: Sequence[Aval], kinds: Sequence[Any]) -> Program:
-    from ..ops.op import Cast
-
-    for i, (a, kind) in enumerate(zip(results, kinds, strict=True)):
-        if a.dtype.kind == kind.kind == "f" and a.dtype != kind and not a.weak:
-            program.outputs[i] = program.step(Cast(a.dtype, kind), (program.outputs[i],))
-    return program
+    return _call(home, bodies, kinds, (slot_of(home, at, INT),))
 
 
 def checkpoint(f: Callable[P, V]) -> Callable[P, V]:
@@ -188,24 +174,15 @@ def checkpoint(f: Callable[P, V]) -> Callable[P, V]:
 class Again(DerivedFunction):
     """What `checkpoint` gives."""
 
-    def __init__(self, f: Any) -> None:
-        super().__init__("checkpoint", f)
-
-    def recipe(self) -> Any:
-        return Again, (self.function,)
+    what = "checkpoint"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         f = self.function
         if not current_level():
             return f(*args, **kwargs)
         body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
-        captured = _union(body)
-        home = innermost((*body.given.arrays, *captured))
-        if home is None:
-            return f(*args, **kwargs)
-        given = [_slot(home, x, a) for x, a in zip(body.given.arrays, body.given.avals, strict=True)]
-        result = home.step(Call((body.program(captured),)), [*[slot_of(home, x, x.dtype) for x in captured], *given])
-        return unflatten(body.tree, list(_gets(home, result, body.results)))
+        home = innermost((*body.given.arrays, *_union(body)))
+        return f(*args, **kwargs) if home is None else _call(home, [body], [a.dtype for a in body.results])
 
 
 # -- loops ------------------------------------------------------------------------------------------------
@@ -232,15 +209,12 @@ def loop(
     -0.38742
     """
     leaves, tree = flatten(xs)
-    sizes = {np.shape(tidy(x))[0] if np.ndim(tidy(x)) else None for x in leaves} | (
-        {length} if length is not None else set()
-    )
+    sizes = {np.shape(tidy(x))[0] if np.ndim(tidy(x)) else None for x in leaves}
+    sizes |= set() if length is None else {length}
     if len(sizes) != 1 or None in sizes:
-        asked = "" if length is None else f" and length={length}"
-        raise SpaceError(
-            f"rz.loop runs along one leading axis: xs has leading axes {sorted(map(str, sizes))}{asked}; give xs of "
-            "one length, or length=…"
-        )
+        asked = f"{sorted(map(str, sizes))}{'' if length is None else f' and length={length}'}"
+        axes = f"rz.loop runs along one leading axis: xs has leading axes {asked}"
+        raise SpaceError(f"{axes}; give xs of one length, or length=…")
     n = int(cast(int, sizes.pop()))
     if not current_level():
         return _plain_loop(f, init, leaves, tree, n, reverse)
@@ -257,24 +231,11 @@ def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, revers
     if reverse:
         rows.reverse()
     if not n:
-        body = Body(
-            f,
-            (
-                init,
-                unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None,
-            ),
-            "the body of a loop",
-        )
-        count = len(flatten(init)[0])
-        stacked = [np.zeros((0, *a.shape), a.dtype) for a in body.results[count:]]
-        return init, unflatten(_second(body.tree), stacked)
+        row = unflatten(tree, [np.zeros(np.shape(x)[1:], np.asarray(x).dtype) for x in leaves]) if leaves else None
+        body = Body(f, (init, row), "the body of a loop")
+        stacked = [np.zeros((0, *a.shape), a.dtype) for a in body.results[len(flatten(init)[0]) :]]
+        return init, unflatten(body.tree[first_part(body.tree) : -1], stacked)
     return carry, unflatten(shape, [np.stack(column) for column in zip(*rows, strict=True)])
-
-
-def _second(tree: Tree) -> Tree:
-    from .points import first_part
-
-    return tree[first_part(tree) : -1]
 
 
 def _traced_loop(
@@ -282,7 +243,8 @@ def _traced_loop(
 ) -> tuple[Any, Any]:
     row = unflatten(tree, [_element(x) for x in leaves]) if leaves else None
     start, carry_tree = flatten(init)
-    start = [_carried(x) for x in start]
+    whole = (int, np.integer, np.bool_)  # and truth values: these are not static here
+    start = [np.asarray(x) if isinstance(x, whole) else tidy(x) for x in start]
     for _ in range(3):
         body = Body(f, (unflatten(carry_tree, start), row), "the body of a loop")
         wrong, start = _matched(body, start, carry_tree)
@@ -290,27 +252,16 @@ def _traced_loop(
             break
     else:
         raise refuse("the carry of a loop changes its type from round to round; start with the type it ends with")
-    m = len(start)
-    captured = _union(body)
+    m, captured = len(start), _union(body)
     home = innermost((*start, *leaves, *captured))
-    program = body.program(captured)
     if home is None:
         return _plain_loop(f, init, leaves, tree, n, reverse)
     outer = [slot_of(home, x, x.dtype) for x in captured]
     carry = [slot_of(home, x, a.dtype) for x, a in zip(start, body.results, strict=False)]
-    stacked = [_slot(home, x) for x in leaves]
     every = _interval(checkpoint, n, sum([math.prod(a.shape) for a in body.results[:m]]))
-    found = _run(home, program, outer, carry, stacked, n, reverse, every)
-    ys = [Aval((n, *a.shape), a.dtype, False) for a in body.results[m:]]
-    last = [Traced(home, s, a.dtype) for s, a in zip(found[:m], body.results, strict=False)]
-    return unflatten(carry_tree, last), unflatten(
-        _second(body.tree), [Traced(home, s, a.dtype) for s, a in zip(found[m:], ys, strict=True)]
-    )
-
-
-def _carried(x: Any) -> Any:
-    """A carry as an array: integers and truth values are not static here."""
-    return np.asarray(x) if isinstance(x, (bool, int, np.integer, np.bool_)) else tidy(x)
+    slots = _run(home, body.program(captured), outer, carry, [_slot(home, x) for x in leaves], n, reverse, every)
+    found: list[Any] = [Traced(home, s, a.dtype) for s, a in zip(slots, body.results, strict=True)]
+    return unflatten(carry_tree, found[:m]), unflatten(body.tree[first_part(body.tree) : -1], found[m:])
 
 
 def _element(x: Any) -> Any:
@@ -323,8 +274,6 @@ def _element(x: Any) -> Any:
 
 def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]:
     """Whether the carry comes out as it went in; types that grow are grown at the start."""
-    from .points import first_part
-
     inner = body.tree[: first_part(body.tree)] if len(body.tree) > 1 else ()
     if inner != tree:
         raise refuse("the function of a loop must return a pair (carry, y) with a carry of the structure it was given")
@@ -332,10 +281,8 @@ def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]
     grown: list[Any] = []
     for x, a in zip(start, body.results, strict=False):
         if np.shape(x) != a.shape:
-            raise refuse(
-                f"the carry of a loop has shape {np.shape(x)} at first and {a.shape} after one round; it must stay "
-                "the same"
-            )
+            shapes = f"{np.shape(x)} at first and {a.shape} after one round"
+            raise refuse(f"the carry of a loop has shape {shapes}; it must stay the same")
         given = x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
         if isinstance(x, float) and not isinstance(x, np.generic):
             x = np.asarray(x, a.dtype)[()]
@@ -349,45 +296,38 @@ def _matched(body: Body, start: list[Any], tree: Tree) -> tuple[bool, list[Any]]
 def _interval(checkpoint: Any, n: int, numbers: int) -> int:
     if checkpoint is None:
         checkpoint = n * numbers > tuning.CHECKPOINTED_NUMBERS
-    if (
-        checkpoint is not True
-        and checkpoint is not False
-        and (not isinstance(checkpoint, (int, np.integer)) or checkpoint < 1)
-    ):
+    flag = checkpoint is True or checkpoint is False
+    if not flag and (not isinstance(checkpoint, (int, np.integer)) or checkpoint < 1):
         raise SpaceError(f"checkpoint={checkpoint!r}: True, False or a number of rounds from 1 on is due")
     if checkpoint is False or n < 4:
         return 0
     return math.isqrt(n) if checkpoint is True else int(checkpoint)
 
 
+def _alone(op: Any, shapes: Sequence[Any], count: int) -> Program:
+    """A step as a program."""
+    program = Program()
+    program.outputs = _gets(program, program.step(op, [program.input(shape) for shape in shapes]), count)
+    return program
+
+
 def _run(
     home: Trace, body: Program, outer: list[int], carry: list[int], xs: list[int], n: int, reverse: bool, every: int
 ) -> list[int]:
     """The steps of a loop: one Loop, or a loop of recomputed loops of `every` rounds and the rest."""
-    c, m = len(outer), len(carry)
-    results = len(body.outputs) - m
+    c, m, count = len(outer), len(carry), len(body.outputs)
     if not every:
-        slot = home.step(Loop(body, c, m, n, reverse), [*outer, *carry, *xs])
-        return [home.step(Get(i), (slot,)) for i in range(m + results)]
+        return _gets(home, home.step(Loop(body, c, m, n, reverse), [*outer, *carry, *xs]), count)
     chunks, rest = divmod(n, every)
-    inner = Program()
-    at_outer = [inner.input(home.shapes[s]) for s in outer]
-    at_carry = [inner.input(home.shapes[s]) for s in carry]
-    at_xs = [inner.input((every, *home.shapes[s][1:])) for s in xs]
-    looped = inner.step(Loop(body, c, m, every, reverse), [*at_outer, *at_carry, *at_xs])
-    inner.outputs = [inner.step(Get(i), (looped,)) for i in range(m + results)]
-    again = Program()
-    slots = [again.input(inner.shapes[s]) for s in inner.inputs]
-    called = again.step(Call((inner,)), slots)
-    again.outputs = [again.step(Get(i), (called,)) for i in range(m + results)]
+    shapes = [home.shapes[s] for s in (*outer, *carry)] + [(every, *home.shapes[s][1:]) for s in xs]
+    again = _alone(Call((_alone(Loop(body, c, m, every, reverse), shapes, count),)), shapes, count)
     arrays = [Traced(home, s) for s in xs]
     split = chunks * every
     low, high = (rest, n) if reverse else (0, split)  # the rounds that come first are those in chunks
     main = [reshape(x[low:high], (chunks, every, *x.shape[1:])).slot for x in arrays]
-    slot = home.step(Loop(again, c, m, chunks, reverse), [*outer, *carry, *main])
-    found = [home.step(Get(i), (slot,)) for i in range(m + results)]
-    shapes = [body.shapes[s] for s in body.outputs[m:]]
-    stacked = [reshape(Traced(home, s), (split, *shape)) for s, shape in zip(found[m:], shapes, strict=True)]
+    found = _gets(home, home.step(Loop(again, c, m, chunks, reverse), [*outer, *carry, *main]), count)
+    rows = [body.shapes[s] for s in body.outputs[m:]]
+    stacked = [reshape(Traced(home, s), (split, *row)) for s, row in zip(found[m:], rows, strict=True)]
     if not rest:
         return [*found[:m], *[y.slot for y in stacked]]
     left = [x[:low].slot if reverse else x[high:].slot for x in arrays]
@@ -407,10 +347,8 @@ def fori_loop(
     """
     for bound in (lower, upper):
         if type(bound) is Traced:
-            raise refuse(
-                "the bounds of rz.fori_loop must be known integers: a loop of unknown length needs unbounded memory; "
-                "use a fixed bound and np.where"
-            )
+            why = "a loop of unknown length needs unbounded memory; use a fixed bound and np.where"
+            raise refuse(f"the bounds of rz.fori_loop must be known integers: {why}")
     rounds = np.arange(int(lower), int(upper))
     last, _ = loop(lambda value, i: (body(i, value), ()), init, rounds, checkpoint=checkpoint)
     return last
@@ -436,59 +374,39 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 class MappedFunction(DerivedFunction):
     """What `vmap` gives."""
 
-    def __init__(self, f: Any, in_axes: Any, out_axes: Any) -> None:
-        super().__init__("vmap", f)
-        self.in_axes, self.out_axes = in_axes, out_axes
-
-    def recipe(self) -> Any:
-        return MappedFunction, (self.function, self.in_axes, self.out_axes)
+    what = "vmap"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        in_axes, out_axes = self.options
         names = sorted(kwargs)
-        axes = [*_axes(self.in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
+        axes = [*_axes(in_axes, args), *[_spread(0, flatten(kwargs[k])[1]) for k in names]]
         elements: list[Any] = []
         arrays: list[Any] = []
         flags: list[bool] = []
         sizes: set[int] = set()
         for value, wanted in zip((*args, *[kwargs[k] for k in names]), axes, strict=True):
             leaves, tree = flatten(value)
-            shown: list[Any] = []
-            for x, axis in zip(leaves, wanted, strict=True):
-                if axis is None or not _is_array(x):
-                    shown.append(x)
-                    if _is_leaf(x):
-                        arrays.append(x)
-                        flags.append(False)
-                    continue
-                moved = np.moveaxis(tidy(x), axis, 0) if axis else tidy(x)
-                sizes.add(moved.shape[0])
-                arrays.append(moved)
-                flags.append(True)
-                shown.append(_element(moved))
-            elements.append(unflatten(tree, shown))
-        if len(sizes) != 1:
-            raise SpaceError(
-                f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}"
-                if sizes
-                else "rz.vmap: no argument is mapped; give in_axes"
-            )
+            for i, (x, axis) in enumerate(zip(leaves, wanted, strict=True)):
+                moves = axis is not None and _is_array(x)
+                if moves:
+                    x = np.moveaxis(tidy(x), axis, 0) if axis else tidy(x)
+                    sizes.add(x.shape[0])
+                    leaves[i] = _element(x)
+                if moves or _is_array(x) or isinstance(x, (float, np.floating)):
+                    arrays.append(x)
+                    flags.append(moves)
+            elements.append(unflatten(tree, leaves))
+        if not sizes:
+            raise SpaceError("rz.vmap: no argument is mapped; give in_axes")
+        if len(sizes) > 1:
+            raise SpaceError(f"rz.vmap maps over one axis; the arguments have axes of lengths {sorted(sizes)}")
         function = as_function(self.function)
         given = function.given(tuple(elements[: len(args)]), dict(zip(names, elements[len(args) :], strict=True)))
-        return _mapped(function.record(given), arrays, flags, sizes.pop(), self.out_axes)
-
-
-def _outputs_move(program: Program, flags: list[bool], captured: int) -> list[bool]:
-    """Which outputs depend on mapped inputs."""
-    moving = program.dependent([s for s, f in zip(program.inputs, [*flags, *[False] * captured], strict=True) if f])
-    return [bool(moving[s]) for s in program.outputs]
+        return _mapped(function.record(given), arrays, flags, sizes.pop(), out_axes)
 
 
 def _is_array(x: Any) -> bool:
     return type(x) is Traced or isinstance(x, np.ndarray) or (hasattr(type(x), "__array__") and np.ndim(x) > 0)
-
-
-def _is_leaf(x: Any) -> bool:
-    return _is_array(x) or isinstance(x, (float, np.floating))
 
 
 def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[list[Any]]:
@@ -500,55 +418,41 @@ def _axes(in_axes: Any, args: tuple[Any, ...]) -> list[list[Any]]:
 
 def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
     """An axis for each leaf of an argument, from one axis or a tree of them."""
-    count = sum([entry == "leaf" for entry in tree])
     if axis is None or isinstance(axis, int):
-        return [axis] * count
-    parts, others = _children(axis), _children(value)
-    if parts is None or others is None or len(parts) != len(others):
+        return [axis] * tree.count(LEAF)
+    parts, others = container(axis), container(value)
+    if parts is None or others is None or len(parts[1]) != len(others[1]):
         raise SpaceError(f"rz.vmap: in_axes {axis!r} does not fit the structure of its argument")
-    return [a for part, other in zip(parts, others, strict=True) for a in _spread(part, flatten(other)[1], other)]
-
-
-def _children(value: Any) -> list[Any] | None:
-    from ..spaces.layout import container
-
-    found = container(value)
-    return None if found is None else found[1]
+    return [a for part, x in zip(parts[1], others[1], strict=True) for a in _spread(part, flatten(x)[1], x)]
 
 
 def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
-    home = home_of(record, arrays)
+    home, program = home_of(record, arrays), record.program
+    every = [*flags, *[False] * len(record.captured)]
     if home is None:
-        given, every = numbers_of([*arrays, *record.captured]), [*flags, *[False] * len(record.captured)]
-        found: list[Any] = [np.asarray(dense(x)) for x in mapped(record.program, NUMBERS, given, every, n)]
-        guard(lambda: lifted(record.program, every, [True] * len(found), n), given, found)
+        given = numbers_of([*arrays, *record.captured])
+        found: list[Any] = [np.asarray(dense(x)) for x in mapped(program, NUMBERS, given, every, n)]
+        guard(lambda: lifted(program, every, n), given, found)
         rows = [Aval((n, *a.shape), a.dtype, False) for a in record.outputs]
         found = owned(found, rows, record.held, [*arrays, *given])
     else:
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *record.captured)]
-        moving = [*flags, *[False] * len(record.captured)]
-        found = [
-            Traced(home, s, a.dtype)
-            for s, a in zip(mapped(record.program, home, slots, moving, n), record.outputs, strict=True)
-        ]
+        results = zip(mapped(program, home, slots, every, n), record.outputs, strict=True)
+        found = [Traced(home, s, a.dtype) for s, a in results]
     if out_axes is None:
-        moving = _outputs_move(record.program, flags, len(record.captured))
-        if any(moving):
+        moving = program.dependent([s for s, moves in zip(program.inputs, every, strict=True) if moves])
+        if any([moving[s] for s in program.outputs]):
             raise SpaceError("rz.vmap: out_axes=None is for results that are the same at every index; this one is not")
         return record.wrap([x[0] for x in found])
     result = record.wrap(found)
     leaves, tree = flatten(result)
-    wanted = (
-        _spread(out_axes, tree, result)
-        if not isinstance(out_axes, tuple) or isinstance(result, tuple)
-        else _spread(out_axes[0], tree, result)
-    )
-    return unflatten(
-        tree,
-        [
-            x
-            if not axis or not _is_array(x)
-            else (moveaxis(x, 0, axis) if type(x) is Traced else np.moveaxis(x, 0, axis))
-            for x, axis in zip(leaves, wanted, strict=True)
-        ],
-    )
+    one = isinstance(out_axes, tuple) and not isinstance(result, tuple)
+    wanted = _spread(cast(Any, out_axes)[0] if one else out_axes, tree, result)
+    return unflatten(tree, [_back(x, axis) for x, axis in zip(leaves, wanted, strict=True)])
+
+
+def _back(x: Any, axis: Any) -> Any:
+    """A result with its first axis in another place."""
+    if not axis or not _is_array(x):
+        return x
+    return moveaxis(x, 0, axis) if type(x) is Traced else np.moveaxis(x, 0, axis)

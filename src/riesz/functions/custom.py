@@ -7,7 +7,7 @@ import inspect
 import types
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -26,13 +26,7 @@ from .remade import Remade
 class CustomDerivative(Remade):
     """A function with its derivative; see `custom_derivative`."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        derivative: Callable[..., Any] | None,
-        adjoint: Callable[..., Any] | None,
-        result: Any = None,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], derivative: Any, adjoint: Any, result: Any = None) -> None:
         update_wrapper(self, function)
         self.function = function
         self.result = result
@@ -49,8 +43,7 @@ class CustomDerivative(Remade):
         return rule
 
     def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the adjoint: rule(*args) is the linear map dy ↦ dx there (a tuple for several arguments). A
-        decorator."""
+        """Give the adjoint: rule(*args) is the linear map dy ↦ dx there, a tuple for several. A decorator."""
         self.turned = rule
         self._ops.clear()
         return rule
@@ -63,9 +56,9 @@ class CustomDerivative(Remade):
             bound = inspect.signature(self.function).bind(*args, **kwargs)
             bound.apply_defaults()
             if bound.kwargs:
+                names = ", ".join(bound.kwargs)
                 raise TraceError(
-                    f"{self.name} has arguments by keyword only ({', '.join(bound.kwargs)}); custom derivatives go "
-                    "by position"
+                    f"{self.name} has arguments by keyword only ({names}); custom derivatives go by position"
                 )
             args = bound.args
         leaves, _ = flatten(args)
@@ -84,8 +77,7 @@ class CustomDerivative(Remade):
         return unflatten(result, list(found))
 
     def _look(self) -> None:
-        """Forget what was made of the rules once an array or a name they use is another; the function being traced
-        depends on those too."""
+        """Forget what was made of the rules once something they use is another; the trace around depends on it too."""
         around = OUTSIDE.get()
         if around is not None:
             around.made = True
@@ -104,10 +96,8 @@ class CustomDerivative(Remade):
     def _op(self, given: Given) -> tuple[Ruled, list[Aval], Tree]:
         """The function at arguments of this kind as one op with several results."""
         if self.rule is None:
-            raise TraceError(
-                f"{self.name} has no derivative yet: write @{self.name}.derivative above a function that gives dx ↦ "
-                "dy at its arguments"
-            )
+            above = f"write @{self.name}.derivative above a function that gives dx ↦ dy at its arguments"
+            raise TraceError(f"{self.name} has no derivative yet: {above}")
         leaves, tree = flatten(self._example(given))
         avals = [Aval(np.shape(x), np.asarray(x).dtype, False) for x in leaves]
         shapes = tuple([a.shape for a in avals])
@@ -115,17 +105,12 @@ class CustomDerivative(Remade):
         def array(*xs: Any) -> Any:
             found, form = flatten(self.function(*_numbers(given, xs)))
             if form != tree or tuple([np.shape(x) for x in found]) != shapes:
-                here, first = _shown(found, form), _shown(avals, tree)
-                raise TraceError(
-                    f"{self.name} gives {here} here, but {first} for other arguments of the same shapes; give "
-                    "results of one form"
-                )
+                forms = f"{_shown(found, form)} here, but {_shown(avals, tree)} for other arguments of the same shapes"
+                raise TraceError(f"{self.name} gives {forms}; give results of one form")
             return tuple([np.asarray(x).astype(a.dtype, copy=False) for x, a in zip(found, avals, strict=True)])
 
-        smooth = Smooth(
-            self.name, array, lambda *given: shapes, self._differential(given, tree), batched=False, ours=False
-        )
-        return Ruled(smooth), avals, tree
+        differential = partial(self._differential, given, tree)
+        return Ruled(_opaque(self.name, array, shapes, differential)), avals, tree
 
     # Note [Examples]: the function is code of its own, so the form of its result is learned by calling it, with
     # numbers. The best numbers are those it will be called with: the values of its arguments at the point where the
@@ -133,22 +118,18 @@ class CustomDerivative(Remade):
     # branch not taken, a loop's first round), it may fail there; then others are tried.
     def _example(self, given: Given) -> Any:
         """A result at arguments of this kind."""
+        if callable(self.result):
+            return self.result(*_numbers(given, [np.zeros(a.shape, a.dtype) for a in given.avals]))
         if self.result is not None:
-            return (
-                self.result(*_numbers(given, [np.zeros(a.shape, a.dtype) for a in given.avals]))
-                if callable(self.result)
-                else self.result
-            )
+            return self.result
         problems: list[Exception] = []
         for number in (None, 1.0, 0.5, 0.0):
-            try:
-                found = (
-                    [np.full(a.shape, number) for a in given.avals]
-                    if number is not None
-                    else [_at_point(x) for x in given.arrays]
-                )
-            except Exception:  # not known
-                continue
+            found = [np.full(a.shape, 0.0 if number is None else number) for a in given.avals]
+            if number is None:
+                try:
+                    found = [x.home.number(x.slot) if type(x) is Traced else np.asarray(x) for x in given.arrays]
+                except Exception:  # not known
+                    continue
             try:
                 with np.errstate(all="ignore"):
                     return self.function(*_numbers(given, found))
@@ -160,110 +141,71 @@ class CustomDerivative(Remade):
             f"say what it gives: rz.custom_derivative({self.name}, result=0.0), or result=lambda x: np.zeros(len(x))"
         ) from problems[0]
 
-    def _differential(self, given: Given, tree: Tree) -> Callable[..., Any]:
-        def differential(dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
-            if self.turned is None:
-                moved = [np.zeros(x.shape) if d is None else d for d, x in zip(dxs, xs, strict=True)]
-                found = flatten(self._applied(given, xs, moved))[0]
-                if [np.shape(d) for d in found] != [y.shape for y in ys]:
-                    shapes = [np.shape(d) for d in found], [y.shape for y in ys]
-                    raise TraceError(
-                        f"the derivative of {self.name} gives arrays of shapes {shapes[0]}, but its value has "
-                        f"{shapes[1]}"
-                    )
-                return tuple(found)
-            parts = [self._opaque(given, tree, k, xs, d, len(ys)) for k, d in enumerate(dxs) if d is not None]
-            return tuple([plus(*column) for column in zip(*parts, strict=True)])
+    def _differential(self, given: Given, tree: Tree, dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
+        if self.turned is not None:
+            parts = [self._turned(given, tree, k, xs, d, ys) for k, d in enumerate(dxs) if d is not None]
+            return (plus(*parts),)
+        moves = [np.zeros(x.shape) if d is None else d for d, x in zip(dxs, xs, strict=True)]
+        found = self._moved(self.rule, given, xs, moves)
+        shapes = [np.shape(d) for d in found], [y.shape for y in ys]
+        if shapes[0] != shapes[1]:
+            gives = f"gives arrays of shapes {shapes[0]}, but its value has {shapes[1]}"
+            raise TraceError(f"the derivative of {self.name} {gives}")
+        return tuple(found)
 
-        return differential
+    def _moved(self, rule: Any, given: Given, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+        """The leaves of dy, by the user's linear map at some arguments."""
+        linear, moves = rule(*_arguments(given, xs)), _differentials(given, dxs)
+        if callable(linear):
+            return flatten(linear(*moves))[0]
+        if len(moves) == 1 and hasattr(linear, "shape") and np.ndim(linear) == 2:
+            return flatten(linear @ moves[0])[0]
+        kinds = "a function, a LinearMap, a combinator or a matrix"
+        raise TraceError(f"the derivative of {self.name} must be a linear map dx ↦ dy: {kinds}; got {linear!r}")
 
-    def _applied(self, given: Given, xs: Sequence[Any], dxs: Sequence[Any]) -> Any:
-        """dy, by the user's linear map at traced arguments."""
-        assert self.rule is not None
-        return _applied(self.rule(*_arguments(given, xs)), _differentials(given, dxs), self.name)
-
-    def _opaque(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, count: int) -> list[Any]:
-        """One summand dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the
-        user's."""
-        assert self.rule is not None and self.turned is not None
-        rule, turned = self.rule, self.turned
+    def _turned(self, given: Given, tree: Tree, k: int, xs: Sequence[Any], d: Any, ys: Any) -> Any:
+        """dx_k ↦ dy, with the adjoint as given: an op linear in its last argument whose transpose is the user's."""
+        if len(ys) > 1:
+            one = "with a given adjoint one array is due (leave the adjoint out and it is derived)"
+            raise TraceError(f"{self.name} has several results; {one}")
+        rule, turned = self.rule, cast(Any, self.turned)
 
         def forward(*values: Any) -> Any:
             *point, move = values
             moves = [move if j == k else np.zeros(np.shape(x)) for j, x in enumerate(point)]
-            return tuple(flatten(_applied(rule(*_arguments(given, point)), _differentials(given, moves), self.name))[0])
+            return self._moved(rule, given, point, moves)[0]
 
         def backward(*values: Any) -> Any:
             *point, cotangent = values
-            found = turned(*_arguments(given, point))(unflatten(tree, [cotangent]))
-            several = len(given.trees[0]) > 2 or len(point) > 1
-            return flatten(found)[0][k] if several else flatten(found)[0][0]
-
-        if count > 1:
-            raise TraceError(
-                f"{self.name} has several results; with a given adjoint one array is due (leave the adjoint out and "
-                "it is derived)"
-            )
-        own = np.shape(d)
+            found = flatten(turned(*_arguments(given, point))(unflatten(tree, [cotangent])))[0]
+            return found[k] if len(given.trees[0]) > 2 or len(point) > 1 else found[0]
 
         def second(dxs: Sequence[Any], y: Any, *values: Any) -> Any:
             from .directional import jvp
 
             moves = [np.zeros(np.shape(v)) if m is None else m for v, m in zip(values, dxs, strict=True)]
-            return jvp(lambda *v: forward(*v)[0], tuple(values), tuple(moves))[1]
+            return jvp(forward, tuple(values), tuple(moves))[1]
 
         def unknown(*given: Any) -> Any:
-            raise TraceError(
-                f"the adjoint of {self.name} was given as code of its own, so it has no further derivative; leave it "
-                "out to have it derived"
-            )
+            own = "was given as code of its own, so it has no further derivative; leave it out to have it derived"
+            raise TraceError(f"the adjoint of {self.name} {own}")
 
-        shape = self._ops_shape(given, tree)
-        back = Smooth(f"{self.name}*", backward, lambda *shapes: own, unknown, batched=False, ours=False)
-        forth = Smooth(
-            f"{self.name}'",
-            lambda *v: forward(*v)[0],
-            lambda *shapes: shape,
-            second,
-            lambda k: Ruled(back),
-            batched=False,
-            ours=False,
-        )
-        back.transpose = lambda k: Ruled(forth)
+        back = _opaque(f"{self.name}*", backward, np.shape(d), unknown)
+        forth = _opaque(f"{self.name}'", forward, ys[0].shape, second)
+        back.transpose, forth.transpose = lambda k: Ruled(forth), lambda k: Ruled(back)
         trace = trace_of(d, *xs)
         slots = [slot_of(trace, x, x.dtype) for x in (*xs, d)]
-        return [Traced(trace, trace.step(Ruled(forth), slots), d.dtype)]
-
-    def _ops_shape(self, given: Given, tree: Tree) -> Any:
-        return self._ops[given.key][1][0].shape
+        return Traced(trace, trace.step(Ruled(forth), slots), d.dtype)
 
 
-def _applied(linear: Any, moves: tuple[Any, ...], name: str) -> Any:
-    """A user's linear map of differentials."""
-    if callable(linear):
-        return linear(*moves)
-    if len(moves) == 1 and hasattr(linear, "shape") and np.ndim(linear) == 2:
-        return linear @ moves[0]
-    raise TraceError(
-        f"the derivative of {name} must be a linear map dx ↦ dy: a function, a LinearMap, a combinator or a matrix; "
-        f"got {linear!r}"
-    )
-
-
-def _at_point(x: Any) -> Any:
-    """The number at which an argument is traced."""
-    return x.home.number(x.slot) if type(x) is Traced else np.asarray(x)
+def _opaque(name: str, array: Callable[..., Any], shapes: Any, differential: Any) -> Smooth:
+    """A user's own code as an op: called with numbers, one at a time."""
+    return Smooth(name, array, lambda *given: shapes, differential, batched=False, ours=False)
 
 
 def _numbers(given: Given, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments with other numbers, each of the type it was given in, and the function's own: it may write to
-    them."""
-    return _arguments(given, [_number(x, a) for x, a in zip(arrays, given.avals, strict=True)])
-
-
-def _number(x: Any, a: Aval) -> Any:
-    array = np.array(x, a.dtype)
-    return array if a.shape or a.weak is None else float(array) if a.weak else array[()]
+    """The arguments with other numbers, of the types given, and the function's own: it may write to them."""
+    return _arguments(given, [a.given(np.array(x, a.dtype)) for x, a in zip(arrays, given.avals, strict=True)])
 
 
 def _shown(leaves: Sequence[Any], tree: Tree) -> str:

@@ -7,23 +7,5 @@ from .directional import hvp, jvp, vjp
 from .gradients import Gradient, GradientAlone, grad, value_and_grad
 from .jacobians import Maps, dual, hessian, jacobian, linearize, linearize_adjoint, undual
 
-__all__ = [
-    "Gradient",
-    "GradientAlone",
-    "Maps",
-    "derive",
-    "dual",
-    "evaluate",
-    "function",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "linearize",
-    "linearize_adjoint",
-    "typed",
-    "undual",
-    "value_and_grad",
-    "vjp",
-]
+__all__ = ["Gradient", "GradientAlone", "Maps", "derive", "dual", "evaluate", "function", "grad", "hessian", "hvp"]
+__all__ += ["jacobian", "jvp", "linearize", "linearize_adjoint", "typed", "undual", "value_and_grad", "vjp"]

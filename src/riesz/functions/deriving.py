@@ -33,20 +33,16 @@ def derive(f: AnyFunction, *spaces: Space) -> Derivation:
     python = as_function(as_callable(f))
     record, given = python.record_at(spaces)
     settled = record.settled()
-    return Derivation(
-        term,
-        parameter_names(python.function),
-        lambda leaves: named_arrays(python.function, given.owners, leaves, settled),
-    )
+    names = lambda leaves: named_arrays(python.function, given.owners, leaves, settled)  # noqa: E731
+    return Derivation(term, parameter_names(python.function), names)
 
 
 def typed(f: Any, *spaces: Space) -> Term:
     """A function as a term with the given domain; a Python function is traced there."""
     for s in spaces:
         if not isinstance(cast(Any, s), Space):
-            raise SpaceError(
-                f"expected a space, such as rz.R ** rz.seg(3); got {s!r} (rz.space_of(value) is the space of a value)"
-            )
+            hint = "rz.space_of(value) is the space of a value"
+            raise SpaceError(f"expected a space, such as rz.R ** rz.seg(3); got {s!r} ({hint})")
     if not isinstance(f, Arrow):
         return _term_of(as_function(as_callable(f)), spaces)
     if not spaces:
@@ -72,12 +68,7 @@ def _term_of(f: TracedFunction, spaces: tuple[Space, ...]) -> Term:
 def parameter_names(f: Any) -> tuple[str, ...] | None:
     """The names of a Python function's arguments, where they can be known."""
     try:
-        return tuple(
-            [
-                p.name
-                for p in inspect.signature(f).parameters.values()
-                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-            ]
-        )
+        found = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return None
+    return tuple([p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])

@@ -31,9 +31,8 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux:
     if not isinstance(cast(Any, primals), tuple) or not isinstance(cast(Any, tangents), tuple):
         raise VectorError("jvp takes a tuple of arguments and a tuple of differentials: jvp(f, (x,), (dx,))")
     if len(primals) != len(tangents):
-        raise VectorError(
-            f"jvp: {len(primals)} arguments and {len(tangents)} differentials; one differential per argument is due"
-        )
+        counts = f"{len(primals)} arguments and {len(tangents)} differentials"
+        raise VectorError(f"jvp: {counts}; one differential per argument is due")
     at = point(differentiable(f), primals, {}, EACH, None, has_aux, "a derivative")
     y, L = linearized(at, keep=False)
     moved = at.pushed(L, tangents)
@@ -73,11 +72,8 @@ def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     >>> rz.hvp(lambda x: x**3, (2.0,), (1.0,))
     12.0
     """
-    if (
-        not isinstance(cast(Any, primals), tuple)
-        or not isinstance(cast(Any, tangents), tuple)
-        or len(primals) != len(tangents)
-    ):
+    tuples = isinstance(cast(Any, primals), tuple) and isinstance(cast(Any, tangents), tuple)
+    if not tuples or len(primals) != len(tangents):
         raise VectorError("hvp takes a tuple of arguments and a tuple of as many differentials: hvp(f, (x,), (dx,))")
     at = point(differentiable(f), primals, {}, 0 if len(primals) == 1 else EACH, None, False, "a Hessian")
-    return at.moved(hessian_at(at), tangents)
+    return at.pushed(hessian_at(at), tangents, arguments=True)

@@ -25,7 +25,7 @@ from ..relations.base import freeze, frozen
 from ..runtime import buffers, later, tuning
 from ..runtime.stackless import quiet
 from ..spaces.formal_vectors import dense
-from ..spaces.layout import describe, hint
+from ..spaces.layout import build, describe, hint, own_arithmetic
 from ..spaces.space import Space, real_space
 from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
 from ..tracing.classes import held_in
@@ -35,66 +35,50 @@ from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
 from ..tracing.surroundings.watching import MISSING, Effects, Wrapper, changed, meant, place, reached
-from ..tracing.trace import derivatives_here, forgive, inmost, leaked, refused
-from ..tracing.traced import (
-    FLOAT,
-    TRACED,
-    Trace,
-    Traced,
-    holds_traced,
-    lifted,
-    own_arithmetic,
-    slot_of,
-    tidy,
-    typed,
-)
+from ..tracing.trace import derivatives_here, forgive, inmost, refused
+from ..tracing.traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
 from .comparing import comparable, compare
 from .remade import DerivedFunction, Remade
 
 
 class Aval:
     """What is known of an array leaf before its numbers are: shape, type, whether it is a Python float (None: an array
-    without axes)."""
+    without axes). A leaf itself, so no dataclass."""
 
     __slots__ = ("dtype", "shape", "weak")
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool | None) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.weak = weak
+        self.shape, self.dtype, self.weak = shape, dtype, weak
+
+    def given(self, array: Any) -> Any:
+        """An array of this kind as it would be given: a number may be one of Python's or of NumPy's."""
+        return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
 
 
 class Record:
     """One trace of a function."""
 
-    transforms: bool = False  # whether derivatives or maps of other functions were taken inside
-    seconds: float = 0.0  # how long the function ran
-
     def __init__(
-        self,
-        name: str,
-        program: Program,
-        captured: list[Any],
-        avals: list[Aval],
-        results: list[Any],
-        tree: Tree,
-        outside: Outside | None = None,
-        copies: dict[int, tuple[Any, Any]] | None = None,
+        self, name: str, program: Program, captured: list[Any], avals: list[Aval], results: list[Any], tree: Tree
     ) -> None:
-        self.name = name
-        self.program = program
+        self.name, self.program = name, program
         self.captured = captured  # further inputs: Traced arrays of outer traces, large arrays from outside
-        self._outside = outside  # what its steps were computed from besides
-        self._copies = copies or {}  # arrays from outside and what stands for them in the program, by identity
         self.avals = avals  # of the array leaves of the arguments
-        self.results = results  # per leaf of the result: an Aval, or a `Static`
-        self.tree = tree  # of the result
+        self.results, self.tree = results, tree  # per leaf of the result, an Aval or a `Static`; its tree
+        self._outside: Outside | None = None  # what its steps were computed from besides
+        self._copies: dict[int, tuple[Any, Any]] = {}  # what stands for arrays from outside, by their identity
+        self.transforms = False  # whether derivatives or maps of other functions were taken inside
+        self.seconds = 0.0  # how long the function ran
         self.derived: dict[Any, Any] = {}  # programs made from this one
+
+    def depending(self, outside: Outside | None, copies: dict[int, tuple[Any, Any]]) -> Record:
+        """Itself; what it depends on besides its arguments."""
+        self._outside, self._copies = outside, copies
+        return self
 
     def wrap(self, leaves: Sequence[Any]) -> Any:
         """Leaves of the outputs → the function's result."""
-        rest = iter(leaves)
-        return unflatten(self.tree, [r.value if isinstance(r, Static) else next(rest) for r in self.results])
+        return unflatten(self.tree, filled(self.results, leaves))
 
     @cached_property
     def held(self) -> set[int]:
@@ -114,8 +98,7 @@ class Record:
         return self
 
     def copy_of(self, x: Any) -> Any:
-        """What stands for an array from outside in the program, or for an index array, which steps know by its numbers;
-        None for others."""
+        """What stands in the program for an array from outside, or for an index array; None for others."""
         if x.dtype.kind in "iub" and not frozen(x) and id(x) not in self._copies:
             self._copies[id(x)] = x, freeze(x)
         return x if frozen(x) else self._copies.get(id(x), (None, None))[1]
@@ -127,14 +110,12 @@ class Record:
             inputs, count = self.program.inputs, len(order)
             program = self.program.prune([*[inputs[k] for k in order], *inputs[count:]], self.program.outputs)
             avals = [self.avals[k] for k in order]
-            self.derived[key] = Record(
-                self.name, program, self.captured, avals, self.results, self.tree, self._outside, self._copies
-            )
+            found = Record(self.name, program, self.captured, avals, self.results, self.tree)
+            self.derived[key] = found.depending(self._outside, self._copies)
         return self.derived[key]
 
     def settled(self) -> Record:
-        """The same with the numbers that all arrays from outside have now; the same one as long as nobody writes to
-        them."""
+        """The same with the numbers that arrays from outside have now; the same one while nobody writes to them."""
         if not self.captured:
             return self
         known = self.derived.get("settled")
@@ -144,8 +125,8 @@ class Record:
             program = Program()
             given = [program.input(a.shape) for a in self.avals]
             program.outputs = outputs(self.program, program, [*given, *[program.const(c.frozen) for c in contents]])
-            copies = self._copies | {id(c.array): (c.array, c.frozen) for c in contents}
-            found = Record(self.name, program, [], self.avals, self.results, self.tree, None, copies)
+            found = Record(self.name, program, [], self.avals, self.results, self.tree)
+            found.depending(None, self._copies | {id(c.array): (c.array, c.frozen) for c in contents})
             known = self.derived["settled"] = found, contents
         return known[0]
 
@@ -159,6 +140,12 @@ class Static:
         self.value = value
 
 
+def filled(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """The leaves of a result, given those that are arrays."""
+    rest = iter(values)
+    return [r.value if isinstance(r, Static) else next(rest) for r in results]
+
+
 def _array_leaf(x: Any) -> Aval | None:
     """What is known of a leaf that is an array or a float; None for static leaves."""
     kind = cast(Any, type(x))
@@ -170,26 +157,21 @@ def _array_leaf(x: Any) -> Aval | None:
         return Aval(x.shape, x.dtype, x.weak)
     if kind is np.float64 or kind is np.float32 or kind is np.float16:
         return Aval((), x.dtype, False)
-    if isinstance(x, np.ndarray) or (
-        hasattr(kind, "__array__") and hasattr(x, "shape") and not isinstance(x, (np.generic, type))
-    ):
+    like_array = hasattr(kind, "__array__") and hasattr(x, "shape") and not isinstance(x, (np.generic, type))
+    if isinstance(x, np.ndarray) or like_array:
         if (problem := own_arithmetic(x)) is not None:
             raise VectorError(f"an argument is {problem}")
         if hasattr(kind, "columns"):
             raise VectorError(
                 f"an argument is a {kind.__name__}, a table of shape {tuple(cast(Any, x).shape)}: columns have no "
-                "names inside a traced function; "
-                "pass one array, df.to_numpy(), or a dict of its columns, {name: df[name].to_numpy() for name in "
-                "df.columns}"
+                "names inside a traced function; pass one array, df.to_numpy(), or a dict of its columns, "
+                "{name: df[name].to_numpy() for name in df.columns}"
             )
         dtype = getattr(x, "dtype", None)
         dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
         if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):
-            advice = (
-                "complex arrays are not supported: pass real and imaginary parts"
-                if dtype.kind == "c"
-                else "use float64, float32 or float16"
-            )
+            complex_parts = "complex arrays are not supported: pass real and imaginary parts"
+            advice = complex_parts if dtype.kind == "c" else "use float64, float32 or float16"
             advice += "" if isinstance(x, np.ndarray) else f", as x.to_numpy(dtype=float) gives of a {kind.__name__}"
             raise VectorError(f"an argument is an array of {dtype}; {advice}")
         shape = tuple(cast(Any, x).shape)
@@ -218,8 +200,7 @@ def _static_key(x: Any) -> Any:
 
 
 class Given:
-    """Arguments taken apart: array leaves, the trees, the static leaves, and which array leaves belong to which
-    argument."""
+    """Arguments taken apart: array leaves, trees, static leaves, and which array leaves belong to which argument."""
 
     __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "trees")
 
@@ -232,14 +213,13 @@ class Given:
         self.kwargs = tuple(sorted(kwargs))
         key: list[Any] = [self.kwargs]
         for name, value in (*enumerate(args), *[(k, kwargs[k]) for k in self.kwargs]):
+            owned: list[int] = []
             if name in static or (isinstance(name, int) and name - len(args) in static):
                 leaves, tree = [value], (LEAF,)
                 key.append(_static_key(value))
-                self.owners.append([])
             else:
                 leaves, tree = ([value], (LEAF,)) if type(value) in _SIMPLE else flatten(value)
                 key.append(tree)
-                owned: list[int] = []
                 for i, x in enumerate(leaves):
                     aval = _array_leaf(x)
                     if aval is None:
@@ -250,7 +230,7 @@ class Given:
                     self.arrays.append(x)
                     self.avals.append(aval)
                     leaves[i] = aval
-                self.owners.append(owned)
+            self.owners.append(owned)
             self.leaves.append(leaves)
             self.trees.append(tree)
         self.key = tuple(key)
@@ -260,15 +240,11 @@ class Given:
         """The leaves that are no arrays."""
         return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
 
-    def rebuilt(
-        self, arrays: Sequence[Any], answered: Callable[[Any], Any] = lambda x: x
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def rebuilt(self, arrays: Sequence[Any], answered: Any = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with other array leaves; the others as `answered` gives them."""
         rest = iter(arrays)
-        values = [
-            unflatten(tree, [next(rest) if type(x) is Aval else answered(x) for x in leaves])
-            for leaves, tree in zip(self.leaves, self.trees, strict=True)
-        ]
+        filled = [[next(rest) if type(x) is Aval else answered(x) for x in leaves] for leaves in self.leaves]
+        values = list(map(unflatten, self.trees, filled))
         count = len(values) - len(self.kwargs)
         return values[:count], dict(zip(self.kwargs, values[count:], strict=True))
 
@@ -296,13 +272,10 @@ class TracedFunction(Remade, Wrapper):
         self.static = frozenset((*nums, *names))
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
         self._written: set[Any] = set()
-        self._compared: set[Any] = (
-            set()
-        )  # the kinds of arguments at which it was found to compute what plain Python does
+        self._compared: set[Any] = set()  # the kinds of arguments at which it computed what plain Python does
         self.era = object()  # another one after `clear`
-        self._quick: Callable[[tuple[Any, ...]], Any] = (
-            other  # generated code for the kind of arguments it was last written for
-        )
+        # generated code for the kind of arguments it was last written for
+        self._quick: Callable[[tuple[Any, ...]], Any] = other
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         found = OTHER if kwargs else self._quick(args)
@@ -337,8 +310,7 @@ class TracedFunction(Remade, Wrapper):
         return self.record(given), given.arrays
 
     def record(self, given: Given) -> Record:
-        """The trace for arguments of this kind; made when there is none, or when a name it closes over means something
-        else by now."""
+        """The trace for arguments of this kind; made where there is none, or where something it depends on changed."""
         record = self._record(given)
         if record.program.calm:
             derivatives_here()
@@ -351,11 +323,8 @@ class TracedFunction(Remade, Wrapper):
         if known is not None:
             record, watched = known
             for holder, name, value in watched:
-                if (
-                    (now := holder.get(name, MISSING)) is not value
-                    and meant(now) is not value
-                    and place(holder, name) not in self._written
-                ):
+                now = holder.get(name, MISSING)
+                if now is not value and meant(now) is not value and place(holder, name) not in self._written:
                     break
             else:
                 return record.noted()
@@ -366,27 +335,20 @@ class TracedFunction(Remade, Wrapper):
         written, rolled = changed(outside.before), outside.rolled
         self._written |= written  # what the function writes to itself (a counter, a log) says nothing about its results
         steady = not (written or effects.found or outside.wrote)
-        if (
-            steady
-            and not rolled
-            and given.key not in self._compared
-            and comparable(self.function, things, given, record)
-        ):
+        new = steady and not rolled and given.key not in self._compared
+        if new and comparable(self.function, things, given, record):
             compare(self.function, given, record)
             self._compared.add(given.key)
         if not any([type(x) is Traced for x in record.captured]) and not rolled:
-            self._records[given.key] = (
-                record,
-                outside.rows() if steady else outside.rows(list(reached(self.function, *given.statics))),
-            )
+            now = None if steady else list(reached(self.function, *given.statics))
+            self._records[given.key] = record, outside.rows(now)
             self._records.move_to_end(given.key)
             if len(self._records) > tuning.TRACES_KEPT:
                 self._compared.discard(self._records.popitem(last=False)[0])
         return record.noted()
 
     def keeps(self, given: Given) -> bool:
-        """Whether there is a trace for arguments of this kind: functions that draw random numbers are traced at each
-        call."""
+        """Whether there is a trace for arguments of this kind: functions that draw random numbers have none."""
         return given.key in self._records
 
     def watched(self, given: Given) -> list[Any]:
@@ -406,55 +368,49 @@ class TracedFunction(Remade, Wrapper):
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
         """The trace at spaces instead of values."""
-        return (lambda given: (self.record(given), given))(self.given(tuple([stand_in(s) for s in spaces]), {}))
+        given = self.given(tuple([stand_in(s) for s in spaces]), {})
+        return self.record(given), given
+
+
+def in_containers(space: Space, leaves: Sequence[Any]) -> Any:
+    """Leaves in the containers of a space."""
+    return build(space.code, list(leaves), lambda branch, parts: branch.make(parts))
 
 
 def stand_in(space: Space) -> Any:
     """A value of a space without memory."""
-    from ..spaces.layout import build
-
-    return build(
-        space.code,
-        [np.broadcast_to(0.0, leaf.shape) if leaf.shape else 0.0 for leaf in space.leaves],
-        lambda branch, parts: branch.make(parts),
-    )
+    return in_containers(space, [np.broadcast_to(0.0, V.shape) if V.shape else 0.0 for V in space.leaves])
 
 
 @quiet
-def trace_function(
-    function: Callable[..., Any],
-    given: Given,
-    name: str,
-    whole_numbers: bool = False,
-    outside: Outside | None = None,
-    branch: bool = False,
-) -> Record:
-    """Run a function on traced arrays. `whole_numbers`: Python integers in its result are arrays too, not parts of its
-    structure. `outside`: what it can reach; large arrays there stay where they are.
+def trace_function(*what: Any, **how: Any) -> Record:
+    """Run a function on traced arrays: see `_traced`.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced
     arrays: it runs once more. So does one that writes, with arrays from outside whose copies may be written to.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
-        return _traced(function, given, name, whole_numbers, outside, branch)
+        return _traced(*what, **how)
     except Exception:
-        writes = outside is not None and outside.careful
+        writes = how.get("outside") is not None and how["outside"].careful
         if [part in sys.modules for part in PARTS] == before and not writes:
             raise
         forgive(refusals)
-    return _traced(function, given, name, whole_numbers, outside, branch, writes)
+    return _traced(*what, **how, arrays=writes)
 
 
 def _traced(
     function: Callable[..., Any],
     given: Given,
     name: str,
-    whole_numbers: bool,
-    outside: Outside | None,
-    branch: bool,
+    whole_numbers: bool = False,
+    outside: Outside | None = None,
+    branch: bool = False,
     arrays: bool = False,
 ) -> Record:
+    """`whole_numbers`: integers in its result are arrays, no structure. `outside`: what it can reach. `arrays`: what it
+    makes of arrays from outside may be written to."""
     from ..tracing.rules.all_rules import load_rules
     from .versions.answering import answering
 
@@ -479,24 +435,15 @@ def _traced(
                 raise said from problem
             seconds = perf_counter() - start
         leaves, tree = flatten(presented(result))
-        results: list[Any] = []
-        outs: list[int] = []
-        for x in leaves:
-            if whole_numbers and isinstance(x, (bool, int)):
-                x = np.asarray(x)
-            found = _result_leaf(x, trace)
-            if isinstance(found, Traced):
-                results.append(Aval(found.shape, found.dtype, found.weak))
-                outs.append(found.slot)
-            else:
-                results.append(found)
+        found = [_result_leaf(np.asarray(x) if whole_numbers and isinstance(x, int) else x, trace) for x in leaves]
+        results = [Aval(x.shape, x.dtype, x.weak) if type(x) is Traced else x for x in found]
         trace.no_refusals()
         trace.outside.finish()
-    program = trace.prune([*slots, *trace.captured_slots], outs)
+    program = trace.prune([*slots, *trace.captured_slots], [x.slot for x in found if type(x) is Traced])
     program.calm = trace.calm
-    record = Record(name, program, list(trace.captured), given.avals, results, tree, trace.outside, trace.copies)
+    record = Record(name, program, list(trace.captured), given.avals, results, tree)
     record.transforms, record.seconds = trace.transforms, seconds
-    return record
+    return record.depending(trace.outside, trace.copies)
 
 
 def presented(result: Any) -> Any:
@@ -508,10 +455,8 @@ def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
     x = x if (held := held_in(x)) is None else held
     if type(x) in TRACED and type(x) is not Traced:
-        raise TraceError(
-            f"{trace.name} returns complex numbers, but results are real; return real and imaginary part, z.real and "
-            "z.imag"
-        )
+        advice = "but results are real; return real and imaginary part, z.real and z.imag"
+        raise TraceError(f"{trace.name} returns complex numbers, {advice}")
     if type(x) is Traced or holds_traced(x):
         y = tidy(x)
         return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
@@ -556,49 +501,27 @@ def owned(values: Sequence[Any], avals: Sequence[Aval], held: set[int], given: S
     return found
 
 
-def innermost(leaves: Sequence[Any]) -> Trace | None:
-    """The innermost trace among leaves; None where none is traced."""
-    found: Trace | None = None
-    for x in leaves:
-        if type(x) is Traced and (found is None or x.home.level > found.level):
-            found = x.home
-    if found is not None and not found.open:
-        raise leaked(found)
-    return found
-
-
 def home_of(record: Record, leaves: Sequence[Any]) -> Trace | None:
     """The trace that a computation belongs to, if any."""
     return innermost((*leaves, *record.captured))
 
 
-def written(
-    program: Program,
-    record: Record,
-    leaves: Sequence[Any],
-    home: Trace,
-    avals: Sequence[Aval],
-    more: Sequence[Any] = (),
-) -> list[Any]:
+def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace, avals: Sequence[Aval]) -> list[Any]:
     """A program written into a trace: its outputs as traced arrays. See Note [Numbers] in symbolic.py."""
-    slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured, *more)]
-    return [
-        typed(Traced(home, s, a.dtype, a.weak), True) for s, a in zip(outputs(program, home, slots), avals, strict=True)
-    ]
+    slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured)]
+    found = outputs(program, home, slots)
+    return [typed(Traced(home, s, a.dtype, a.weak), True) for s, a in zip(found, avals, strict=True)]
 
 
 def result_space(name: str, results: Sequence[Any], tree: Tree, what: str) -> Space:
     """The space of a function's result; integers and the like have none."""
     for r in results:
         if isinstance(r, Static):
-            raise SpaceError(
-                f"{name} returns {describe(r.value)}, which is not a vector; {what} needs real numbers (has_aux=True "
-                "lets f return more)"
-            )
+            aux = f"{what} needs real numbers (has_aux=True lets f return more)"
+            raise SpaceError(f"{name} returns {describe(r.value)}, which is not a vector; {aux}")
         if r.dtype.kind != "f":
-            raise SpaceError(
-                f"{name} returns an array of {r.dtype}; {what} needs real numbers{hint(np.zeros(1, r.dtype))}"
-            )
+            real = f"{what} needs real numbers{hint(np.zeros(1, r.dtype))}"
+            raise SpaceError(f"{name} returns an array of {r.dtype}; {real}")
     return tree_space(tree, [real_space(r.shape) for r in results])
 
 

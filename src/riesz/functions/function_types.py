@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 AnyFunction: TypeAlias = Callable[..., Any] | str
 """A function riesz can look into: a Python function, a combinator, what `rz.grad` gives, or a text ("x -> sin(x)")."""
+
+Argnums: TypeAlias = int | tuple[int, ...] | None
+"""The number of an argument, or those of several; None: the first."""
+First: TypeAlias = Literal[0] | None
 
 V = TypeVar("V")
 

@@ -15,7 +15,7 @@ from ..spaces.space import Space
 from ..tracing.surroundings.watching import MISSING
 from .calling import differentiable
 from .function import other
-from .function_types import AnyFunction, GradientAndAux, GradientFunction, ValueAndGradient
+from .function_types import AnyFunction, Argnums, First, GradientAndAux, GradientFunction, ValueAndGradient
 from .point_protocol import AnyPoint, into_reals
 from .points import point
 from .remade import DerivedFunction
@@ -23,16 +23,16 @@ from .remade import DerivedFunction
 
 @overload
 def grad(
-    f: AnyFunction, argnums: Literal[0] | None = None, *, has_aux: Literal[False] = False, space: Space | None = None
+    f: AnyFunction, argnums: First = None, *, has_aux: Literal[False] = False, space: Space | None = None
 ) -> GradientFunction: ...
 @overload
 def grad(
-    f: AnyFunction, argnums: Literal[0] | None = None, *, has_aux: Literal[True], space: Space | None = None
+    f: AnyFunction, argnums: First = None, *, has_aux: Literal[True], space: Space | None = None
 ) -> GradientAndAux: ...
 @overload
 def grad(
     f: AnyFunction,
-    argnums: int | tuple[int, ...] | None = None,
+    argnums: Argnums = None,
     *,
     has_aux: bool = False,
     space: Space | None = None,
@@ -62,12 +62,12 @@ def grad(
 
 @overload
 def value_and_grad(
-    f: AnyFunction, argnums: Literal[0] | None = None, *, has_aux: bool = False, space: Space | None = None
+    f: AnyFunction, argnums: First = None, *, has_aux: bool = False, space: Space | None = None
 ) -> ValueAndGradient: ...
 @overload
 def value_and_grad(
     f: AnyFunction,
-    argnums: int | tuple[int, ...] | None = None,
+    argnums: Argnums = None,
     *,
     has_aux: bool = False,
     space: Space | None = None,
@@ -92,13 +92,10 @@ class Gradient(DerivedFunction):
     what = "value_and_grad"
 
     def __init__(self, f: Any, argnums: Any, has_aux: bool, space: Space | None, factored: bool) -> None:
-        super().__init__(self.what, differentiable(f))
+        super().__init__(differentiable(f), argnums, has_aux, space, factored)
         self.argnums, self.has_aux, self.space, self.factored = argnums, has_aux, space, factored
         self.era = object()
         self._quick: Any = other, (), self.era, self  # generated code, for small functions: see `graded`
-
-    def recipe(self) -> Any:
-        return type(self), (self.function, self.argnums, self.has_aux, self.space, self.factored)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         run, watched, era, owner = self._quick
@@ -132,9 +129,8 @@ class GradientAlone(Gradient):
 
     what = "grad"
 
-    def __call__(
-        self, /, *args: Any, **kwargs: Any
-    ) -> Any:  # once more, not a call of the other: a call of half a microsecond has no room for two
+    # once more, not a call of the other: a call of half a microsecond has no room for two
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         run, watched, era, owner = self._quick
         if not kwargs and owner.era is era:
             for holder, name, value in watched:
@@ -178,10 +174,8 @@ def value_and_gradient(at: AnyPoint) -> tuple[Any, Any]:
 def factored(at: AnyPoint) -> tuple[Any, Any]:
     """The value and the gradient, whose arrays are `Factored`; numbers stay numbers."""
     if at.home is not None:
-        raise SpaceError(
-            f"factored=True inside a function that is being traced: the gradient of {at.name} is an array there; "
-            "leave it out"
-        )
+        inside = "factored=True inside a function that is being traced"
+        raise SpaceError(f"{inside}: the gradient of {at.name} is an array there; leave it out")
     from ..maps.gradients.factoring import planned
 
     at.settle(keep=False)

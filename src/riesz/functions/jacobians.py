@@ -19,7 +19,7 @@ from ..terms.bilinear import Inner, Section
 from ..terms.open_makers import frozen
 from ..terms.term import Term
 from .calling import differentiable
-from .function_types import AnyFunction
+from .function_types import AnyFunction, Argnums
 from .point_protocol import AnyPoint
 from .points import point
 from .remade import DerivedFunction
@@ -53,19 +53,13 @@ def linearize_adjoint(f: AnyFunction, *args: Any, space: Space | None = None, **
 
 @overload
 def jacobian(
-    f: AnyFunction,
-    argnums: int | tuple[int, ...] | None = None,
-    *,
-    has_aux: Literal[False] = False,
-    space: Space | None = None,
+    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[False] = False, space: Space | None = None
 ) -> Callable[..., LinearMap]: ...
 @overload
 def jacobian(
-    f: AnyFunction, argnums: int | tuple[int, ...] | None = None, *, has_aux: Literal[True], space: Space | None = None
+    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[True], space: Space | None = None
 ) -> Callable[..., tuple[LinearMap, Any]]: ...
-def jacobian(
-    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None
-) -> Any:
+def jacobian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
     """f', the derivative as a function that gives LinearMaps.
 
     Of several arguments it is the derivative in the first, or in those numbered by `argnums`, as in JAX. A combinator
@@ -87,19 +81,13 @@ def jacobian(
 
 @overload
 def hessian(
-    f: AnyFunction,
-    argnums: int | tuple[int, ...] | None = None,
-    *,
-    has_aux: Literal[False] = False,
-    space: Space | None = None,
+    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[False] = False, space: Space | None = None
 ) -> Callable[..., LinearMap]: ...
 @overload
 def hessian(
-    f: AnyFunction, argnums: int | tuple[int, ...] | None = None, *, has_aux: Literal[True], space: Space | None = None
+    f: AnyFunction, argnums: Argnums = None, *, has_aux: Literal[True], space: Space | None = None
 ) -> Callable[..., tuple[LinearMap, Any]]: ...
-def hessian(
-    f: Any, argnums: int | tuple[int, ...] | None = None, *, has_aux: bool = False, space: Space | None = None
-) -> Any:
+def hessian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
     """∇²f, the derivative of the gradient, as a function that gives LinearMaps V ⊸ V; `argnums` as for `jacobian`.
 
     >>> import riesz as rz
@@ -116,8 +104,8 @@ class Maps(DerivedFunction):
     gives_maps = True
 
     def __init__(self, what: str, f: Any, argnums: Any, has_aux: bool, space: Space | None) -> None:
-        super().__init__(what, differentiable(f))
         self.what, self.argnums, self.has_aux, self.space = what, argnums, has_aux, space
+        super().__init__(differentiable(f))
 
     def recipe(self) -> Any:
         return Maps, (self.what, self.function, self.argnums, self.has_aux, self.space)

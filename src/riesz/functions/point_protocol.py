@@ -46,83 +46,32 @@ class AnyPoint(Protocol):
     # -- what each kind of function says for itself --------------------------------------------------------
 
     @property
-    def name(self) -> str:
-        """The function's, for errors."""
-        ...
-
+    def name(self) -> str: ...  # the function's, for errors
     @property
-    def derived(self) -> dict[Any, Any]:
-        """What was made of the program already; it lives as long as the program."""
-        ...
-
+    def derived(self) -> dict[Any, Any]: ...  # what was made of the program already; it lives as long as the program
     @property
-    def inputs(self) -> list[Any]:
-        """What the program is run on: the leaves, and arrays from outside."""
-        ...
-
+    def inputs(self) -> list[Any]: ...  # what the program is run on: the leaves, and arrays from outside
     @property
-    def held(self) -> set[int]:
-        """The identities of arrays that somebody else holds: a result that is one of them is copied."""
-        ...
-
+    def held(self) -> set[int]: ...  # the identities of arrays that somebody else holds: as results they are copied
     @property
-    def dtype(self) -> Any:
-        """That of f': float32 where arguments and results are, or less."""
-        ...
-
+    def dtype(self) -> Any: ...  # that of f': float32 where arguments and results are, or less
     @property
-    def gradient_dtype(self) -> Any:
-        """That of the arguments differentiated in: a gradient has the types of what it is the gradient in."""
-        ...
-
+    def gradient_dtype(self) -> Any: ...  # that of the arguments differentiated in: a gradient has their types
     @property
-    def gradient_dtypes(self) -> list[Any]:
-        """The same for each leaf of the domain."""
-        ...
+    def gradient_dtypes(self) -> list[Any]: ...  # the same for each leaf of the domain
 
-    def program(self) -> Program:
-        """f as a program of `inputs`, with its auxiliary outputs."""
-        ...
-
-    def value(self) -> list[Any]:
-        """The outputs, auxiliary ones included."""
-        ...
-
-    def gradient_value(self) -> Any:
-        """∇f(x) as the user sees it, in the trace."""
-        ...
-
-    def wrap(self, values: list[Any], held: set[int] | None = None) -> Any:
-        """f(x), or (f(x), aux), for the caller; `held` (`self.held` if None): numbers that are copied."""
-        ...
-
-    def main_value(self, leaves: Sequence[Any]) -> Any:
-        """Leaves of the codomain → the containers of the value."""
-        ...
-
-    def presented(self, leaves: Sequence[Any]) -> Any:
-        """Leaves of the domain → the containers of the arguments differentiated in."""
-        ...
-
-    def vector(self, leaves: list[Any], held: set[int]) -> Any:
-        """Leaves of the domain, numbers, → what the caller may keep."""
-        ...
-
-    def pushed(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
-        """L(dx) for a map from the domain to the codomain."""
-        ...
-
-    def moved(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
-        """L(dx) for a map from the domain to itself."""
-        ...
-
-    def pulled(self, L: LinearMap, w: Any) -> Any:
-        """L*(w) for a map from the domain to the codomain."""
-        ...
-
-    def at(self, program: Program) -> Instance:
-        """A program of the leaves and a vector, at this point."""
-        ...
+    def program(self) -> Program: ...  # f as a program of `inputs`, with its auxiliary outputs
+    def value(self) -> list[Any]: ...  # the outputs, auxiliary ones included
+    def gradient_value(self) -> Any: ...  # ∇f(x) as the user sees it, in the trace
+    # f(x), or (f(x), aux), for the caller; `held` (`self.held` if None): numbers that are copied
+    def wrap(self, values: list[Any], held: set[int] | None = None) -> Any: ...
+    def main_value(self, leaves: Sequence[Any]) -> Any: ...  # leaves of the codomain → the containers of the value
+    def presented(self, leaves: Sequence[Any]) -> Any: ...  # leaves of the domain → the containers of the arguments
+    def vector(self, leaves: list[Any], held: set[int]) -> Any: ...  # the same for numbers that the caller may keep
+    # L(dx) for a map from the domain to the codomain, or (`arguments`) to the domain itself
+    def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any: ...
+    def pulled(self, L: LinearMap, w: Any) -> Any: ...  # L*(w) for a map from the domain to the codomain
+    def at(self, program: Program) -> Instance: ...  # a program of the leaves and a vector, at this point
 
     def code(self) -> Any:
         """Generated code for value and gradient, and what it depends on; None where there is none."""
@@ -212,13 +161,10 @@ class AnyPoint(Protocol):
 
 def into_reals(at: AnyPoint) -> None:
     """Gradients are of functions into ℝ; an array that holds one number, of shape (1,) or (1, 1), is that number."""
-    codomain = at.codomain
-    if codomain is R or (codomain.dim == 1 and codomain.plain and isinstance(codomain, Copower) and codomain.base is R):
-        return
-    raise SpaceError(
-        f"a gradient needs a function into ℝ; {at.name} ends in {codomain} (jacobian takes any codomain, np.sum "
-        "makes one number)"
-    )
+    W = at.codomain
+    if W is not R and not (W.dim == 1 and W.plain and isinstance(W, Copower) and W.base is R):
+        advice = "jacobian takes any codomain, np.sum makes one number"
+        raise SpaceError(f"a gradient needs a function into ℝ; {at.name} ends in {W} ({advice})")
 
 
 def at_one(parts: Derivative, domain: Space) -> Program:
@@ -239,9 +185,8 @@ def argument_numbers(argnums: Any, count: int, f: Any) -> list[int]:
         if isinstance(a, bool) or not isinstance(a, (int, np.integer)):
             raise SpaceError(f"argnums={argnums!r}: the number of an argument, or a tuple of them, is due")
         if not -count <= a < count:
-            raise SpaceError(
-                f"argnums={argnums!r}, but {f} was called with {count} argument{'s' if count != 1 else ''} by position"
-            )
+            arguments = f"{count} argument{'s' if count != 1 else ''}"
+            raise SpaceError(f"argnums={argnums!r}, but {f} was called with {arguments} by position")
     return [int(a) % count for a in several]
 
 

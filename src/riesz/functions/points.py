@@ -21,36 +21,16 @@ from ..maps.linear_map import LinearMap, as_element
 from ..ops.number_domains import NUMBERS
 from ..programs.program import Constant, Program
 from ..runtime import later
-from ..spaces.layout import build, describe, hint
+from ..spaces.layout import describe, hint
 from ..spaces.space import Copower, DirectSum, Space, Weighted, direct_sum, real_space, space_of
 from ..terms.open import fit
 from ..terms.term import Arrow, Term
-from ..tracing.argument_trees import (
-    LEAF,
-    NOTHING,
-    Container,
-    Tree,
-    flatten,
-    numbers_of,
-    tree_space,
-    unflatten,
-)
-from ..tracing.trace import derivatives_here
-from ..tracing.traced import FLOAT, Trace
-from .function import (
-    Aval,
-    Given,
-    Record,
-    Static,
-    TracedFunction,
-    as_function,
-    evaluated,
-    home_of,
-    innermost,
-    owned,
-    result_space,
-    written,
-)
+from ..tracing.argument_trees import LEAF, Container, Tree, first_part, flatten, numbers_of, tree_space, unflatten
+from ..tracing.surroundings.watching import Cell
+from ..tracing.trace import Trace, derivatives_here
+from ..tracing.traced import FLOAT, innermost
+from . import function as traces
+from .function import Aval, Given, Record, TracedFunction, in_containers, owned
 from .point_protocol import EACH, AnyPoint, argument_numbers, in_turn
 
 
@@ -76,7 +56,8 @@ class TermPoint(AnyPoint):
         self.main = len(self.codomain.leaves)
         element = as_element(args, self.domain)
         if traced:
-            self.leaves = [x if _floats(x) else x * 1.0 for x in opened(self.domain, element)]
+            kinds = [(x, getattr(getattr(x, "dtype", None), "kind", "")) for x in opened(self.domain, element)]
+            self.leaves = [x if isinstance(x, float) or kind == "f" else x * 1.0 for x, kind in kinds]
         else:
             self.leaves = self.domain.open(element)
         self.home = innermost(self.leaves) if traced else None
@@ -93,9 +74,8 @@ class TermPoint(AnyPoint):
         parts = (self.domain,) if count == 1 else components(self.domain, count)
         ends = np.cumsum([0, *[len(V.leaves) for V in parts]]).tolist()
         places = [k for i in chosen for k in range(ends[i], ends[i + 1])]
-        self.domain = (
-            direct_sum(*[parts[i] for i in chosen]) if isinstance(argnums, (tuple, list)) else parts[chosen[0]]
-        )
+        several = isinstance(argnums, (tuple, list))
+        self.domain = direct_sum(*[parts[i] for i in chosen]) if several else parts[chosen[0]]
         self._order = in_turn(places, len(self.leaves))
         self.leaves = [self.leaves[k] for k in self._order]
         self.moving = [k in places for k in range(len(self.leaves))]
@@ -162,18 +142,16 @@ class TermPoint(AnyPoint):
         return found[0] if len(found) == 1 else tuple(found)
 
     def main_value(self, leaves: Sequence[Any]) -> Any:
-        return build(self.codomain.code, list(leaves), lambda branch, parts: branch.make(parts))
+        return in_containers(self.codomain, leaves)
 
     def presented(self, leaves: Sequence[Any]) -> Any:
-        return build(self.domain.code, list(leaves), lambda branch, parts: branch.make(parts))
+        return in_containers(self.domain, leaves)
 
     def vector(self, leaves: list[Any], held: set[int]) -> Any:
         return self.domain.wrap(leaves, held)
 
-    def pushed(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
+    def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any:
         return L(*tangents)
-
-    moved = pushed
 
     def pulled(self, L: LinearMap, w: Any) -> Any:
         return L.H(w)
@@ -193,10 +171,6 @@ def _fitted(f: Arrow, space: Space) -> Term:
     return known[1]
 
 
-def _floats(x: Any) -> bool:
-    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"
-
-
 def components(space: Space, count: int) -> tuple[Space, ...]:
     """The spaces of the components of a direct sum, of a copower of one, or of one with another inner product."""
     inner, around = space, list[Space]()
@@ -204,9 +178,8 @@ def components(space: Space, count: int) -> tuple[Space, ...]:
         around.append(inner)
         inner = inner.base
     if not isinstance(inner, DirectSum) or len(inner.summands) != count:
-        raise SpaceError(
-            f"{count} arguments are the components of a direct sum of {count} spaces, but the domain is {space}"
-        )
+        due = f"{count} arguments are the components of a direct sum of {count} spaces"
+        raise SpaceError(f"{due}, but the domain is {space}")
     parts = inner.summands
     for outer in reversed(around):
         if isinstance(outer, Copower):
@@ -230,13 +203,12 @@ class FunctionPoint(AnyPoint):
         has_aux: bool = False,
         what: str = "a derivative",
     ) -> None:
-        given = f.given(args, kwargs)
-        self.given = given
-        self.function = f
+        self.function, self.given = f, f.given(args, kwargs)
+        given = self.given
         argnums = tuple(range(len(args))) if argnums is EACH else argnums
         chosen = _chosen(given, argnums, len(args), f.name)
         for i in chosen:
-            _differentiable(given, i, given.owners[i], f.name)
+            _differentiable(given, i, f.name)
         derivatives_here()
         self.record: Record = f.record(given)
         self.leaves: list[Any] = given.arrays
@@ -244,28 +216,25 @@ class FunctionPoint(AnyPoint):
         self.single = not isinstance(argnums, (tuple, list)) and (argnums is not None or len(chosen) == 1)
         self.trees = [given.trees[i] for i in chosen]
         self.avals = [given.avals[k] for i in chosen for k in given.owners[i]]
+        self._order: Sequence[int] = range(len(self.leaves))
         if any([i > j for i, j in pairwise(chosen)]):
             self._reorder([k for i in chosen for k in given.owners[i]])
         self.owned = [self.owners[i] for i in chosen]
-        flags = [False] * (len(self.leaves) + len(self.record.captured))
-        for mine in self.owned:
+        self.moving = [False] * (len(self.leaves) + len(self.record.captured))
+        spaces: list[Space] = []
+        for tree, mine in zip(self.trees, self.owned, strict=True):
+            spaces.append(tree_space(tree, [real_space(self.record.avals[k].shape) for k in mine]))
             for k in mine:
-                flags[k] = True
-        self.moving = flags
-        spaces = [
-            tree_space(t, [real_space(self.record.avals[k].shape) for k in o])
-            for t, o in zip(self.trees, self.owned, strict=True)
-        ]
-        natural = spaces[0] if self.single else direct_sum(*spaces)
-        self.domain = _fitting(natural, space)
-        self.main, self.more, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
+                self.moving[k] = True
+        self.domain = _fitting(spaces[0] if self.single else direct_sum(*spaces), space)
+        self.main, self.main_tree, self.aux_tree = _aux(self.record, has_aux)
         self.has_aux = has_aux
-        self.codomain = result_space(f.name, self.record.results[: self.main], self.main_tree, what)
-        self.home: Trace | None = home_of(self.record, self.leaves)
+        self.codomain = traces.result_space(f.name, self.record.results[: self.main], self.main_tree, what)
+        self.home: Trace | None = traces.home_of(self.record, self.leaves)
 
     def _reorder(self, moving: list[int]) -> None:
         """argnums=(1, 0): the leaves differentiated in come in the order asked for."""
-        order = in_turn(moving, len(self.leaves))
+        self._order = order = in_turn(moving, len(self.leaves))
         self.record = self.record.reordered(order)
         self.leaves = [self.leaves[k] for k in order]
         where = {k: at for at, k in enumerate(order)}
@@ -299,19 +268,18 @@ class FunctionPoint(AnyPoint):
 
     def at(self, program: Program) -> Instance:
         """With the names of its arrays, for print: the arguments, and what the function closes over."""
-        outside = [
-            x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in self.record.captured
-        ]  # read by the trace around
+        captured = self.record.captured
+        outside = [x if isinstance(x, np.ndarray) else fixed((x,))[0] for x in captured]  # read by the trace around
         point = tuple(self.leaves) if self.home is None else (*fixed(self.leaves), *outside)
         names = named_arrays(self.function.function, self.owners, point, self.record)
         return Instance(program, point, names)
 
     def gradient_value(self) -> Any:
         assert self.home is not None
-        return self.presented(written(self.gradient(), self.record, self.leaves, self.home, self.avals))
+        return self.presented(traces.written(self.gradient(), self.record, self.leaves, self.home, self.avals))
 
     def value(self) -> list[Any]:
-        return evaluated(self.record, self.leaves)
+        return traces.evaluated(self.record, self.leaves)
 
     def wrap(self, values: list[Any], held: set[int] | None = None) -> Any:
         if self.home is None:
@@ -319,15 +287,14 @@ class FunctionPoint(AnyPoint):
         main = self.main_value(values)
         if not self.has_aux:
             return main
-        return main, unflatten(self.aux_tree, _leaves(self.record.results[self.main :], values[self.main :]))
+        return main, unflatten(self.aux_tree, traces.filled(self.record.results[self.main :], values[self.main :]))
 
     def main_value(self, leaves: Sequence[Any]) -> Any:
         return unflatten(self.main_tree, list(leaves[: self.main]))
 
     @property
     def dtype(self) -> Any:
-        """float32 where all arguments differentiated in and all results are, or less: SciPy's sparse matrices know no
-        float16."""
+        """float32 where all arguments and results are, or less: SciPy's sparse matrices know no float16."""
         return np.result_type(np.float32, _common(self.avals, self.record.outputs[: self.main]))
 
     @property
@@ -340,20 +307,16 @@ class FunctionPoint(AnyPoint):
 
     def presented(self, leaves: Sequence[Any]) -> Any:
         rest = iter(leaves)
-        found = [unflatten(t, [next(rest) for _ in o]) for t, o in zip(self.trees, self.owned, strict=True)]
+        found = [unflatten(t, [next(rest) for _ in mine]) for t, mine in zip(self.trees, self.owned, strict=True)]
         return found[0] if self.single else tuple(found)
 
     def vector(self, leaves: list[Any], held: set[int]) -> Any:
         return self.presented(owned(leaves, self.avals, held))
 
-    def pushed(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
-        return _applied(L, self._tangent(tangents), self.record.outputs[: self.main], self.main_value)
-
-    def moved(self, L: LinearMap, tangents: tuple[Any, ...]) -> Any:
-        return _applied(L, self._tangent(tangents), self.avals, self.presented)
-
-    def _tangent(self, tangents: tuple[Any, ...]) -> Any:
-        return as_element(tangents, self.domain) if self.single else tangents
+    def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any:
+        v = as_element(tangents, self.domain) if self.single else tangents
+        avals = self.avals if arguments else self.record.outputs[: self.main]
+        return _applied(L, v, avals, self.presented if arguments else self.main_value)
 
     def pulled(self, L: LinearMap, w: Any) -> Any:
         return _applied(L.H, w, self.avals, self.presented)
@@ -368,17 +331,11 @@ class FunctionPoint(AnyPoint):
     def _both(self) -> Record:
         """Value and gradient as one trace, of the arguments as they were given."""
         program, given, count = self.both(), self.given, len(self.leaves)
-        place = {
-            k: at
-            for owned, mine in zip(given.owners, self.owners, strict=True)
-            for k, at in zip(owned, mine, strict=True)
-        }
-        inputs = [program.inputs[place[k]] for k in range(count)]
+        inputs = [program.inputs[k] for k in np.argsort(self._order)]
         program = program.prune([*inputs, *program.inputs[count:]], program.outputs)
         program.calm = self.record.program.calm
-        results = [
-            a if a.shape or a.dtype is not FLOAT else Aval((), FLOAT, True) for a in (*self.record.outputs, *self.avals)
-        ]
+        avals = [*self.record.outputs, *self.avals]
+        results = [a if a.shape or a.dtype is not FLOAT else Aval((), FLOAT, True) for a in avals]
         leaves, tree = flatten((self.main_value(results), self.presented(results[self.main :])))
         return Record(f"value_and_grad({self.name})", program, self.record.captured, given.avals, leaves, tree)
 
@@ -391,6 +348,9 @@ def _applied(L: LinearMap, v: Any, avals: Sequence[Aval], contained: Callable[[S
     return contained(owned(L.apply(given), avals, L.held, given))
 
 
+_FLOATS = {FLOAT}
+
+
 def _common(given: Sequence[Aval], results: Sequence[Aval] = ()) -> Any:
     """The type of arguments and results together; that of Python's floats where one of the arguments is one."""
     kinds = {a.dtype for a in (*given, *results)}
@@ -399,19 +359,14 @@ def _common(given: Sequence[Aval], results: Sequence[Aval] = ()) -> Any:
     return np.result_type(*kinds)
 
 
-_FLOATS = {FLOAT}
-
-
 def named_arrays(
     f: Any, owners: Sequence[Sequence[int]], leaves: Sequence[Any], record: Record
 ) -> tuple[tuple[str, Any], ...]:
     """The arrays a function closes over, as a trace of it has them, and those of its arguments, with their names."""
     known = record.derived
     if "names" not in known:  # a trace is made anew when one of them means something else
-        known["names"] = (
-            [(name, copy) for name, x in closed_over(f) if (copy := record.copy_of(x)) is not None],
-            argument_names(f, len(owners)),
-        )
+        copies = [(name, record.copy_of(x)) for name, x in closed_over(f)]
+        known["names"] = [row for row in copies if row[1] is not None], argument_names(f, len(owners))
     closed, labels = known["names"]
     found = list(closed)
     for label, mine in zip(labels, owners, strict=False):
@@ -424,17 +379,9 @@ def closed_over(f: Any) -> list[tuple[str, Any]]:
     code = getattr(f, "__code__", None)
     if code is None:
         return []
-    cells = dict(zip(code.co_freevars, [c.cell_contents for c in f.__closure__ or () if _filled(c)], strict=False))
+    cells = {name: Cell(cell).get() for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True)}
     seen = {name: f.__globals__[name] for name in code.co_names if name in f.__globals__} | cells
     return [(name, x) for name, x in seen.items() if type(x) is np.ndarray]
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
 
 
 def argument_names(f: Any, count: int) -> list[str]:
@@ -444,33 +391,23 @@ def argument_names(f: Any, count: int) -> list[str]:
     return known if len(known) >= count else ["x", "y", "z"][:count] if count <= 3 else [f"x{i}" for i in range(count)]
 
 
-def _leaves(results: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    rest = iter(values)
-    return [r.value if isinstance(r, Static) else next(rest) for r in results]
-
-
 def _chosen(given: Given, argnums: Any, count: int, name: str) -> list[int]:
     if argnums is None:
         found = [i for i in range(count) if any([given.avals[k].dtype.kind == "f" for k in given.owners[i]])]
         if not found:
-            raise VectorError(
-                f"{name} has no argument to differentiate in: none of {count} holds floats; write 2.0 instead of 2"
-            )
+            none = f"none of {count} holds floats; write 2.0 instead of 2"
+            raise VectorError(f"{name} has no argument to differentiate in: {none}")
         return found
     return argument_numbers(argnums, count, name)
 
 
-def _differentiable(given: Given, i: int, owned: list[int], name: str) -> None:
+def _differentiable(given: Given, i: int, name: str) -> None:
     for leaf in given.leaves[i]:
         if type(leaf) is not Aval:
             raise VectorError(f"argument {i} of {name} is differentiated, but holds {describe(leaf)}{hint(leaf)}")
-    for k in owned:
-        if given.avals[k].dtype.kind != "f":
-            raise VectorError(
-                f"argument {i} of {name} is differentiated, but holds an array of {given.avals[k].dtype}: use floats "
-                "(x.astype(float)), "
-                "or choose other arguments with argnums"
-            )
+        if leaf.dtype.kind != "f":
+            wrong = f"an array of {leaf.dtype}: use floats (x.astype(float)), or choose other arguments with argnums"
+            raise VectorError(f"argument {i} of {name} is differentiated, but holds {wrong}")
 
 
 def _fitting(natural: Space, space: Space | None) -> Space:
@@ -483,30 +420,15 @@ def _fitting(natural: Space, space: Space | None) -> Space:
     return space
 
 
-def _aux(record: Record, has_aux: bool) -> tuple[int, int, Tree, Tree]:
-    """How many leaves belong to the value and to the rest, and their trees."""
+def _aux(record: Record, has_aux: bool) -> tuple[int, Tree, Tree]:
+    """How many leaves belong to the value, and the trees of it and of the rest."""
     if not has_aux:
-        return len(record.results), 0, record.tree, ()
+        return len(record.results), record.tree, ()
     last = record.tree[-1]
     if type(last) is not Container or last.arity != 2 or last.form is not None:
         raise SpaceError(f"has_aux=True: {record.name} must return a pair (value, aux)")
     cut = first_part(record.tree)
-    main = record.tree[:cut]
-    return sum([e == LEAF for e in main]), len(record.results), main, record.tree[cut:-1]
-
-
-def first_part(tree: Tree) -> int:
-    """Where the first of the two parts of a pair ends."""
-    sizes: list[int] = []
-    for entry in tree[:-1]:
-        if entry in (LEAF, NOTHING):
-            sizes.append(1)
-        else:
-            n = cast(Container, entry).arity
-            inside = sum(sizes[len(sizes) - n :])
-            del sizes[len(sizes) - n :]
-            sizes.append(inside + 1)
-    return sizes[0]
+    return record.tree[:cut].count(LEAF), record.tree[:cut], record.tree[cut:-1]
 
 
 def point(
@@ -517,4 +439,4 @@ def point(
         if kwargs:
             raise SpaceError(f"a combinator takes its arguments by position; got {', '.join(kwargs)}=…")
         return TermPoint(f, args, argnums, space, has_aux)
-    return FunctionPoint(as_function(f), args, kwargs, argnums, space, has_aux, what)
+    return FunctionPoint(traces.as_function(f), args, kwargs, argnums, space, has_aux, what)

@@ -44,14 +44,18 @@ class DerivedFunction(Remade, Wrapper):
     """What grad, jacobian, vmap, … of a function give: called with its arguments."""
 
     gives_maps = False
+    what: str
 
-    def __init__(self, what: str, f: Any) -> None:
-        self.function = f  # a Function, a combinator, or any callable
+    def __init__(self, f: Any, *options: Any) -> None:
+        self.function, self.options = f, options  # a Function, a combinator, or any callable
         inner = getattr(f, "function", f)
         if callable(inner) and not hasattr(type(inner), "domain"):
             self.__wrapped__ = inner
         self.__doc__ = getattr(inner, "__doc__", None)
-        self.__name__ = self.__qualname__ = f"{what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
+        self.__name__ = self.__qualname__ = f"{self.what}({getattr(f, 'name', None) or getattr(f, '__name__', f)})"
+
+    def recipe(self) -> Any:
+        return type(self), (self.function, *self.options)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -73,13 +77,10 @@ def _found(x: Any) -> tuple[str, str] | None:
     inner: Any = inspect.unwrap(x)
     module, path = sys.modules.get(getattr(inner, "__module__", None) or ""), getattr(inner, "__qualname__", "<")
     try:
-        return (
-            (module.__name__, path)
-            if module is not None and "<" not in path and attrgetter(path)(module) is x
-            else None
-        )
+        found = module is not None and "<" not in path and attrgetter(path)(module) is x
     except AttributeError:
-        return None
+        found = False
+    return (cast(Any, module).__name__, path) if found else None
 
 
 def _portable(part: Any, whole: Any) -> Any:
@@ -90,8 +91,7 @@ def _portable(part: Any, whole: Any) -> Any:
         kind = "a lambda" if f.__name__ == "<lambda>" else "not found there under its name"
         raise pickle.PicklingError(
             f"{whole!r} cannot be pickled: Python pickles functions by module and name, and {f.__name__} ({place}) "
-            f"is {kind}. "
-            "Write it with def at the top of a module, or as a text: rz.function('x -> sin(x)')"
+            f"is {kind}. Write it with def at the top of a module, or as a text: rz.function('x -> sin(x)')"
         )
     return part
 

@@ -28,9 +28,8 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
     reached = numbers if L.positions is None else L.positions
     if reached <= min(tuning.JAX_MATRIX_NUMBERS, numbers // 4):
         found = L.to_sparse("coo")
-        matrix: Any = BCOO(
-            (jnp.asarray(found.data), jnp.stack([jnp.asarray(c) for c in found.coords], 1)), shape=L.shape
-        )
+        positions = jnp.stack([jnp.asarray(c) for c in found.coords], 1)
+        matrix: Any = BCOO((jnp.asarray(found.data), positions), shape=L.shape)
         return lambda v: matrix @ v
     if numbers <= tuning.JAX_MATRIX_NUMBERS:
         full = jnp.asarray(L.to_dense())
@@ -40,9 +39,8 @@ def jax_function(L: LinearMap) -> Callable[[Any], Any]:
         result = jax.ShapeDtypeStruct((M.shape[0],), v.dtype)
         return jax.pure_callback(lambda x: np.asarray(M.matvec(np.asarray(x)), v.dtype), result, v)
 
-    return lambda v: jax.custom_derivatives.linear_call(
-        lambda _, x: call(L, x), lambda _, y: call(L.T, y), (), jnp.asarray(v)
-    )
+    forward, backward = [lambda _, x, M=M: call(M, x) for M in (L, L.T)]
+    return lambda v: jax.custom_derivatives.linear_call(forward, backward, (), jnp.asarray(v))
 
 
 def lineax_operator(L: LinearMap) -> Any:
@@ -53,10 +51,7 @@ def lineax_operator(L: LinearMap) -> Any:
     except ImportError:
         raise RieszError("L.as_lineax() needs lineax, which is not installed: pip install lineax") from None
     facts = L.facts if L.domain.plain and L.domain is L.codomain else frozenset()
-    tags = [
-        tag
-        for fact, tag in (("symmetric", lineax.symmetric_tag), ("definite", lineax.positive_semidefinite_tag))
-        if fact in facts
-    ]
+    known = {"symmetric": lineax.symmetric_tag, "definite": lineax.positive_semidefinite_tag}
+    tags = [tag for fact, tag in known.items() if fact in facts]
     given = jax.ShapeDtypeStruct((L.shape[1],), jax.dtypes.canonicalize_dtype(L.dtype))
     return lineax.FunctionLinearOperator(jax_function(L), given, tags)

@@ -20,12 +20,13 @@ from ..terms.term import Term
 from .instances import Instance, kept
 from .leaves import IN_TRACES, any_traced, fixed, opened, present, written
 from .linear_map import LinearMap, as_element
+from .structured import Shown
 
 Names = tuple[str, ...] | None
 Arrays = Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]] | None
 
 
-class Family:
+class Family(Shown):
     """A linear map that depends on a point: x ↦ f'(x). `family(x)` is the LinearMap there; `len` counts steps.
 
     This is what the `Instance` of a map is an instance of: a program of a point and a vector, linear in the vector.
@@ -37,11 +38,8 @@ class Family:
     def __init__(
         self, program: Program, point: Space, domain: Space, codomain: Space, names: Names = None, arrays: Arrays = None
     ) -> None:
-        self.program = program
+        self.program, self.point, self.domain, self.codomain = program, point, domain, codomain
         self.names = names  # of the arguments, in print
-        self.point = point
-        self.domain = domain
-        self.codomain = codomain
         self._arrays = arrays
 
     def __call__(self, *args: Any) -> LinearMap:
@@ -59,40 +57,23 @@ class Family:
     def __getstate__(self) -> Any:
         return {**self.__dict__, "_arrays": None}  # captured arrays lose their names
 
-    def __bool__(self) -> bool:
-        return True
-
     def __len__(self) -> int:
         return len(self.program)
-
-    def __repr__(self) -> str:
-        return later.text(self)
-
-    def latex(self) -> str:
-        """The family in LaTeX."""
-        return later.latex(self)
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"
 
 
 class Value:
     """A function as a program. `value(x)` evaluates it; `len` counts steps."""
 
     def __init__(self, program: Program, domain: Space, codomain: Space, names: Names = None) -> None:
-        self.program = program
-        self.names = names
-        self.domain = domain
-        self.codomain = codomain
+        self.program, self.names, self.domain, self.codomain = program, names, domain, codomain
 
     def __call__(self, *args: Any) -> Any:
         value = as_element(args, self.domain)
         if any_traced(value):
             return present(self.codomain, written(self.program, [], opened(self.domain, value), np.dtype(float)))
         leaves = self.domain.open(value)
-        return self.codomain.wrap(
-            outputs(runnable(self.program), NUMBERS, leaves), self.program.held | {id(x) for x in leaves}
-        )
+        found = outputs(runnable(self.program), NUMBERS, leaves)
+        return self.codomain.wrap(found, self.program.held | {id(x) for x in leaves})
 
     def __bool__(self) -> bool:
         return True
@@ -104,7 +85,7 @@ class Value:
         return later.text(self)
 
 
-class Derivation:
+class Derivation(Shown):
     """The symbolic derivative of a function: `function`, `value`, `derivative`, `adjoint`, `size`. Printing shows all
     with their lets.
 
@@ -112,9 +93,7 @@ class Derivation:
     """
 
     def __init__(self, term: Term, names: Names = None, arrays: Arrays = None) -> None:
-        self.function = term
-        self.names = names
-        self._arrays = arrays
+        self.function, self.names, self._arrays = term, names, arrays
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -137,12 +116,8 @@ class Derivation:
         return Family(program, V, W, V, self.names, self._arrays)
 
     def __getstate__(self) -> Any:
-        return {
-            "function": self.function,
-            "names": self.names,
-            "programs": self.programs,
-            "_arrays": None,
-        }  # captured arrays lose their names
+        kept = {name: getattr(self, name) for name in ("function", "names", "programs")}
+        return kept | {"_arrays": None}  # captured arrays lose their names
 
     @property
     def size(self) -> int:
@@ -151,13 +126,3 @@ class Derivation:
 
     def __call__(self, *args: Any) -> tuple[Any, LinearMap]:
         return self.value(*args), self.derivative(*args)
-
-    def __repr__(self) -> str:
-        return later.text(self)
-
-    def latex(self) -> str:
-        """The derivation in LaTeX."""
-        return later.latex(self)
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"

@@ -41,29 +41,34 @@ class Instance(NamedTuple):
         """What was made of the program already."""
         return self.program.__dict__.setdefault("_made", {})
 
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the program once for all points."""
+        known = self.known
+        if key not in known:
+            known[key] = make()
+        return known[key]
+
+    def with_program(self, key: Any, make: Callable[[], Program]) -> Instance:
+        """The same point and names with a program that is made of this one."""
+        return Instance(self.once(key, make), self.point, self.names)
+
     @property
     def network(self) -> Network:
         """The normal form, derived once for all points."""
         from .normal_form.network import derived
 
-        known = self.known
-        if "network" not in known:
-            known["network"] = derived(self.program, len(self.point))
-        return known["network"]
+        return self.once("network", lambda: derived(self.program, len(self.point)))
 
     @property
     def fixed(self) -> bool:
         """Whether the pattern is the same at every point: no positions are computed from it."""
-        program, known = self.program, self.known
-        if "fixed" not in known:
-            moving = program.dependent(program.inputs[len(self.point) :])
-            known["fixed"] = not any(
-                [
-                    isinstance(op, (Take, Put)) and moving[args[0]] and type(program.ops[args[1]]) is not Constant
-                    for op, args in zip(program.ops, program.args, strict=True)
-                ]
-            )
-        return known["fixed"]
+        return self.once("fixed", self._fixed)
+
+    def _fixed(self) -> bool:
+        program = self.program
+        moving = program.dependent(program.inputs[len(self.point) :])
+        steps = [args for op, args in zip(program.ops, program.args, strict=True) if isinstance(op, (Take, Put))]
+        return not any([moving[args[0]] and type(program.ops[args[1]]) is not Constant for args in steps])
 
     @property
     def portable(self) -> bool:
@@ -77,31 +82,24 @@ class Instance(NamedTuple):
 
 def turned(s: Instance) -> Instance:
     """The transpose."""
-    known = s.known
-    if "turned" not in known:
-        known["turned"] = transpose_linear(s.program, len(s.point))
-    return Instance(known["turned"], s.point, s.names)
+    return s.with_program("turned", lambda: transpose_linear(s.program, len(s.point)))
 
 
 def adjoint(transpose: Instance, V: Space, W: Space) -> Instance:
     """The adjoint for the inner products of V and W, from the transpose."""
-    known = transpose.known
-    if ("adjoint", V, W) not in known:
-        known["adjoint", V, W] = weighted_adjoint(transpose.program, len(transpose.point), V, W)
-    return Instance(known["adjoint", V, W], transpose.point, transpose.names)
+    make = lambda: weighted_adjoint(transpose.program, len(transpose.point), V, W)  # noqa: E731
+    return transpose.with_program(("adjoint", V, W), make)
 
 
-def _together(
-    what: Any, sources: Sequence[Instance], write: Callable[[Program, Iterable[Sequence[int]], list[int]], None]
-) -> Instance:
+Write = Callable[[Program, Iterable[Sequence[int]], list[int]], None]
+
+
+def _together(what: Any, sources: Sequence[Instance], write: Write) -> Instance:
     """A program made of several, at the points of all; remembered with the first where all are there for many points.
 
     `write` gets the program, for each source the slots of its point, and the slots of the vector."""
     both, first = Program(), sources[0]
-    for s in sources:
-        if s.point:
-            break
-    else:
+    if not any([s.point for s in sources]):
         write(both, repeat(()), [both.input(first.program.shapes[i]) for i in first.program.inputs])
         return Instance(both)
     point: list[Any] = []
@@ -118,13 +116,15 @@ def _together(
         where.append(mine)
     others = [s.program for s in sources[1:]]
     key = (what, tuple([id(p) for p in others]), tuple([w for mine in where for w in mine]))
-    known = first.known if all([s.point for s in sources]) else {}
-    if key not in known:
+
+    def make() -> Any:
         slots = [both.input(shape) for shape in shapes]
         given = [both.input(first.program.shapes[i]) for i in first.program.inputs[len(first.point) :]]
         write(both, [[slots[w] for w in mine] for mine in where], given)
-        known[key] = (both, others)  # the others are kept: their identities are the key
-    return Instance(known[key][0], tuple(point), tuple([name for s in sources for name in s.names]))
+        return both, others  # the others are kept: their identities are the key
+
+    program = (first.once(key, make) if all([s.point for s in sources]) else make())[0]
+    return Instance(program, tuple(point), tuple([name for s in sources for name in s.names]))
 
 
 def after(*sources: Instance) -> Instance:
@@ -146,11 +146,9 @@ def added(times: tuple[float, ...], *sources: Instance) -> Instance:
         total: list[int] | None = None
         for s, mine, k in zip(sources, points, (1.0, *times), strict=False):
             row = outputs(s.program, both, [*mine, *given])
-            total = (
-                row
-                if total is None
-                else [both.step(Combination((1.0, k)), pair) for pair in zip(total, row, strict=True)]
-            )
+            if total is not None:
+                row = [both.step(Combination((1.0, k)), pair) for pair in zip(total, row, strict=True)]
+            total = row
         both.outputs = total or []
 
     return _together(("plus", times), sources, write)
@@ -166,36 +164,38 @@ def scaled(s: Instance, k: float) -> Instance:
 
 def times(s: Instance, k: Any) -> Instance:
     """k·s, where the number k is one more leaf of the point."""
-    known = s.known
-    if "times" not in known:
+
+    def make() -> Program:
         both, fixed = Program(), len(s.point)
         slots = [both.input(s.program.shapes[i]) for i in s.program.inputs[:fixed]]
         factor = both.input(())
         slots += [both.input(s.program.shapes[i]) for i in s.program.inputs[fixed:]]
         both.outputs = [both.step(product((), both.shapes[y]), (factor, y)) for y in outputs(s.program, both, slots)]
-        known["times"] = both
-    return Instance(known["times"], (*s.point, k), s.names)
+        return both
+
+    return s.with_program("times", make)._replace(point=(*s.point, k))
 
 
 def over(s: Instance, lead: tuple[int, ...]) -> Instance:
     """The map at every index of a box: the program under leading axes."""
-    known = s.known
-    if ("over", lead) not in known:
+
+    def make() -> Program:
         whole, n, fixed = Program(), math.prod(lead), len(s.point)
         shapes = [s.program.shapes[i] for i in s.program.inputs]
         point = [whole.input(shape) for shape in shapes[:fixed]]
-        given = [whole.input((*lead, *shape)) for shape in shapes[fixed:]]
-        flat = [
-            whole.step(Reshape((n, *shape)), (x,)) if len(lead) != 1 else x
-            for x, shape in zip(given, shapes[fixed:], strict=True)
-        ]
-        found = mapped(s.program, whole, [*point, *flat], [False] * fixed + [True] * len(flat), n)
-        ends = [(*lead, *s.program.shapes[o]) for o in s.program.outputs]
-        whole.outputs = [
-            whole.step(Reshape(shape), (y,)) if len(lead) != 1 else y for y, shape in zip(found, ends, strict=True)
-        ]
-        known["over", lead] = whole
-    return Instance(known["over", lead], s.point, s.names)
+        vector = [whole.input((*lead, *shape)) for shape in shapes[fixed:]]
+
+        def shaped(slots: Sequence[int], front: tuple[int, ...], rests: Sequence[Any]) -> list[int]:
+            if len(lead) == 1:
+                return list(slots)
+            return [whole.step(Reshape((*front, *rest)), (x,)) for x, rest in zip(slots, rests, strict=True)]
+
+        given = [*point, *shaped(vector, (n,), shapes[fixed:])]
+        found = mapped(s.program, whole, given, [False] * fixed + [True] * len(vector), n)
+        whole.outputs = shaped(found, lead, [s.program.shapes[o] for o in s.program.outputs])
+        return whole
+
+    return s.with_program(("over", lead), make)
 
 
 def kept(program: Program) -> Program:

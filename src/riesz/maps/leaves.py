@@ -9,6 +9,7 @@ traces around it are captured, others are refused (`slot_of`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +20,9 @@ from ..relations.index_sets import Seg
 from ..runtime import later
 from ..spaces.layout import build, check_leaf
 from ..spaces.space import Space, container, real_space
+from ..tracing import traced
 from ..tracing.argument_trees import flatten, numbers_of, tree_space, unflatten
-from ..tracing.traced import (
-    FLOAT,
-    TRACED,
-    Traced,
-    convert,
-    holds_traced,
-    refuse,
-    slot_of,
-    tidy,
-    trace_of,
-    typed,
-)
+from ..tracing.traced import FLOAT, TRACED, Traced, slot_of, tidy, typed
 from .instances import Instance, held
 from .instances import times as times_number
 
@@ -45,33 +36,18 @@ class Leaves:
 
     arrays: Any = np
 
-    def owns(self, value: Any) -> bool:
-        """Whether a value holds such an array."""
-        raise NotImplementedError
-
-    def opened(self, space: Space, value: Any) -> list[Any]:
-        """The leaves of an element of a space."""
-        raise NotImplementedError
+    # Whether a value holds such an array; the leaves of an element of a space; the outputs of a program of point and
+    # vector; an array of coordinates; a leaf of a point, which no writing changes; the error of what needs numbers.
+    def owns(self, value: Any) -> bool: ...
+    def opened(self, space: Space, value: Any) -> list[Any]: ...
+    def computed(self, program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]: ...
+    def taken(self, x: Any) -> Any: ...
+    def kept(self, x: Any) -> Any: ...
+    def refusal(self, what: str) -> Exception: ...
 
     def presented(self, space: Space, leaves: list[Any]) -> Any:
         """Leaves in the containers of a space."""
         return contained(space, leaves)
-
-    def computed(self, program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
-        """The outputs of a program of point and vector."""
-        raise NotImplementedError
-
-    def taken(self, x: Any) -> Any:
-        """An array of coordinates."""
-        raise NotImplementedError
-
-    def kept(self, x: Any) -> Any:
-        """A leaf of a point: what is written to it later does not change it."""
-        raise NotImplementedError
-
-    def refusal(self, what: str) -> Exception:
-        """The error of what needs numbers."""
-        raise NotImplementedError
 
     def applied(self, L: LinearMap, value: Any) -> Any:
         """L(v)."""
@@ -95,11 +71,11 @@ class Leaves:
     def matmat(self, L: LinearMap, X: Any) -> Any:
         """L on each column of a matrix of flat coordinates, all at once."""
         given = self.taken(X)
-        if np.ndim(given) != 2 or np.shape(given)[0] != L.shape[1]:
-            raise SpaceError(
-                f"matmat of a map of shape {L.shape} needs a matrix with {L.shape[1]} rows; got shape {np.shape(given)}"
-            )
-        n = np.shape(given)[1]
+        shape = np.shape(given)
+        if len(shape) != 2 or shape[0] != L.shape[1]:
+            due = f"a matrix with {L.shape[1]} rows"
+            raise SpaceError(f"matmat of a map of shape {L.shape} needs {due}; got shape {shape}")
+        n = shape[1]
         every = L ** Seg(n)
         return self.flat(every(contained(every.domain, self.parted(L.domain, given.T, (n,)))), (n,)).T
 
@@ -140,7 +116,7 @@ class Leaves:
     def solved(self, L: LinearMap, b: Any) -> Any:
         """L⁻¹(b): by its diagonal where it has no more, by its dense matrix otherwise; by least squares if not
         square."""
-        columns = _columns(L, b)
+        columns = several_sides(L, b)
         right: Any = b if columns else self.flat(self.opened(L.codomain, b))
         if L.shape[0] != L.shape[1]:
             x: Any = self.arrays.linalg.pinv(L.to_dense()) @ right
@@ -187,12 +163,10 @@ class TracedLeaves(Leaves):
         return fixed((tidy(x),))[0]
 
     def refusal(self, what: str) -> Exception:
-        return refuse(
+        return traced.refuse(
             f"{what} needs the numbers of a linear map, which are not known while a function is traced. What works "
-            "here: L(v), "
-            "L.T, L.H, L @ M, L + M, k * L, L.gram(), L.diagonal(), L.trace(), L.solve(b), L.to_dense(), "
-            "L.column_norms(), "
-            "L.submatrix(rows, columns), L.structure, L.simplify()"
+            "here: L(v), L.T, L.H, L @ M, L + M, k * L, L.gram(), L.diagonal(), L.trace(), L.solve(b), L.to_dense(), "
+            "L.column_norms(), L.submatrix(rows, columns), L.structure, L.simplify()"
         )
 
 
@@ -203,10 +177,8 @@ def met(kinds: Sequence[Leaves | None]) -> Leaves | None:
     """The leaves of a map made of others."""
     found = [k for k in kinds if k is not None]
     if len({type(k) for k in found}) > 1:
-        raise SpaceError(
-            "one of these linear maps is in JAX, the other inside a function that riesz traces: take both in one of "
-            "them"
-        )
+        where = "one of these linear maps is in JAX, the other inside a function that riesz traces"
+        raise SpaceError(f"{where}: take both in one of them")
     return found[0] if found else None
 
 
@@ -216,16 +188,14 @@ def solved(L: LinearMap, b: Any, method: str, options: dict[str, Any]) -> Any:
     from ..terms.declared import declare_linear
 
     spaces = L.codomain.unweighted, L.domain.unweighted
-    if _columns(L, b):  # several right-hand sides
+    if several_sides(L, b):
         spaces = real_space(b.shape), real_space((L.shape[1], b.shape[1]))
-    step = declare_linear(
-        lambda b: L.solve(b, method, **options), lambda x: L.T.solve(x, method, **options), *spaces, "solve", False
-    )
-    return later.evaluate(step, b)
+    solve, turned = [partial(M.solve, method=method, **options) for M in (L, L.T)]
+    return later.evaluate(declare_linear(solve, turned, *spaces, "solve", False), b)
 
 
-def _columns(L: LinearMap, b: Any) -> bool:
-    """Whether b holds several right-hand sides, as columns."""
+def several_sides(L: LinearMap, b: Any) -> bool:
+    """Whether b holds several right-hand sides of a map into ℝⁿ, as columns."""
     return hasattr(b, "shape") and len(b.shape) == 2 and [leaf.shape for leaf in L.codomain.leaves] == [b.shape[:1]]
 
 
@@ -241,7 +211,7 @@ def any_traced(value: Any) -> bool:
         if kind is float:
             continue
         if kind is np.ndarray:
-            if x.dtype.kind == "O" and holds_traced(x):
+            if x.dtype.kind == "O" and traced.holds_traced(x):
                 return True
         elif kind in TRACED:
             return True
@@ -256,30 +226,31 @@ def any_traced(value: Any) -> bool:
 
 def fixed(leaves: Sequence[Any]) -> tuple[Any, ...]:
     """The leaves of a point as they are now: neither in-place operators nor writing to arrays changes them any more."""
-    return tuple([_handle(x) if type(x) is Traced else held(numbers_of([x]))[0] for x in leaves])
-
-
-def _handle(x: Traced) -> Traced:
-    """A traced array for itself, one for each slot: points that share an array share its handle."""
-    key = (x.slot, x.dtype, x.weak)
-    if key not in x.home.handles:
-        x.home.handles[key] = x.copy()
-    return x.home.handles[key]
+    found: list[Any] = []
+    for x in leaves:
+        if type(x) is Traced:  # one handle for each slot: points that share an array share it
+            handles, key = x.home.handles, (x.slot, x.dtype, x.weak)
+            if key not in handles:
+                handles[key] = x.copy()
+            found.append(handles[key])
+        else:
+            found.append(held(numbers_of([x]))[0])
+    return tuple(found)
 
 
 def opened(space: Space, value: Any) -> list[Any]:
     """The leaves of a value that may be traced, as those of an element of a space."""
-    return space.open(value, _leaf)
 
+    def leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...]) -> Any:
+        given = tidy(value)
+        return given if np.shape(given) == shape else check_leaf(given, shape, space, path)
 
-def _leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any, ...]) -> Any:
-    given = tidy(value)
-    return given if np.shape(given) == shape else check_leaf(given, shape, space, path)
+    return space.open(value, leaf)
 
 
 def written(program: Program, point: Sequence[Any], vector: Sequence[Any], dtype: Any) -> list[Any]:
     """A program of point and vector, written into the innermost trace among their leaves."""
-    home = trace_of(*point, *vector)
+    home = traced.trace_of(*point, *vector)
     slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in point]
     slots += [slot_of(home, x, dtype) for x in vector]
     return [Traced(home, s, dtype) for s in outputs(program, home, slots)]
@@ -309,10 +280,8 @@ def contained(space: Space, leaves: list[Any]) -> Any:
 def of_types(value: Any, avals: Sequence[Any]) -> Any:
     """A value with traced arrays in the types of arguments or results. See Note [Numbers]."""
     leaves, tree = flatten(value)
-    found = [
-        x if a.weak or a.dtype.kind != "f" else typed(convert(x, a.dtype), True)
-        for x, a in zip(leaves, avals, strict=True)
-    ]
+    pairs = zip(leaves, avals, strict=True)
+    found = [x if a.weak or a.dtype.kind != "f" else typed(traced.convert(x, a.dtype), True) for x, a in pairs]
     return unflatten(tree, found)
 
 

@@ -3,7 +3,6 @@ matrix."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -27,14 +26,18 @@ from ..spaces.formal_vectors import dense
 from ..spaces.space import DirectSum, Space, real_space
 from ..terms.term import Arrow, Term, require_linear
 from ..tracing.trace import forgive, refused
-from .instances import Instance, added, after, over, scaled
-from .instances import adjoint as weighted_instance
-from .instances import turned as turned_instance
+from . import instances
+from .instances import Instance
 from .leaves import IN_TRACES, Leaves, any_traced, met
 from .structured import Structured
 
 if TYPE_CHECKING:
     from .solvers.factorised import Solver
+
+
+Join = Callable[..., Instance]
+Facts = Iterable[str]
+Spaces = tuple[Space, Space]
 
 
 class LinearMap(Structured):
@@ -67,25 +70,22 @@ class LinearMap(Structured):
         program: Program | Callable[[], Program] | None,
         dtype: Any = float,
         instance: Callable[[], Instance] | None = None,
-        facts: Iterable[str] = (),
+        facts: Facts = (),
         simplified: bool = False,
         leaves: Leaves | None = None,
     ) -> None:
         """`program`: the linear program with its numbers, or what makes it; None with `leaves` that are no numbers.
         `instance`: the family it is of, and the point. `facts`: what is known beforehand, "symmetric" or "definite" (no
         negative eigenvalues)."""
-        self.domain = domain
-        self.codomain = codomain
+        self.domain, self.codomain = domain, codomain
         if isinstance(program, Program):
             self.program = linear_program(program)
         else:
             self._written = program
         self.dtype = np.dtype(dtype)  # float32 where the function's arguments and results all were, otherwise float64
-        self.facts = frozenset(facts)
-        self.simplified = simplified
+        self.facts, self.simplified = frozenset(facts), simplified
+        self._instance, self.leaves = instance, leaves
         self._solvers: dict[Any, Solver] = {}
-        self._instance = instance
-        self.leaves = leaves
         self._adjoint: LinearMap | None = None
         self._transpose: LinearMap | None = None
 
@@ -116,9 +116,8 @@ class LinearMap(Structured):
                [1.]])
         """
         if not isinstance(cast(Any, term), Term):
-            raise LinearityError(
-                f"a LinearMap is made of a linear term with known spaces; got {term!r}" + _advice(term)
-            )
+            advice = "; give it a space with .at(V)" if isinstance(cast(Any, term), Arrow) else ""
+            raise LinearityError(f"a LinearMap is made of a linear term with known spaces; got {term!r}{advice}")
         require_linear(term, "a LinearMap")
         return cls(term.domain, term.codomain, lower(term))
 
@@ -140,11 +139,8 @@ class LinearMap(Structured):
     @cached_property
     def _small(self) -> Callable[[tuple[Any, ...]], Any]:
         """Generated code for small maps between arrays, or numbers."""
-        return (
-            self._of_leaves
-            if self.leaves is None and all([len(V.code) == len(V.leaves) == 1 for V in (self.domain, self.codomain)])
-            else lambda _: OTHER
-        )
+        arrays = all([len(V.code) == len(V.leaves) == 1 for V in (self.domain, self.codomain)])
+        return self._of_leaves if self.leaves is None and arrays else lambda _: OTHER
 
     @cached_property
     def _of_leaves(self) -> Callable[[tuple[Any, ...]], Any]:
@@ -157,8 +153,7 @@ class LinearMap(Structured):
         return self.steps.program.held
 
     def _typed(self, results: list[Any], given: list[Any]) -> list[Any]:
-        """Results in the wider type of the map and what it was given: zeros know no type of their own, and parts of a
-        wide map may be narrow."""
+        """Results in the wider type of map and vector: zeros know no type, parts of a wide map may be narrow."""
         wide = self.dtype == float or any([np.asarray(x).dtype == float and type(x) is not float for x in given])
         kind = np.dtype(float) if wide else self.dtype
         return [
@@ -198,12 +193,11 @@ class LinearMap(Structured):
     def T(self) -> LinearMap:
         """The transpose in coordinates; the adjoint where both inner products are Euclidean."""
         if self._transpose is None:
-            plain = self.domain.plain and self.codomain.plain
-            turned = self._adjoint if plain else None
-            if turned is None and plain and "symmetric" in self.facts:
-                turned = self
+            turned = None
+            if self.domain.plain and self.codomain.plain:
+                turned = self if self._adjoint is None and "symmetric" in self.facts else self._adjoint
             if turned is None:
-                turned = _made(self.codomain, self.domain, turned_instance, (self,), self.dtype, self.facts)
+                turned = _made((self.codomain, self.domain), instances.turned, (self,), self.dtype, self.facts)
             self._transpose, turned._transpose = turned, self
         return self._transpose
 
@@ -211,11 +205,9 @@ class LinearMap(Structured):
     def H(self) -> LinearMap:
         """The adjoint: ⟨L v, w⟩ = ⟨v, L.H w⟩."""
         if self._adjoint is None:
-            plain = self.domain.plain and self.codomain.plain
-            turned = self.T
-            if not plain:
-                V, W = self.domain, self.codomain
-                turned = _made(W, V, weighted_instance, (self.T,), self.dtype, (), V, W)
+            V, W, turned = self.domain, self.codomain, self.T
+            if not (V.plain and W.plain):
+                turned = _made((W, V), instances.adjoint, (turned,), self.dtype, (), V, W)
             self._adjoint, turned._adjoint = turned, self
         return self._adjoint
 
@@ -234,16 +226,15 @@ class LinearMap(Structured):
         if isinstance(other, Term):
             other = LinearMap.of(other)
         elif isinstance(other, Arrow):
-            raise SpaceError(
-                f"cannot compose a LinearMap with {other}, which has no spaces yet: give it one with .at(V)"
-            )
+            missing = "which has no spaces yet: give it one with .at(V)"
+            raise SpaceError(f"cannot compose a LinearMap with {other}, {missing}")
         if not isinstance(other, LinearMap):
             return self(other)
         if other.codomain is not self.domain:
             raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
         facts = ("symmetric", "definite") if self is other.H and other.codomain.plain and other.domain.plain else ()
         factors = (self._factors or (self,)) + (other._factors or (other,))
-        found = _made(other.domain, self.codomain, after, factors, _common(self, other), facts)
+        found = _made((other.domain, self.codomain), instances.after, factors, _common(self, other), facts)
         found._factors = factors
         return found
 
@@ -263,13 +254,13 @@ class LinearMap(Structured):
         if not isinstance(other, LinearMap):
             raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
         if other.domain is not self.domain or other.codomain is not self.codomain:
-            raise SpaceError(
-                f"cannot add L + M: L : {self.domain} ⊸ {self.codomain}, M : {other.domain} ⊸ {other.codomain}"
-            )
+            mine, its = [f"{L.domain} ⊸ {L.codomain}" for L in (self, other)]
+            raise SpaceError(f"cannot add L + M: L : {mine}, M : {its}")
         facts = self.facts & other.facts if k > 0 else (self.facts & other.facts) - {"definite"}
         summands = (self._summands or (self,)) + (other._summands or (other,))
         times = (*self._times, k, *[k * t for t in other._times]) if other._times else (*self._times, k)
-        found = _made(self.domain, self.codomain, partial(added, times), summands, _common(self, other), facts)
+        join = partial(instances.added, times)
+        found = _made((self.domain, self.codomain), join, summands, _common(self, other), facts)
         found._summands, found._times = summands, times
         return found
 
@@ -284,9 +275,8 @@ class LinearMap(Structured):
 
     def __mul__(self, k: Any) -> LinearMap:
         if isinstance(k, (LinearMap, Arrow)):
-            raise LinearityError(
-                "the pointwise product of two linear maps is not linear; L @ M composes them, k * L scales"
-            )
+            instead = "L @ M composes them, k * L scales"
+            raise LinearityError(f"the pointwise product of two linear maps is not linear; {instead}")
         if type(k) is not float and (not isinstance(k, (int, float, np.integer, np.floating)) or isinstance(k, bool)):
             kind = self.leaves or IN_TRACES
             if kind.owns(k):
@@ -294,7 +284,7 @@ class LinearMap(Structured):
             raise LinearityError(f"a linear map is scaled by a number; got {k!r}")
         times = float(k)  # pyright: ignore[reportUnknownArgumentType]
         facts = self.facts if times > 0 else self.facts - {"definite"}
-        return _made(self.domain, self.codomain, scaled, (self,), self.dtype, facts, times)
+        return _made((self.domain, self.codomain), instances.scaled, (self,), self.dtype, facts, times)
 
     __rmul__ = __mul__
 
@@ -306,11 +296,10 @@ class LinearMap(Structured):
         [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
         """
         if not isinstance(X, Set) or X.box is None:
-            raise SpaceError(
-                f"L ** X maps over an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4); got {X!r}"
-            )
+            due = "an index set that is a box, such as rz.seg(3) or rz.seg(3) * rz.seg(4)"
+            raise SpaceError(f"L ** X maps over {due}; got {X!r}")
         facts = self.facts if self.domain.plain and self.codomain.plain else ()
-        return _made(self.domain**X, self.codomain**X, over, (self,), self.dtype, facts, X.box)
+        return _made((self.domain**X, self.codomain**X), instances.over, (self,), self.dtype, facts, X.box)
 
     def __truediv__(self, k: Any) -> LinearMap:
         return self * (1.0 / k)
@@ -350,10 +339,6 @@ class LinearMap(Structured):
         """
         if self.simplified:
             return self
-        if self.leaves is not None:
-            found = self.like(self.leaves.simplified(self), simplified=True)
-            found.__dict__["values"] = self.values
-            return found
 
         def written() -> Program:
             from .normal_form.rebuilt import rebuilt
@@ -361,9 +346,11 @@ class LinearMap(Structured):
             short = linear_program(rebuilt(self.values))
             return short if len(short) <= len(self.program) else self.program
 
-        found = LinearMap(
-            self.domain, self.codomain, written, self.dtype, lambda: self.instance, self.facts, simplified=True
-        )
+        if self.leaves is not None:
+            found = self.like(self.leaves.simplified(self), simplified=True)
+        else:
+            spaces = self.domain, self.codomain
+            found = LinearMap(*spaces, written, self.dtype, lambda: self.instance, self.facts, simplified=True)
         found.__dict__["values"] = self.values
         return found
 
@@ -391,10 +378,8 @@ class LinearMap(Structured):
             return (self.leaves or IN_TRACES).matmat(self, X)
         given = _real(X)
         if given.ndim != 2 or given.shape[0] != self.shape[1]:
-            raise VectorError(
-                f"matmat of a map of shape {self.shape} needs a matrix with {self.shape[1]} rows; got shape "
-                f"{given.shape}"
-            )
+            due = f"a matrix with {self.shape[1]} rows"
+            raise VectorError(f"matmat of a map of shape {self.shape} needs {due}; got shape {given.shape}")
         if given.shape[1] * self.shape[0] * self.shape[1] >= tuning.PLANNED_PRODUCTS:
             way = self.plan(given.shape[1]).chosen.name
             if way == "as a dense matrix":
@@ -410,8 +395,7 @@ class LinearMap(Structured):
         return self.T.matmat(Y)
 
     def _on_coordinates(self, given: Any) -> Any:
-        """L on coordinate vectors and sums of them, whose zeros are no numbers: nothing reaches these places (Note
-        [Strong] in ops/op.py)."""
+        """L on coordinate vectors and their sums: nothing reaches their zeros (Note [Strong] in ops/op.py)."""
         found = self.matmat(given)
         bad = np.isnan(found)
         if not bad.any():
@@ -419,9 +403,7 @@ class LinearMap(Structured):
         from .normal_form.sparsity import reaching
 
         exact = _columns(self, given, transpose_linear(self.T.program, masked=True))
-        wrong: Any = np.isnan(
-            self.matvec(np.ones(self.shape[1], self.dtype))
-        )  # rows with a nan whatever L is applied to
+        wrong: Any = np.isnan(self.matvec(np.ones(self.shape[1], self.dtype)))  # whatever L is applied to
         there = reaching(self._thin.net) @ (given != 0)
         return cast(Any, np.where(bad & wrong[:, None] & there, found, exact))
 
@@ -439,21 +421,8 @@ class LinearMap(Structured):
         """L*L, with its structure."""
         return self.H @ self
 
-    def __bool__(self) -> bool:
-        return True
-
     def __len__(self) -> int:
         return len(self.steps.program)
-
-    def __repr__(self) -> str:
-        return later.text(self)
-
-    def latex(self) -> str:
-        """The map in LaTeX."""
-        return later.latex(self)
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"
 
     def _repr_html_(self) -> str | None:
         return later.html(self)
@@ -474,24 +443,15 @@ class LinearMap(Structured):
         self._solvers = {}
 
 
-def _made(
-    domain: Space,
-    codomain: Space,
-    join: Callable[..., Instance],
-    parts: tuple[LinearMap, ...],
-    dtype: Any,
-    facts: Iterable[str],
-    *more: Any,
-) -> LinearMap:
+def _made(spaces: Spaces, join: Join, parts: tuple[LinearMap, ...], dtype: Any, facts: Facts, *more: Any) -> LinearMap:
     """The map that `join` makes of others: of their programs with numbers, and of the families these are instances of.
     Where the leaves of one are no numbers, it is made of the programs as they are applied, at the points of all."""
     leaves = met([p.leaves for p in parts])
     if leaves is not None:
-        return LinearMap(
-            domain, codomain, None, dtype, lambda: join(*[p.steps for p in parts], *more), facts, leaves=leaves
-        )
+        make = lambda: join(*[p.steps for p in parts], *more)  # noqa: E731
+        return LinearMap(*spaces, None, dtype, make, facts, leaves=leaves)
     written = lambda: join(*[Instance(p.program) for p in parts], *more).program  # noqa: E731
-    return LinearMap(domain, codomain, written, dtype, lambda: join(*[p.instance for p in parts], *more), facts)
+    return LinearMap(*spaces, written, dtype, lambda: join(*[p.instance for p in parts], *more), facts)
 
 
 def _common(a: LinearMap, b: LinearMap) -> Any:
@@ -516,28 +476,19 @@ def as_element(args: tuple[Any, ...], space: Space) -> Any:
     return tuple(args) if form is None else form.make(list(args))
 
 
-def _advice(term: Any) -> str:
-    return "; give it a space with .at(V)" if isinstance(term, Arrow) else ""
-
-
 def _columns(L: LinearMap, given: Any, masked: Program | None = None) -> Any:
-    """Apply to all columns at once: the program under one leading axis; `masked`: another one, that is told which
-    places are reached."""
-    n = given.shape[1]
-    leaves: list[Any] = []
-    at = 0
-    for leaf in L.domain.leaves:
-        leaves.append(np.ascontiguousarray(given[at : at + leaf.size].T).reshape((n, *leaf.shape)))
-        at += leaf.size
+    """L on all columns at once, or another program (`masked`) that is told which places are reached."""
+    from .matrices.materialise import places
+
+    n, kind = given.shape[1], np.result_type(given.dtype if L.dtype != float else float, L.dtype)
+    rows = places(L.domain.leaves)
+    leaves: list[Any] = [np.ascontiguousarray(given[p.range].T).reshape((n, *p.shape)) for p in rows]
     if masked is not None:
         leaves += [x != 0 for x in leaves]
     with quietly():
-        results = [dense(x) for x in mapped(masked or L.program, NUMBERS, leaves, [True] * len(leaves), n)]
-    kind = given.dtype if L.dtype != float else float
-    columns = [
-        np.asarray(r, np.result_type(kind, L.dtype)).reshape(n, leaf.size)
-        for r, leaf in zip(results, L.codomain.leaves, strict=True)
-    ]
+        results = mapped(masked or L.program, NUMBERS, leaves, [True] * len(leaves), n)
+    ends = zip(results, L.codomain.leaves, strict=True)
+    columns = [np.asarray(dense(y), kind).reshape(n, leaf.size) for y, leaf in ends]
     return np.concatenate(columns, axis=1).T if columns else np.zeros((0, n))
 
 
@@ -550,9 +501,8 @@ def _selection(space: Space, which: Any, what: str) -> LinearMap:
     elif given.shape == (0,):  # an empty list has no type
         given = given.astype(np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and not (-n <= given.min() and given.max() < n)):
-        raise SpaceError(
-            f"{what} of a matrix are a slice, a mask of {n} truth values or positions from 0 to {n - 1}; got {which!r}"
-        )
+        due = f"a slice, a mask of {n} truth values or positions from 0 to {n - 1}"
+        raise SpaceError(f"{what} of a matrix are {due}; got {which!r}")
     at = np.where(given < 0, given + n, given).astype(np.intp)
     program = Program()
     pieces: list[int] = []
@@ -560,11 +510,10 @@ def _selection(space: Space, which: Any, what: str) -> LinearMap:
     from .matrices.materialise import places
 
     for place in places(space.leaves):
-        size = math.prod(place.shape)
         slot = program.input(place.shape)
-        mine = np.flatnonzero((place.start <= at) & (at < place.start + size))
+        mine = np.flatnonzero((place.start <= at) & (at < place.start + place.size))
         if len(mine):
-            pieces.append(program.step(Reshape((size,)), (slot,)))
-            relations.append(edges(Seg(size), Seg(len(at)), at[mine] - place.start, mine))
+            pieces.append(program.step(Reshape((place.size,)), (slot,)))
+            relations.append(edges(Seg(place.size), Seg(len(at)), at[mine] - place.start, mine))
     program.outputs = [program.step(Reduction(tuple(relations), 0), pieces) if pieces else program.zeros((len(at),))]
     return LinearMap(space, real_space((len(at),)), program)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SpaceError
 from ..programs.cost import Cost, cost
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """A way of applying a map: what is done once, what for each right-hand side (operations), and the numbers it
-    keeps."""
+    """A way of applying a map: operations once and for each right-hand side, and the numbers it keeps."""
 
     name: str
     once: int
@@ -35,9 +34,7 @@ class MapPlan:
     """The ways of applying a map to some right-hand sides; `chosen` takes the fewest operations. Printed as a table."""
 
     def __init__(self, columns: int, ways: list[Way], words: str) -> None:
-        self.columns = columns
-        self.ways = ways
-        self.words = words
+        self.columns, self.ways, self.words = columns, ways, words
         self.chosen = min(ways, key=lambda w: w.total(columns))
 
     @property
@@ -51,10 +48,8 @@ class MapPlan:
         rows = [f"  {'':{width + 2}}{'once':>12}{'each':>12}{'together':>12}{'numbers':>12}"]
         for w in self.ways:
             mark = "→" if w is self.chosen else " "
-            rows.append(
-                f"{mark} {w.name:{width + 2}}{_short(w.once):>12}{_short(w.each):>12}"
-                f"{_short(w.total(self.columns)):>12}{_short(w.numbers):>12}"
-            )
+            counts = (w.once, w.each, w.total(self.columns), w.numbers)
+            rows.append(f"{mark} {w.name:{width + 2}}{''.join([f'{_short(n):>12}' for n in counts])}")
         return "\n".join([head, *rows])
 
 
@@ -73,39 +68,31 @@ def plan_of(L: LinearMap, columns: int) -> MapPlan:
     if columns < 0:
         raise SpaceError(f"columns={columns}: the number of right-hand sides is 0 or more")
     m, n = L.shape
-    v = L.values
+    v, flat = L.values, L.flat
     derived = cost(ready(L.program))
     ways = [Way("step by step", 0, derived.flops, derived.numbers)]
-    normal = _program_cost(v.net.c.program, v.net)
-    ways.append(Way("in normal form", normal, cost(ready(rebuilt(v))).flops, v.numbers))
-    flat = L.flat
+    ways.append(Way("in normal form", _coefficients(v.net), cost(ready(rebuilt(v))).flops, v.numbers))
+    made = n * derived.flops
     if flat is not None:
         positions = flat.positions()
-        made = (
-            _program_cost(flat.net.c.program, flat.net)
-            + sum([_multiplied(flat.net.c, e) for e in flat.net.entries])
-            + positions
-        )
+        made = _coefficients(flat.net) + sum([_multiplied(flat.net.c, e) for e in flat.net.entries]) + positions
         if positions < m * n:
             ways.append(Way("as a sparse matrix", made, 2 * positions, positions))
-        ways.append(Way("as a dense matrix", made, 2 * m * n, m * n))
-    else:
-        ways.append(Way("as a dense matrix", n * derived.flops, 2 * m * n, m * n))
+    ways.append(Way("as a dense matrix", made, 2 * m * n, m * n))
     return MapPlan(columns, ways, str(L.structure))
 
 
 def _multiplied(c: Coefficients, e: Entry) -> int:
     """The operations that make one array of the factors of an entry."""
     have = {k for f in e.factors for k in f.labels}
-    return (
-        path([f.labels for f in e.factors], tuple([k for k in e.outer if k in have]), c.sizes).flops if e.factors else 0
-    )
+    out = tuple([k for k in e.outer if k in have])
+    return path([f.labels for f in e.factors], out, c.sizes).flops if e.factors else 0
 
 
-def _program_cost(program: Any, net: Network) -> int:
+def _coefficients(net: Network) -> int:
     """The operations that compute the coefficients of a network."""
     wanted = sorted({f.slot for e in net.entries for f in e.factors})
-    return cost(program.prune(net.params, wanted)).flops
+    return cost(net.c.program.prune(net.params, wanted)).flops
 
 
 def cost_of(L: LinearMap, columns: int) -> Cost:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import SpaceError
 from ..runtime import later
 from ..spaces.space import Space
-from .leaves import Leaves, any_traced, solved
+from .leaves import Leaves, any_traced, several_sides, solved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,24 @@ def of_numbers(method: Method) -> Method:
     return cast(Any, checked)
 
 
-class Structured:
+class Shown:
+    """What is printed as text and as LaTeX; true however many steps it has."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return later.text(self)
+
+    def latex(self) -> str:
+        """The same in LaTeX."""
+        return later.latex(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
+
+class Structured(Shown):
     """The part of a LinearMap that needs its normal form."""
 
     domain: Space
@@ -70,42 +87,19 @@ class Structured:
     _transpose: Any
     _solvers: dict[Any, Solver]
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # what LinearMap has
 
         @property
-        def T(self) -> LinearMap:
-            """The transpose."""
-            ...
-
+        def T(self) -> LinearMap: ...
         @property
-        def shape(self) -> tuple[int, int]:
-            """Rows and columns."""
-            ...
-
+        def shape(self) -> tuple[int, int]: ...
         @cached_property
-        def instance(self) -> Instance:
-            """The family it is an instance of, and the point."""
-            ...
-
+        def instance(self) -> Instance: ...
         @cached_property
-        def program(self) -> Any:
-            """The linear program."""
-            ...
-
-        def matvec(self, x: Any) -> Any:
-            """L on flat coordinates."""
-
-        def matmat(self, X: Any) -> Any:
-            """L on columns."""
-
-        def _on_coordinates(self, given: Any) -> Any:
-            """L on columns whose zeros nothing reaches."""
-
-        def rmatvec(self, y: Any) -> Any:
-            """The transpose on flat coordinates."""
-
-        def rmatmat(self, Y: Any) -> Any:
-            """The transpose on columns."""
+        def program(self) -> Any: ...
+        def matvec(self, x: Any) -> Any: ...
+        def matmat(self, X: Any) -> Any: ...
+        def _on_coordinates(self, given: Any) -> Any: ...
 
     @cached_property
     def values(self) -> Values:
@@ -135,8 +129,7 @@ class Structured:
 
     @property
     def positions(self) -> int | None:
-        """How many positions of the matrix are reached, some of them counted twice; None where only a dense matrix
-        would tell."""
+        """How many positions of the matrix are reached, some counted twice; None where only a dense one would tell."""
         from .normal_form.sparsity import few
 
         v = self._thin
@@ -152,9 +145,8 @@ class Structured:
         """
         from .normal_form.structure import structure
 
-        return structure(
-            self.values, [leaf.shape for leaf in self.codomain.leaves], [leaf.shape for leaf in self.domain.leaves]
-        )
+        rows, columns = [[leaf.shape for leaf in V.leaves] for V in (self.codomain, self.domain)]
+        return structure(self.values, rows, columns)
 
     @of_numbers
     def plan(self, columns: int = 1) -> MapPlan:
@@ -227,12 +219,7 @@ class Structured:
         chosen = self._factorised(method, options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
-        columns = (
-            isinstance(b, np.ndarray)
-            and b.ndim == 2
-            and [leaf.shape for leaf in self.codomain.leaves] == [cast(Any, b).shape[:1]]
-        )
-        if columns:  # several right-hand sides of a map into ℝⁿ
+        if isinstance(b, np.ndarray) and several_sides(cast(Any, self), b):
             return chosen.solve(cast(Any, b))
         return self.domain.unflatten(chosen.solve(np.asarray(self.codomain.flatten(b))))
 
@@ -282,10 +269,8 @@ class Structured:
         found = self.stored()
         if format != "csr":
             return found.asformat(format, copy=True)
-        found.indices, found.indptr = (
-            found.indices.copy(),
-            found.indptr.copy(),
-        )  # the caller's own: SciPy's methods change them in place
+        # the caller's own: SciPy's methods change them in place
+        found.indices, found.indptr = found.indices.copy(), found.indptr.copy()
         return found
 
     def stored(self) -> Any:
@@ -311,12 +296,9 @@ class Structured:
         4 positions of 6, 2 of them 0 here
         """
         matrix = self.stored()
-        return Sparsity(
-            matrix.nnz,
-            int(matrix.nnz - np.count_nonzero(matrix.data)),
-            self.shape[0] * self.shape[1],
-            self.instance.program is not self.program or self._instance is None,
-        )
+        zeros = int(matrix.nnz - np.count_nonzero(matrix.data))
+        derived = self.instance.program is not self.program or self._instance is None
+        return Sparsity(matrix.nnz, zeros, self.shape[0] * self.shape[1], derived)
 
     def diagonal(self) -> NDArray[Any]:
         """The diagonal of the matrix of a map V ⊸ V, flat."""
@@ -326,11 +308,9 @@ class Structured:
             return self.leaves.diagonal(cast(Any, self))
         from .matrices.materialise import diagonal, places
 
-        v = self.flat
-        if v is not None and [leaf.shape for leaf in self.domain.leaves] == [
-            leaf.shape for leaf in self.codomain.leaves
-        ]:
-            return diagonal(v, places(self.domain.leaves), self.shape[0])
+        v, leaves = self.flat, places(self.domain.leaves)
+        if v is not None and leaves == places(self.codomain.leaves):
+            return diagonal(v, leaves, self.shape[0])
         return self.stored().diagonal()
 
     @of_numbers
@@ -349,9 +329,8 @@ class Structured:
             found = blocks_of(v, v.net.block(0, 0), self.codomain.leaves[0].shape, self.domain.leaves[0].shape)
             if found is not None:
                 return found
-        raise SpaceError(
-            f"this map has no blocks of one shape ({self.structure}); L.to_sparse() or L.to_dense() give its matrix"
-        )
+        instead = "L.to_sparse() or L.to_dense() give its matrix"
+        raise SpaceError(f"this map has no blocks of one shape ({self.structure}); {instead}")
 
     def column_norms(self) -> NDArray[Any]:
         """The Euclidean norm of each column of the matrix."""
@@ -360,9 +339,8 @@ class Structured:
         from .normal_form.entries import costs
 
         v = self.flat
-        if self.positions is None or (
-            v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed
-        ):
+        many = v is not None and v.positions() >= 32 * sum(self.shape) and not costs(v.net.c, v.net.entries).listed
+        if many or self.positions is None:
             gram = self.T @ self
             if gram.flat is not None:
                 return np.sqrt(np.maximum(gram.diagonal(), 0))

@@ -61,14 +61,8 @@ class ExchangedLeg(Multilinear):
         return Convolution(self.leg).result(shapes[::-1])
 
     def transpose(self, k: int, shapes: tuple[Shape, ...]) -> Op:
-        inner = Convolution(self.leg).transpose(1 - k, shapes[::-1])
-        return (
-            Convolution(inner.leg)
-            if isinstance(inner, ExchangedLeg)
-            else ExchangedLeg(inner.leg)
-            if isinstance(inner, Convolution)
-            else inner
-        )
+        inner: Any = Convolution(self.leg).transpose(1 - k, shapes[::-1])
+        return Convolution(inner.leg) if isinstance(inner, ExchangedLeg) else ExchangedLeg(inner.leg)
 
     def run(self, *xs: Any) -> Any:
         return Convolution(self.leg).run(*xs[::-1])

@@ -33,8 +33,7 @@ def as_pairs(z: Any) -> Any:
 
 
 class TransformSymbol(NamedTuple):
-    """How a transform is written: F, F* and F⁻¹ say without a factor, its adjoint, the inverse; U is the unitary one
-    (norm="ortho")."""
+    """How a transform is written: F, F*, F⁻¹ without a factor, adjoint, inverse; U is the unitary one."""
 
     letter: str
     below: str
@@ -44,8 +43,7 @@ class TransformSymbol(NamedTuple):
 
 
 class Transform(Single):
-    """A transform along axes counted from the end (of the array of numbers, without the axis of parts), so that leading
-    axes may come."""
+    """A transform along axes counted from the end, without the axis of parts, so that leading axes may come."""
 
     def lifted(self, n: int) -> Op:
         return self
@@ -63,9 +61,6 @@ class Fourier(Transform):
     axes: tuple[int, ...]
     forward: bool
     norm: Norm
-
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0]
 
     def run(self, *xs: Any) -> Any:
         transform = np.fft.fftn if self.forward else np.fft.ifftn

@@ -71,8 +71,7 @@ MULTIPLIED = Multiplied()
 
 
 class Counting(Numbers):
-    """Numbers that count the multiplications spent on contractions and scalings, the operations of (multi)linear
-    algebra."""
+    """Numbers that count the multiplications spent on contractions and scalings."""
 
     def __init__(self) -> None:
         self.multiplications = 0

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import operator
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from ..runtime.warnings_off import quietly
 from ..spaces.contraction import charge, matrix_kernel, number, pair, product_kernel, single
 from ..spaces.contraction import spread as _spread
 from ..spaces.formal_vectors import Formal, FormalProduct, add_leaves, contract_formal, dense, weak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Shape = tuple[int, ...]
 Labels = tuple[int, ...]
@@ -50,8 +48,8 @@ class Op(Node):
         return shape
 
     def result(self, shapes: tuple[Shape, ...]) -> Any:
-        """The shape of the result."""
-        raise NotImplementedError
+        """The shape of the result: where an op does not say, that of its arguments together, broadcast as in NumPy."""
+        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
     def run(self, *xs: Any) -> Any:
         """The result on numbers."""
@@ -94,18 +92,18 @@ class Elementwise(Op):
 
     primitive: Any
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-
     def run(self, *xs: Any) -> Any:
         if len(xs) == 1:
             return self.primitive.run(dense(xs[0]))
         whole = [weak(x) for x in xs]
         # One number stands for an array only beside another that has the shape of the result.
-        fits = all(map(operator.is_, whole, xs)) or np.broadcast_shapes(*map(np.shape, whole)) == np.broadcast_shapes(
-            *map(np.shape, xs)
-        )
-        return self.primitive.run(*(whole if fits else [dense(x) for x in xs]))
+        if not all(map(operator.is_, whole, xs)) and _together(whole) != _together(xs):
+            whole = [dense(x) for x in xs]
+        return self.primitive.run(*whole)
+
+
+def _together(xs: Sequence[Any]) -> Shape:
+    return np.broadcast_shapes(*map(np.shape, xs))
 
 
 # Note [Strong]: a selection (where, max, clip) is a product with zeros that annihilate whatever they meet, nan and inf
@@ -155,17 +153,14 @@ class Contraction(Multilinear):
         labels = (*self.labels[:k], self.out, *self.labels[k + 1 :])
         out = self.labels[k]
         extra = {label: sizes[label] for label in out if not any(label in ls for ls in labels)}
-        return contraction(
-            labels, out, extra, tuple([i for i in self.strong if i != k]), self.guarded if k != self.guarded else -1
-        )
+        strong = tuple([i for i in self.strong if i != k])
+        return contraction(labels, out, extra, strong, self.guarded if k != self.guarded else -1)
 
     def strongly(self, k: int) -> Contraction:
         """The same with strong zeros in argument k."""
-        return (
-            self
-            if k in self.strong or len(self.labels) == 1
-            else contraction(self.labels, self.out, dict(self.extra), (*self.strong, k))
-        )
+        if k in self.strong or len(self.labels) == 1:
+            return self
+        return contraction(self.labels, self.out, dict(self.extra), (*self.strong, k))
 
     @cached_property
     def repeats(self) -> bool:
@@ -175,14 +170,13 @@ class Contraction(Multilinear):
     @cached_property
     def unguarded(self) -> Contraction:
         """The same without its guard."""
-        return contraction(
-            self.labels[:-1], self.out, dict(self.extra), tuple([i for i in self.strong if i != len(self.labels) - 1])
-        )
+        strong = tuple([i for i in self.strong if i != len(self.labels) - 1])
+        return contraction(self.labels[:-1], self.out, dict(self.extra), strong)
 
     @cached_property
     def trivial(self) -> bool:
         """Whether this is the identity."""
-        return self.labels == (self.out,) and not self.extra and len(set(self.out)) == len(self.out)
+        return self.labels == (self.out,) and not self.extra and not self.repeats
 
     @cached_property
     def swapped(self) -> Contraction:
@@ -199,22 +193,15 @@ class Contraction(Multilinear):
                 return self._single
             case (la, lb) if simple and la == lb == out:
                 return _product
-            case ((), ()) if simple and not out:
-                return _product
             case (la, lb) if simple and set(out) <= {*la, *lb}:
-                return matrix_kernel(la, lb, out) or product_kernel(la, lb, out) or self._pair
+                return matrix_kernel(la, lb, out) or product_kernel(la, lb, out) or partial(_pair, la, lb, out)
             case _:
                 return lambda *xs: dense(self._formal(xs))
 
     def _single(self, a: Any) -> Any:
-        if (
-            type(a) is float and len(set(self.out)) == len(self.out) > 0
-        ):  # a number repeated stays a number: it has no type of its own
+        if type(a) is float and self.out and not self.repeats:  # a number repeated stays one: it has no type of its own
             return Formal(self.result(((),)), (FormalProduct(a, ()),))
         return single(np.asarray(a), self.labels[0], self.out, self.sizes((np.shape(a),)))
-
-    def _pair(self, a: Any, b: Any) -> Any:
-        return pair(a, self.labels[0], b, self.labels[1], self.out)
 
     def run(self, *xs: Any) -> Any:
         if self.strong:
@@ -236,18 +223,15 @@ class Contraction(Multilinear):
         return self.kernel(*xs) if self.out else number(self.kernel(*xs))
 
     def _selected(self, xs: list[Any]) -> Any:
-        """With strong zeros: a mask selects from one factor; several factors are multiplied plainly where everything is
-        finite."""
+        """With strong zeros: a mask selects from one factor; several are multiplied plainly where all is finite."""
         labels, strong = list(self.labels), list(self.strong)
         masks = [i for i in strong if np.asarray(xs[i]).dtype.kind == "b"]
-        kind: Any = np.result_type(
-            *[x for i, x in enumerate(xs) if i not in masks] or [1.0]
-        )  # Python floats take the type of the others
-        if len(xs) - len(masks) == 1:
-            (one,) = [i for i in range(len(xs)) if i not in masks]
-            for i in [
-                i for i in masks if set(labels[i]) <= set(labels[one]) and len(set(labels[one])) == len(labels[one])
-            ]:
+        numbers = [i for i in range(len(xs)) if i not in masks]
+        kind: Any = np.result_type(*[xs[i] for i in numbers] or [1.0])  # Python floats take the type of the others
+        if len(numbers) == 1:
+            (one,) = numbers
+            plain = len(set(labels[one])) == len(labels[one])
+            for i in [i for i in masks if plain and set(labels[i]) <= set(labels[one])]:
                 taken = kind.type(xs[one]) if type(xs[one]) is float else xs[one]
                 xs[one] = np.where(_spread(np.asarray(xs[i]), labels[i], labels[one]), taken, 0)
                 labels[i], xs[i] = (), 1.0
@@ -259,15 +243,13 @@ class Contraction(Multilinear):
             result = plain.run(*[xs[i] for i in kept])
             return number(result) if not self.out else result
         every = tuple(dict.fromkeys([label for ls in labels for label in ls]))
-        sizes = {
-            **dict(self.extra),
-            **{label: n for ls, x in zip(labels, xs, strict=True) for label, n in zip(ls, np.shape(x), strict=True)},
-        }
-        distinct = [tuple([label for label in every if label in ls]) for ls in labels]
-        shown = [
-            _spread(single(np.asarray(x), ls, ds, sizes), ds, every)
-            for x, ls, ds in zip(xs, labels, distinct, strict=True)
-        ]
+        sizes = dict(self.extra)
+        for ls, x in zip(labels, xs, strict=True):
+            sizes |= dict(zip(ls, np.shape(x), strict=True))
+        shown: list[Any] = []
+        for x, ls in zip(xs, labels, strict=True):
+            distinct = tuple([label for label in every if label in ls])
+            shown.append(_spread(single(np.asarray(x), ls, distinct, sizes), distinct, every))
         dead = np.logical_or.reduce(np.broadcast_arrays(*[shown[i] == 0 for i in strong]))
         with quietly():
             product = shown[0]
@@ -287,10 +269,9 @@ class Contraction(Multilinear):
         """An outer product of arrays, with at most one number among them, that is not multiplied out."""
         if len(xs) != 2 or any([type(x) is not np.ndarray and type(x) is not float for x in xs]):
             return self._formal(xs)
-        scale = next((number(x) for x, axes in zip(xs, self._places, strict=True) if not axes), 1.0)
-        return Formal(
-            shape, (FormalProduct(scale, tuple([(x, axes) for x, axes in zip(xs, self._places, strict=True) if axes])),)
-        )
+        pairs = list(zip(xs, self._places, strict=True))
+        scale = next((number(x) for x, axes in pairs if not axes), 1.0)
+        return Formal(shape, (FormalProduct(scale, tuple([(x, axes) for x, axes in pairs if axes])),))
 
     @cached_property
     def _places(self) -> tuple[Labels, ...]:
@@ -298,15 +279,14 @@ class Contraction(Multilinear):
         return tuple([tuple([self.out.index(k) for k in ls]) for ls in self.labels])
 
     def _formal(self, xs: tuple[Any, ...]) -> Any:
-        if len(set(self.out)) < len(self.out):
-            distinct = tuple(dict.fromkeys(self.out))
-            inner = contract_formal(list(xs), self.labels, distinct, self.sizes(_shapes(xs)))
-            return single(dense(inner), distinct, self.out, self.sizes(_shapes(xs)))
-        return contract_formal(list(xs), self.labels, self.out, self.sizes(_shapes(xs)))
+        sizes = self.sizes(tuple([x.shape if type(x) is Formal else np.shape(x) for x in xs]))
+        distinct = tuple(dict.fromkeys(self.out))
+        inner = contract_formal(list(xs), self.labels, distinct, sizes)
+        return single(dense(inner), distinct, self.out, sizes) if self.repeats else inner
 
 
-def _shapes(xs: tuple[Any, ...]) -> tuple[Shape, ...]:
-    return tuple([x.shape if type(x) is Formal else np.shape(x) for x in xs])
+def _pair(la: Labels, lb: Labels, out: Labels, a: Any, b: Any) -> Any:
+    return pair(a, la, b, lb, out)
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -315,11 +295,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def contraction(
-    labels: tuple[Labels, ...],
-    out: Labels,
-    extra: dict[int, int] | None = None,
-    strong: tuple[int, ...] = (),
-    guarded: int = -1,
+    labels: tuple[Labels, ...], out: Labels, extra: Any = None, strong: Labels = (), guarded: int = -1
 ) -> Contraction:
     """A contraction with its labels renamed in order of appearance."""
     return _contraction(labels, out, tuple(extra.items()) if extra else (), strong, guarded)
@@ -338,8 +314,7 @@ def _contraction(
 
 @lru_cache(maxsize=4096)
 def product(left: Shape, right: Shape, strong: tuple[int, ...] = ()) -> Contraction:
-    """The pointwise product of two arrays, broadcast as in NumPy: an axis of size 1 against a longer one has a label of
-    its own."""
+    """The pointwise product, broadcast as in NumPy: an axis of size 1 against a longer one has a label of its own."""
     shape = np.broadcast_shapes(left, right)
     labels = (_aligned(left, shape, len(shape)), _aligned(right, shape, 2 * len(shape)))
     used = {label for ls in labels for label in ls}
@@ -368,9 +343,6 @@ class Combination(Linear):
 
     coefficients: tuple[float, ...]
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0] if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-
     def only(self, which: tuple[int, ...]) -> Op:
         return Combination(tuple([self.coefficients[i] for i in which]))
 
@@ -388,8 +360,7 @@ class Combination(Linear):
 
 
 class Reduction(Linear):
-    """[red_R₁, …, red_Rₙ]: Σᵢ red_{Rᵢ}(xᵢ), each along the axes from `axis` on. The cotangents of many pieces of one
-    array meet here."""
+    """[red_R₁, …, red_Rₙ]: Σᵢ red_{Rᵢ}(xᵢ), along the axes from `axis` on; cotangents of pieces of one array meet."""
 
     relations: tuple[Relation, ...]
     axis: int
@@ -409,31 +380,27 @@ class Reduction(Linear):
         return Reduction(tuple([self.relations[i] for i in which]), self.axis)
 
     def _lead(self, x: Any, relation: Relation) -> Any:
-        box = relation.source.box or ()
-        a = math.prod(x.shape[: self.axis])
-        b = math.prod(x.shape[self.axis + len(box) :])
+        """The three axes that a relation reduces."""
+        a, b = math.prod(x.shape[: self.axis]), math.prod(x.shape[self.axis + len(relation.source.box or ()) :])
         return x.reshape(a, relation.source.size, b)
 
     def run(self, *xs: Any) -> Any:
         given = [dense(x) for x in xs]
         xs = tuple([np.asarray(x) for x in given])
         shape = self.result((xs[0].shape,))
-        first = self.relations[0].reduce(self._lead(xs[0], self.relations[0])) if len(xs) == 1 else None
-        if first is None:
-            wide = self._lead(xs[0], self.relations[0])
-            size, kind = (
-                (wide.shape[0], self.relations[0].target.size, wide.shape[2]),
-                np.result_type(*given),
-            )  # floats of Python are weak
-            if self._tiles is not None:
-                first = np.empty(size, kind)
-                for tile, r, x in zip(self._tiles, self.relations, xs, strict=True):
-                    first[:, tile] = self._lead(x, r)
-            else:
-                first = np.zeros(size, kind)
-                for r, x in zip(self.relations, xs, strict=True):
-                    r.reduce_into(first, self._lead(x, r))
-        return first.reshape(shape) if shape else number(first.reshape(()))
+        first = self.relations[0]
+        if len(xs) == 1:
+            total = first.reduce(self._lead(xs[0], first))
+        else:
+            wide = [self._lead(x, r) for x, r in zip(xs, self.relations, strict=True)]
+            tiles, size = self._tiles, (wide[0].shape[0], first.target.size, wide[0].shape[2])
+            total = (np.zeros if tiles is None else np.empty)(size, np.result_type(*given))  # floats of Python are weak
+            for k, (r, x) in enumerate(zip(self.relations, wide, strict=True)):
+                if tiles is None:
+                    r.reduce_into(total, x)
+                else:
+                    total[:, tiles[k]] = x
+        return total.reshape(shape) if shape else number(total.reshape(()))
 
     @property
     def covers(self) -> bool:
@@ -444,17 +411,15 @@ class Reduction(Linear):
     def joined(self) -> list[int] | None:
         """The order in which the pieces follow one another along one axis, if this is np.concatenate."""
         tiles = self._tiles
-        if tiles is None or any(
-            [len(b) != 1 for r in self.relations for b in (r.source.box or (), r.target.box or ())]
-        ):
+        boxes = [s.box or () for r in self.relations for s in (r.source, r.target)]
+        if tiles is None or any([len(b) != 1 for b in boxes]):
             return None
         plain = all([t.step in (None, 1) and t.start is not None for t in tiles])
         return sorted(range(len(tiles)), key=lambda i: tiles[i].start) if plain else None
 
     @cached_property
     def _tiles(self) -> list[slice] | None:
-        """Where each piece goes, if the pieces fill the target without overlap (np.concatenate, np.stack): then nothing
-        is added up."""
+        """Where each piece goes, if they fill the target without overlap (as np.stack): nothing is added."""
         tiles = [r.tile for r in self.relations]
         target = self.relations[0].target.size
         if any([t is None for t in tiles]) or sum([r.source.size for r in self.relations]) != target:
@@ -488,9 +453,6 @@ class Cast(Single):
 
     source: Any  # dtypes
     target: Any
-
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return shapes[0]
 
     def run(self, *xs: Any) -> Any:
         x: Any = dense(xs[0])

@@ -12,10 +12,13 @@ import numpy as np
 
 from ..errors import PositionError
 from ..relations.cpu.pair_sums import add_rows
+from ..relations.index_sets import box_set
 from ..runtime import later
 from ..runtime.interning import Node
 from ..spaces.contraction import number
 from ..spaces.formal_vectors import dense
+from ..spaces.layout import Branch, build
+from ..spaces.space import Copower
 from .op import Multilinear, Op, Shape
 
 
@@ -66,36 +69,21 @@ class Declared(Op):
     def run(self, *xs: Any) -> Any:
         solve = self.form.solve[self.target]
         if solve is None:
-            raise TypeError(
-                f"{self.form.name} was declared without what its adjoint needs: give the adjoints of both sections"
-            )
+            give = "give the adjoints of both sections"
+            raise TypeError(f"{self.form.name} was declared without what its adjoint needs: {give}")
         flat = [dense(x) for x in xs]
-        lead = self.lead(tuple([np.shape(x) for x in flat]))
+        shapes = tuple([np.shape(x) for x in flat])
+        lead = self.lead(shapes)
         if lead and not self.form.batched:  # one after the other
-            shapes = self.result(tuple([np.shape(x) for x in flat]))
-            rows = [
-                self.run(*[number(x[at]) if not np.ndim(x[at]) else x[at] for x in flat]) for at in np.ndindex(*lead)
-            ]
-            columns = zip(*rows, strict=True) if rows else [np.zeros(s) for s in shapes]
-            return tuple([np.reshape(cast(Any, c), s) for c, s in zip(columns, shapes, strict=True)])
-        given = [_shape_free(self.form.legs[leg], flat[where]) for leg, where in self.leg_slices()]
-        target = self.form.legs[self.target]
-        space = target if not lead else _lifted(target, lead)
+            each = [[x[at] if np.ndim(x[at]) else number(x[at]) for x in flat] for at in np.ndindex(*lead)]
+            results = self.result(shapes)
+            columns = zip(*[self.run(*x) for x in each], strict=True) if each else [np.zeros(s) for s in results]
+            return tuple([np.reshape(cast(Any, c), s) for c, s in zip(columns, results, strict=True)])
+        legs, make = self.form.legs, Branch.make
+        given = [build(legs[leg].code, flat[where], make) for leg, where in self.leg_slices()]
+        space = Copower(legs[self.target], box_set(lead)) if lead else legs[self.target]
         found: list[Any] = space.open(solve(*given))
         return tuple([x.copy() if type(x) is np.ndarray else x for x in found])  # its memory may be used again
-
-
-def _shape_free(space: Any, leaves: list[Any]) -> Any:
-    from ..spaces.layout import build
-
-    return build(space.code, leaves, lambda branch, parts: branch.make(parts))
-
-
-def _lifted(space: Any, lead: Shape) -> Any:
-    from ..relations.index_sets import box_set
-    from ..spaces.space import Copower
-
-    return Copower(space, box_set(lead))
 
 
 class Get(Op):
@@ -119,26 +107,21 @@ class Select(Op):
     def title(self) -> str:
         return "where"
 
-    def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return np.broadcast_shapes(*shapes)
-
     def run(self, *xs: Any) -> Any:
         chosen = cast(Any, np.where)(*[dense(x) for x in xs])
         return chosen if chosen.ndim else number(chosen)
 
 
 class Discrete(Op):
-    """A function without a derivative (comparisons, argmax, rounding, integer arithmetic): what it computes does not
-    move."""
+    """A function without a derivative (comparisons, argmax, rounding, integers): what it computes does not move."""
 
     function: Any
     parameters: tuple[tuple[str, Any], ...] = ()
     shaped: Any = None  # shapes → shape; None: elementwise
 
     def check(self) -> None:
-        self._set(
-            function=getattr(self.function, "original", self.function)
-        )  # while a function is traced, np.where is another one
+        # while a function is traced, np.where is another one
+        self._set(function=getattr(self.function, "original", self.function))
 
     @property
     def title(self) -> str:
@@ -146,7 +129,7 @@ class Discrete(Op):
         return {"logical_not": "¬", "as_type": "float"}.get(name, name)
 
     def result(self, shapes: tuple[Shape, ...]) -> Shape:
-        return np.broadcast_shapes(*shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
+        return super().result(shapes) if self.shaped is None else self.shaped(shapes, dict(self.parameters))
 
     def run(self, *xs: Any) -> Any:
         found = self.function(*[dense(x) for x in xs], **dict(self.parameters))
@@ -181,8 +164,8 @@ class Take(Multilinear):
             wrong = index[(index < -n) | (index >= n)].flat[0]
             raise PositionError(
                 f"a computed index is {wrong}, outside an axis of length {n}. Under rz.vmap all branches of rz.cond "
-                "are computed for every element: "
-                "keep the index inside, np.clip(i, 0, n - 1), where its branch may not be taken"
+                "are computed for every element: keep the index inside, np.clip(i, 0, n - 1), where its branch may "
+                "not be taken"
             ) from None
         return taken if taken.ndim else number(taken)
 
@@ -192,14 +175,12 @@ class Take(Multilinear):
         parts = _parts(x.shape, self.batch, self.axis)
         flat = x.reshape(parts)
         at = index.reshape(parts[0], math.prod(index.shape[self.batch :]))
-        return (
-            flat[np.arange(parts[0])[:, None], :, at].transpose(0, 2, 1, 3).reshape(self.result((x.shape, index.shape)))
-        )
+        taken = flat[np.arange(parts[0])[:, None], :, at].transpose(0, 2, 1, 3)
+        return taken.reshape(self.result((x.shape, index.shape)))
 
 
 class Put(Multilinear):
-    """The transpose of `Take`: numbers added up at computed positions of an axis of zeros; `rank` is the number of
-    index axes that go."""
+    """The transpose of `Take`: numbers added up at computed positions of an axis; `rank` index axes go."""
 
     batch: int
     axis: int
@@ -265,19 +246,6 @@ class Smooth:
     it as an op on the same arguments.
     """
 
-    __slots__ = (
-        "array",
-        "batched",
-        "differential",
-        "lead",
-        "linear_time",
-        "mixes",
-        "name",
-        "ours",
-        "shapes",
-        "transpose",
-    )
-
     def __init__(
         self,
         name: str,
@@ -285,29 +253,18 @@ class Smooth:
         shapes: Callable[..., Any],
         differential: Callable[..., Any],
         transpose: Callable[..., Op] | None = None,
-        batched: bool = True,
-        ours: bool = True,
-        linear_time: bool = False,
-        mixes: tuple[int, ...] | None = None,
-        lead: int = 0,
+        batched: bool = True,  # whether the array code accepts leading axes
+        ours: bool = True,  # whether its results are new each time
+        linear_time: bool = False,  # whether its work grows with its numbers, not with the cube of a matrix's order
+        mixes: tuple[int, ...] | None = None,  # linear in an argument: the axes, from the last, whose numbers it mixes
+        lead: int = 0,  # mixes is None: all but so many of the first
     ) -> None:
-        self.name = name
-        self.array = array
-        self.shapes = shapes
-        self.differential = differential
-        self.transpose = transpose
-        self.batched = batched  # whether the array code accepts leading axes
-        self.ours = ours  # whether its results are new each time
-        # of what is linear in an argument: the axes, from the last, along which it mixes numbers;
-        # None: all but the first `lead`
-        self.mixes = mixes
-        self.lead = lead
-        self.linear_time = (
-            linear_time  # whether its work grows with its numbers, not with the cube of the order of a matrix
-        )
+        self.name, self.array, self.shapes, self.differential = name, array, shapes, differential
+        self.transpose, self.batched, self.ours, self.linear_time = transpose, batched, ours, linear_time
+        self.mixes, self.lead = mixes, lead
+        if ours and name in _smooth:
+            raise AssertionError(f"two functions are called {name}")
         if ours:
-            if name in _smooth:
-                raise AssertionError(f"two functions are called {name}")
             _smooth[name] = self
 
     def __reduce__(self) -> Any:
@@ -327,8 +284,7 @@ def _known(name: str) -> Smooth:
 
 
 class Ruled(Multilinear):
-    """A function that is neither elementwise nor multilinear, with its differential: linear algebra, extrema, users'
-    own."""
+    """A function with a differential, neither elementwise nor multilinear: linear algebra, extrema, users' own."""
 
     smooth: Smooth
     parameters: tuple[tuple[str, Any], ...] = ()

@@ -20,8 +20,7 @@ from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ..runtime.stackless import Rule, solve
 from ..spaces.contraction_order import path
-from ..spaces.formal_vectors import Formal
-from .program import INPUT, Constant, Program
+from .program import INPUT, Constant, Program, several
 from .sub_programs import Block, Loop
 
 Shape = tuple[int, ...]
@@ -51,7 +50,7 @@ def cost(program: Program, since: int = 0) -> Cost:
         for slot in range(first, len(of.ops)):
             op, args = of.ops[slot], of.args[slot]
             if type(op) is Constant:
-                kept.update(_arrays(op.value))
+                kept.update({id(a): _stored(a) for a in op.arrays})
             elif isinstance(op, Block):
                 inside: list[int] = []
                 for part in op.programs:
@@ -67,25 +66,13 @@ def cost(program: Program, since: int = 0) -> Cost:
 
 def result_bytes(program: Program, since: int = 0) -> int:
     """The bytes of all results together, of the steps from number `since` on, each written out in double precision."""
-    return sum(
-        [
-            8 * _numbers(program.shapes[slot])
-            for slot in range(since, len(program.ops))
-            if type(program.ops[slot]) is not Reshape
-        ]
-    )
-
-
-def _arrays(value: Any) -> dict[int, int]:
-    """The numbers of each array of a constant, by identity."""
-    arrays: list[Any] = [f for t in value.terms for f, _ in t.factors] if type(value) is Formal else [value]
-    return {id(a): _stored(a) for a in arrays}
+    kept = [s for s in range(since, len(program.ops)) if type(program.ops[s]) is not Reshape]
+    return sum([8 * _numbers(program.shapes[slot]) for slot in kept])
 
 
 def _stored(a: Any) -> int:
-    if not np.ndim(a):
-        return 1
-    return math.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n])
+    """How many numbers of an array lie in memory."""
+    return math.prod([n for n, s in zip(a.shape, a.strides, strict=True) if s or not n]) if np.ndim(a) else 1
 
 
 FLOPS = OpRules[Callable[[Any, Sequence[Any], Any], int]]("programs.cost.FLOPS")
@@ -147,4 +134,4 @@ def _ruled(op: Ruled, shapes: Sequence[Any], shape: Any) -> int:
 
 def _numbers(shape: Any) -> int:
     """How many numbers a result has; of several results, together."""
-    return sum([math.prod(s) for s in shape]) if shape and type(shape[0]) is tuple else math.prod(shape)
+    return sum(map(math.prod, shape)) if several(shape) else math.prod(shape)

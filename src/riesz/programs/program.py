@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..runtime import later, tuning
 from ..runtime.stackless import quiet
 from ..runtime.warnings_off import quietly
 from ..spaces.formal_vectors import Formal
+from ..terms import primitives
 
 Shape = tuple[int, ...]
 
@@ -37,6 +39,12 @@ class Constant:
     def __reduce__(self) -> Any:
         return Constant, (self.value,)
 
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays it is made of."""
+        value = self.value
+        return [f for t in value.terms for f, _ in t.factors] if type(value) is Formal else [value]
+
 
 class Input:
     """The op of a slot that is given."""
@@ -47,13 +55,17 @@ class Input:
 INPUT = Input()
 
 
+def several(shape: Any) -> bool:
+    """Whether this is a tuple of shapes, of the results of a step with several."""
+    return bool(shape) and type(shape[0]) is tuple
+
+
 _NO_CHOICE = {float, Input, Constant, Elementwise, Combination, Reduction, Reshape, Cast, Contraction}
 """Steps that choose nothing, but for products with strong zeros."""
 
 
 class Program:
-    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts steps, without inputs and
-    constants."""
+    """Steps in parallel lists; `inputs` and `outputs` are slots. `len(p)` counts no inputs and constants."""
 
     hushes = False  # writing a step warns of nothing
 
@@ -80,6 +92,10 @@ class Program:
         self.inputs.append(slot)
         return slot
 
+    def like(self, slots: Iterable[int], source: Program) -> list[int]:
+        """New input slots, in the shapes of some slots of another program."""
+        return [self.input(source.shapes[slot]) for slot in slots]
+
     def const(self, value: Any) -> int:
         """The slot of a fixed vector; the same object, or the same number, has one slot."""
         formal = type(value) is Formal
@@ -94,16 +110,14 @@ class Program:
         return slot
 
     def step(self, op: Op, args: Sequence[int]) -> int:
-        """A slot that holds op of other slots; a step written before is found again, and steps that do nothing are left
-        out."""
+        """A slot that holds op of other slots; a step written before is found again, one that does nothing left out."""
         given = tuple(args)
         known, shapes = self._known, self.shapes
         if known is not None:
             if len(given) > 1:
                 op, given = _ordered(op, given)
             key = (op, given)
-            slot = known.get(key)
-            if slot is not None:
+            if (slot := known.get(key)) is not None:
                 return slot
             if len(given) == 1:
                 if type(op) is Combination:
@@ -112,7 +126,7 @@ class Program:
                     return given[0]
             known[key] = len(shapes)
         shape = op.shape_of((shapes[given[0]],) if len(given) == 1 else tuple([shapes[a] for a in given]))
-        self.ops.append(op)
+        self.ops.append(op)  # as in `_append`, without a call
         self.args.append(given)
         shapes.append(shape)
         return len(shapes) - 1
@@ -121,8 +135,7 @@ class Program:
         """(k·) of a slot; its op is the float k itself, the cheapest thing to hold a hundred thousand of."""
         if self._known is not None:
             key = (k.hex(), slot)
-            found = self._known.get(key)
-            if found is not None:
+            if (found := self._known.get(key)) is not None:
                 return found
             if k == 1.0:
                 return slot
@@ -130,10 +143,7 @@ class Program:
             if type(inner) is float and 1e-150 < abs(k * inner) < 1e150:  # (k·) • (l·) = (kl·)
                 return self.scale(k * inner, self.args[slot][0])
             self._known[key] = len(self.ops)
-        self.ops.append(k)
-        self.args.append((slot,))
-        self.shapes.append(self.shapes[slot])
-        return len(self.ops) - 1
+        return self._append(k, (slot,), self.shapes[slot])
 
     def take(self, source: Program, slot: int, args: Sequence[int]) -> int:
         """A slot of another program, of the arguments it has here."""
@@ -141,8 +151,7 @@ class Program:
         return self.input(source.shapes[slot]) if op is INPUT else applied(self, op, args)
 
     def copy(self, source: Program, slots: Iterable[int], place: dict[int, int]) -> None:
-        """Slots of another program, each after its arguments; `place` says where slots of that program are in this
-        one."""
+        """Slots of another program, each after its arguments; `place` says where its slots are in this one."""
         given = source.args
         for slot in slots:
             place[slot] = self.take(source, slot, [place[a] for a in given[slot]])
@@ -151,13 +160,10 @@ class Program:
         """A slot of zeros."""
         if not shape:
             return self.const(0.0)
-        key = ("0", shape)
-        slot = None if self._known is None else self._known.get(key)
-        if slot is None:
-            slot = self._append(Constant(np.broadcast_to(0.0, shape)), (), shape)
-            if self._known is not None:
-                self._known[key] = slot
-        return slot
+        known = {} if self._known is None else self._known
+        if ("0", shape) not in known:
+            known["0", shape] = self._append(Constant(np.broadcast_to(0.0, shape)), (), shape)
+        return known["0", shape]
 
     def shape(self, slot: int) -> Any:
         """The shape of a slot."""
@@ -199,33 +205,44 @@ class Program:
         Arguments of such slots are among them, so they can be computed first. None if there are none. All of them in a
         program that takes derivatives (`calm`): what is infinite there speaks for itself.
         """
-        known: dict[str, Any] = self.__dict__
-        if known.get("_hushed", (-1,))[0] != len(self.ops):
-            flags = bytearray([self.calm]) * len(self.ops)
-            none = set(map(type, self.ops)) <= _NO_CHOICE and not any(
-                [op.strong for op in self.ops if type(op) is Contraction]
-            )
-            for slot in () if none else range(len(self.ops) - 1, -1, -1):
-                op, args = self.ops[slot], self.args[slot]
-                if (type(op) is Contraction and op.strong) or type(
-                    getattr(op, "op", None)
-                ) is Contraction:  # and one whose guard is deferred
-                    flags[slot] = 1
-                if flags[slot] or getattr(op, "hushes", False):
-                    for a in args if flags[slot] else args[1:]:  # what a condition does is no branch's business
-                        flags[a] = 1
-            known["_hushed"] = (len(self.ops), flags if any(flags) else None)
-        return known["_hushed"][1]
+        return self.remembered("_hushed", len(self.ops), self._read_by_selections)
+
+    def _read_by_selections(self) -> bytearray | None:
+        flags = bytearray([self.calm]) * len(self.ops)
+        strong = any([op.strong for op in self.ops if type(op) is Contraction])
+        for slot in range(len(self.ops) - 1, -1, -1) if strong or not set(map(type, self.ops)) <= _NO_CHOICE else ():
+            op, args = self.ops[slot], self.args[slot]
+            if type(op) is Contraction:
+                flags[slot] |= bool(op.strong)
+            elif type(getattr(op, "op", None)) is Contraction:  # one whose guard is deferred
+                flags[slot] = 1
+            if flags[slot] or getattr(op, "hushes", False):
+                for a in args if flags[slot] else args[1:]:  # what a condition does is no branch's business
+                    flags[a] = 1
+        return flags if any(flags) else None
+
+    def remembered(self, name: str, state: Any, make: Callable[[], Any]) -> Any:
+        """What was made of a program under a name, made again where it is in another state since."""
+        known = self.__dict__
+        if known.get(name, (None,))[0] != state:
+            known[name] = state, make()
+        return known[name][1]
+
+    @property
+    def stages(self) -> list[tuple[bool, Sequence[int]]]:
+        """The slots in the order to compute them in, each stage with whether nobody is warned of what happens there."""
+        flags = self.hushed
+        if flags is None:
+            return [(False, range(len(self.ops)))]
+        return [(True, [s for s, h in enumerate(flags) if h]), (False, [s for s, h in enumerate(flags) if not h])]
 
     @property
     def hushed_first(self) -> Program:
         """The same steps, those that a selection reads before the others."""
-        flags = self.hushed
-        if flags is None:
+        if self.hushed is None:
             return self
         found, place = Program(share=False), dict[int, int]()
-        order = (*self.inputs, *[s for s, h in enumerate(flags) if h], *[s for s, h in enumerate(flags) if not h])
-        found.copy(self, dict.fromkeys(order), place)
+        found.copy(self, dict.fromkeys([*self.inputs, *[s for _, slots in self.stages for s in slots]]), place)
         found.outputs = [place[s] for s in self.outputs]
         return found
 
@@ -238,23 +255,20 @@ class Program:
             program = stack.pop()
             for op in program.ops:
                 if type(op) is Constant:
-                    value = op.value
-                    found.update(
-                        [id(f) for t in value.terms for f, _ in t.factors] if type(value) is Formal else [id(value)]
-                    )
+                    found.update(map(id, op.arrays))
                 else:
                     stack.extend(getattr(op, "programs", ()))
         return found
 
-    def dependent(self, on: Iterable[int]) -> bytearray:
-        """Which slots depend on the given ones."""
+    def dependent(self, on: Iterable[int], still: type | None = None) -> bytearray:
+        """Which slots depend on the given ones; not on steps of the kind `still`."""
         flags = bytearray(len(self.ops))
         for slot in on:
             flags[slot] = 1
         for slot, args in enumerate(self.args):
             for a in args:
                 if flags[a]:
-                    flags[slot] = 1
+                    flags[slot] = self.ops[slot].__class__ is not still
                     break
         return flags
 
@@ -271,8 +285,7 @@ class Program:
         return live
 
     def ancestors(self, ends: Iterable[int], given: Container[int]) -> list[int]:
-        """The slots that some slots are made of, these included, from the `given` ones, in order: no others are looked
-        at."""
+        """The slots that some slots are made of, from the `given` ones, in order: no others are looked at."""
         found, stack = set[int](), list(ends)
         while stack:
             slot = stack.pop()
@@ -319,14 +332,13 @@ class Program:
         small.outputs = [place[slot] for slot in outputs]
         return small
 
+    @property
+    def pruned(self) -> Program:
+        """The program without the steps nobody needs."""
+        return self.prune(self.inputs, self.outputs)
+
     def __getstate__(self) -> Any:
-        return {
-            "ops": self.ops,
-            "args": self.args,
-            "shapes": self.shapes,
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-        }
+        return {name: getattr(self, name) for name in ("ops", "args", "shapes", "inputs", "outputs")}
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -351,42 +363,29 @@ def _ordered(op: Op, args: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
 
 def applied(domain: Any, op: Any, args: Sequence[Any]) -> Any:
     """A constant, a scaling or another step, over a value domain."""
-    kind = op.__class__
-    return (
-        domain.const(op.value)
-        if kind is Constant
-        else domain.scale(op, args[0])
-        if kind is float
-        else domain.step(op, args)
-    )
+    if op.__class__ is Constant:
+        return domain.const(op.value)
+    return domain.scale(op, args[0]) if op.__class__ is float else domain.step(op, args)
 
 
 @quiet
 def run(
     program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf], last: Sequence[Sequence[int]] | None = None
 ) -> list[Leaf]:
-    """Every slot of a program over a value domain; outputs are at `program.outputs`. `last`: the slots to be let go of
-    after each step."""
+    """Every slot of a program over a value domain. `last`: the slots to be let go of after each step."""
     slots: list[Any] = [None] * len(program.ops)
     for slot, value in zip(program.inputs, inputs, strict=True):
         slots[slot] = value
-    hushed = program.hushed if domain.hushes else None
-    if hushed is None:
-        _steps(program, domain, range(len(slots)), slots, last)
+    if domain.hushes and program.hushed is not None:
+        for calm, which in program.stages:
+            with quietly() if calm else nullcontext():
+                _steps(program, domain, which, slots, None)
     else:
-        with quietly():
-            _steps(program, domain, [s for s, h in enumerate(hushed) if h], slots)
-        _steps(program, domain, [s for s, h in enumerate(hushed) if not h], slots)
+        _steps(program, domain, range(len(slots)), slots, last)
     return slots
 
 
-def _steps(
-    program: Program,
-    domain: Domain[Any],
-    which: Iterable[int],
-    slots: list[Any],
-    last: Sequence[Sequence[int]] | None = None,
-) -> None:
+def _steps(program: Program, domain: Domain[Any], which: Iterable[int], slots: list[Any], last: Any) -> None:
     ops, given, step, scale, const = program.ops, program.args, domain.step, domain.scale, domain.const
     for slot in which:
         op, args = ops[slot], given[slot]
@@ -403,19 +402,19 @@ def _steps(
 
 
 def _last_uses(program: Program) -> list[list[int]] | None:
-    """For each step the large slots that nothing reads after it: their memory is used again at once. None where there
-    are none."""
-    known: dict[str, Any] = program.__dict__
-    if known.get("_last", (-1,))[0] != (len(program.ops), program.outputs):
+    """For each step the large slots that nothing reads after it, to be used again; None where there are none."""
+
+    def make() -> list[list[int]] | None:
         results = set(program.outputs)
         after: dict[int, int] = {a: slot for slot, args in enumerate(program.args) for a in args}
         found: list[list[int]] = [[] for _ in program.ops]
         for a, slot in after.items():
             shape: Any = program.shapes[a]
-            if a not in results and shape and type(shape[0]) is int and math.prod(shape) >= tuning.DROPPED_SLOT_NUMBERS:
+            if a not in results and not several(shape) and math.prod(shape) >= tuning.DROPPED_SLOT_NUMBERS:
                 found[slot].append(a)
-        known["_last"] = (len(program.ops), list(program.outputs)), found if any(found) else None
-    return known["_last"][1]
+        return found if any(found) else None
+
+    return program.remembered("_last", (len(program.ops), tuple(program.outputs)), make)
 
 
 def outputs(program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf]) -> list[Leaf]:
@@ -424,12 +423,8 @@ def outputs(program: Program, domain: Domain[Leaf], inputs: Sequence[Leaf]) -> l
     return [slots[slot] for slot in program.outputs]
 
 
-_ARITHMETIC: dict[str, Any] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "negative": operator.neg,
-}
+_ARITHMETIC = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
+"""NumPy's names of operators, and Python's."""
 
 
 class Symbol:
@@ -441,81 +436,67 @@ class Symbol:
         self.program = program
         self.slot = slot
 
-    def _make(self, slot: int) -> Symbol:
-        return Symbol(self.program, slot)
+    def _step(self, op: Op, args: Sequence[Any]) -> Symbol:
+        slots = [a.slot if isinstance(a, Symbol) else self.program.const(a) for a in args]
+        return Symbol(self.program, self.program.step(op, slots))
 
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Symbol:
         """p(args)."""
-        slots = [a.slot if isinstance(a, Symbol) else self.program.const(a) for a in args]
-        return self._make(self.program.step(Elementwise(primitive), slots))
+        return self._step(Elementwise(primitive), args)
+
+    def _sum(self, mine: float, other: Any, its: float) -> Symbol:
+        if isinstance(other, Symbol):
+            return self._step(Combination((mine, its)), (self, other))
+        return self._step(Combination((its, mine)), (float(other), self))
 
     def __add__(self, other: Any) -> Symbol:
-        return self._sum(other, 1.0, 1.0)
+        return self._sum(1.0, other, 1.0)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Symbol:
-        return self._sum(other, 1.0, -1.0)
+        return self._sum(1.0, other, -1.0)
 
     def __rsub__(self, other: Any) -> Symbol:
-        return self._sum(other, -1.0, 1.0)
-
-    def _sum(self, other: Any, mine: float, its: float) -> Symbol:
-        slot = other.slot if isinstance(other, Symbol) else self.program.const(float(other))
-        pair = ((its, mine), (slot, self.slot)) if not isinstance(other, Symbol) else ((mine, its), (self.slot, slot))
-        return self._make(self.program.step(Combination(pair[0]), pair[1]))
-
-    def __neg__(self) -> Symbol:
-        return self._make(self.program.scale(-1.0, self.slot))
+        return self._sum(-1.0, other, 1.0)
 
     def __mul__(self, other: Any) -> Symbol:
         if not isinstance(other, Symbol):
-            return self._make(self.program.scale(float(other), self.slot))
-        return self._make(
-            self.program.step(
-                product(self.program.shapes[self.slot], self.program.shapes[other.slot]), (self.slot, other.slot)
-            )
-        )
+            return Symbol(self.program, self.program.scale(float(other), self.slot))
+        shapes = self.program.shapes
+        return self._step(product(shapes[self.slot], shapes[other.slot]), (self, other))
 
     __rmul__ = __mul__
 
-    def __pow__(self, k: Any) -> Symbol:
-        from ..terms.primitives import power
+    def __neg__(self) -> Symbol:
+        return self * -1.0
 
-        return self.apply_primitive(power(k), (self,))
+    def __pow__(self, k: Any) -> Symbol:
+        return self.apply_primitive(primitives.power(k), (self,))
+
+    def __truediv__(self, other: Any) -> Symbol:
+        if not isinstance(other, Symbol):
+            return self * (1.0 / other)
+        if other.slot == self.slot:
+            return self * primitives.reciprocal(other)
+        return self.apply_primitive(primitives.divide, (self, other))
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return other * self.apply_primitive(primitives.reciprocal, (self,))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         """NumPy's functions of numbers, by the primitive of the same name."""
-        from ..terms import primitives
-
+        name: str = ufunc.__name__
         if method == "__call__" and not named:
-            if ufunc is np.divide:
-                return args[0] / args[1]
+            if name in _ARITHMETIC:
+                return getattr(operator, _ARITHMETIC[name])(*[a if isinstance(a, Symbol) else float(a) for a in args])
             if ufunc is np.square:
                 return args[0] * args[0]
-            if ufunc.__name__ in _ARITHMETIC:
-                return _ARITHMETIC[ufunc.__name__](*[a if isinstance(a, Symbol) else float(a) for a in args])
-            name: str = ufunc.__name__
             found: Any = getattr(primitives, {"log": "ln", "power": "pow"}.get(name, name), None)
             if not isinstance(found, primitives.Primitive):
                 found = later.primitive_named(name)
             if found is not None:
                 return found(*args)
         raise SpaceError(
-            f"the derivative of a primitive is written with arithmetic and primitives; np.{ufunc.__name__} is not "
-            "one riesz knows"
+            f"the derivative of a primitive is written with arithmetic and primitives; np.{name} is not one riesz knows"
         )
-
-    def __truediv__(self, other: Any) -> Symbol:
-        from ..terms.primitives import divide, reciprocal
-
-        if not isinstance(other, Symbol):
-            return self * (1.0 / other)
-        if other.slot == self.slot:
-            return self * reciprocal(other)
-        return self.apply_primitive(divide, (self, other))
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        from ..terms.primitives import reciprocal
-
-        return other * self.apply_primitive(reciprocal, (self,))

@@ -23,8 +23,7 @@ Shape = tuple[int, ...]
 
 
 def to_term(program: Program) -> Term:
-    """A program as a term on the direct sum of its inputs (one input: on its space), into the direct sum of its
-    outputs."""
+    """A program as a term on the direct sum of its inputs (or its only one), into that of its outputs."""
     spaces = [real_space(program.shapes[s]) for s in program.inputs]
     domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
     terms: list[Any] = [None] * len(program.ops)
@@ -34,9 +33,8 @@ def to_term(program: Program) -> Term:
         if type(op) is Constant:
             terms[slot] = Const(domain, real_space(program.shapes[slot]), (op.value,))
         elif op is not INPUT:
-            terms[slot] = _step(
-                op, [terms[a] for a in args], [program.shapes[a] for a in args], program.shapes[slot], domain
-            )
+            shapes = [program.shapes[a] for a in args]
+            terms[slot] = _step(op, [terms[a] for a in args], shapes, program.shapes[slot], domain)
     results = tuple([terms[s] for s in program.outputs])
     if not results:
         return ZeroMap(domain, zero_space)
@@ -53,29 +51,28 @@ def _both(terms: list[Term]) -> Term:
 
 
 def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: Space) -> Term:
-    if type(op) is float:
-        return Combine((op,), (terms[0],))
+    def widened() -> list[Term]:
+        return [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]
+
     match op:
+        case float():
+            return Combine((op,), (terms[0],))
         case Combination():
-            return Combine(op.coefficients, tuple([_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)]))
-        case Contraction():
-            if op.strong:
-                return _after(Applied(op, tuple(shapes)), _both(terms))
+            return Combine(op.coefficients, tuple(widened()))
+        case Contraction() if not op.strong:
             return _after(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
         case Elementwise():
-            return _mapped(op, [_widened(t, s, shape) for t, s in zip(terms, shapes, strict=True)], shape)
+            return _mapped(op, widened(), shape)
         case Reduction():
             return _reduced(op, terms, shapes[0], shape)
         case Declared():
             return _declared(op, terms, shapes, domain)
         case Get():
             return _leaf(terms[0], op.at, shape)
+        case _ if terms:
+            return _after(Applied(op, tuple(shapes)), _both(terms))
         case _:
-            return (
-                _after(Applied(op, tuple(shapes)), _both(terms))
-                if terms
-                else Const(domain, real_space(shape), (op.run(),))
-            )
+            return Const(domain, real_space(shape), (op.run(),))
 
 
 def _widened(t: Term, own: Shape, shape: Shape) -> Term:
@@ -88,13 +85,14 @@ def _widened(t: Term, own: Shape, shape: Shape) -> Term:
 
 
 def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:
-    if not shape:
-        return _after(op.primitive, _both(terms))
-    function = Map(op.primitive, box_set(shape))
+    return _after(Map(op.primitive, box_set(shape)), _zipped(terms)) if shape else _after(op.primitive, _both(terms))
+
+
+def _zipped(terms: list[Term]) -> Term:
+    """Arguments side by side at each index."""
     if len(terms) == 1:
-        return _after(function, terms[0])
-    both = Fork(tuple(terms))
-    return _after(_after(function, Zip(direct_sum(*[t.codomain for t in terms]))), both)
+        return terms[0]
+    return _after(Zip(direct_sum(*[t.codomain for t in terms])), Fork(tuple(terms)))
 
 
 def _regrouped(t: Term, space: Space) -> Term:
@@ -120,13 +118,7 @@ def _declared(op: Declared, terms: list[Term], shapes: list[Shape], domain: Spac
     for leg, where in op.leg_slices():
         space = Copower(legs[leg], box_set(lead)) if lead else legs[leg]
         arguments.append(_regrouped(_both(terms[where]), space) if space.leaves else ZeroMap(domain, space))
-    if not lead:
-        return _after(function, _both(arguments))
-    mapped = Map(function, box_set(lead))
-    whole = _both(arguments)
-    return _after(
-        mapped, _after(Zip(direct_sum(*[a.codomain for a in arguments])), whole) if len(arguments) > 1 else whole
-    )
+    return _after(Map(function, box_set(lead)), _zipped(arguments)) if lead else _after(function, _both(arguments))
 
 
 def _leaf(t: Term, at: int, shape: Shape) -> Term:

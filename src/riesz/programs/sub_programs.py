@@ -3,11 +3,13 @@ tuples, read with `Get`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 
+from ..ops.number_domains import NUMBERS
 from ..ops.op import Op, Shape
 from ..spaces.formal_vectors import dense
 from .program import Program, outputs
@@ -19,12 +21,20 @@ class Block(Op):
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs inside."""
-        raise NotImplementedError
+        return (cast(Any, self).body,)
+
+    def result(self, shapes: tuple[Shape, ...]) -> Any:
+        first = self.programs[0]
+        return tuple([first.shapes[s] for s in first.outputs])
 
     @cached_property
     def known(self) -> dict[Any, Any]:
         """What was derived from this block: differentials and transposes."""
         return {}
+
+    def replaced(self, **changes: Any) -> Self:
+        """The same with other fields."""
+        return type(self)(*[changes.get(f, getattr(self, f)) for f in self.fields])
 
 
 class Call(Block):
@@ -37,10 +47,6 @@ class Call(Block):
     def title(self) -> str:
         return "cond" if len(self.branches) > 1 else "again"
 
-    def result(self, shapes: tuple[Shape, ...]) -> Any:
-        first = self.branches[0]
-        return tuple([first.shapes[s] for s in first.outputs])
-
     @property
     def programs(self) -> tuple[Program, ...]:
         return self.branches
@@ -51,8 +57,6 @@ class Call(Block):
         return int(len(self.branches) > 1)
 
     def run(self, *xs: Any) -> Any:
-        from ..ops.number_domains import NUMBERS
-
         branch = self.branches[int(xs[0])] if self.fixed else self.branches[0]
         return tuple(outputs(branch, NUMBERS, xs[self.fixed :]))
 
@@ -78,32 +82,33 @@ class Loop(Block):
         return (*found[: self.carries], *[(self.length, *s) for s in found[self.carries :]], *kept)
 
     @property
-    def programs(self) -> tuple[Program, ...]:
-        return (self.body,)
-
-    @property
     def results(self) -> int:
         """How many stacked outputs there are."""
         return len(self.body.outputs) - self.carries
 
-    def run(self, *xs: Any) -> Any:
-        from ..ops.number_domains import NUMBERS
-
+    def rounds(self, xs: Sequence[Any]) -> Iterator[tuple[int, list[Any], list[Any]]]:
+        """Round by round: its number, what the body is given, and what it gives."""
         consts, carry = list(xs[: self.consts]), list(xs[self.consts : self.consts + self.carries])
         stacked = [dense(x) for x in xs[self.consts + self.carries :]]
-        rounds: list[list[Any]] = []
-        times = range(self.length - 1, -1, -1) if self.reverse else range(self.length)
-        for t in times:
-            found = outputs(self.body, NUMBERS, [*consts, *carry, *[_at(x, t) for x in stacked]])
-            rounds.append([dense(v) for v in found[self.carries :]] + (carry if self.keep else []))
+        for t in range(self.length)[:: -1 if self.reverse else 1]:
+            given = [*consts, *carry, *[entry(x, t) for x in stacked]]
+            found = outputs(self.body, NUMBERS, given)
+            yield t, given, found
             carry = [dense(v) for v in found[: self.carries]]
-        if self.reverse:
-            rounds.reverse()
+
+    def run(self, *xs: Any) -> Any:
+        c, m, rounds = self.consts, self.carries, list[list[Any]]()
+        carry = list(xs[c : c + m])
+        for _, given, found in self.rounds(xs):
+            rounds.append([dense(v) for v in found[m:]] + (given[c : c + m] if self.keep else []))
+            carry = [dense(v) for v in found[:m]]
+        rounds = rounds[::-1] if self.reverse else rounds
         shapes = self.result(())[self.carries :]
         columns: list[list[Any]] = [list(c) for c in zip(*rounds, strict=True)] if rounds else [[] for _ in shapes]
         return (*carry, *[np.stack(c) if c else np.zeros(s) for c, s in zip(columns, shapes, strict=True)])
 
 
-def _at(x: Any, t: int) -> Any:
+def entry(x: Any, t: int) -> Any:
+    """One entry along the first axis; numbers of 64 bits as Python's."""
     part = x[t]
     return float(part) if type(part) is np.float64 else part

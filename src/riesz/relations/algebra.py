@@ -3,7 +3,7 @@ at last."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,31 +11,22 @@ from ..errors import RelationError
 from ..runtime import tuning
 from .base import Relation, freeze
 from .compound import Beside, Both, Sum, Through, Union, in_turn, through
-from .index_algebra import Affine, IndexMap, IndexTable
-from .index_sets import Seg, Set, box_set, boxes, unit
+from .index_algebra import Affine, IndexMap, IndexTable, along, labels_of
+from .index_sets import Indices, Seg, Set, box_set, boxes, unit
 from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments
 from .spanned import Spanned
-from .spans import NotSymbolic, Span, beside, composed, substituted, tidied
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
+from .spans import NotSymbolic, Span, beside, composed, one_label, substituted, tidied
 
 
 def then(first: Relation, second: Relation) -> Relation:
     """R followed by S."""
     as_relation(second)
     if first.target is not second.source:
-        raise RelationError(
-            f"cannot follow {first} by {second}: the first ends in {first.target}, the second starts at {second.source}"
-        )
+        ends = f"the first ends in {first.target}, the second starts at {second.source}"
+        raise RelationError(f"cannot follow {first} by {second}: {ends}")
     source, target = first.source, second.target
     match first, second:
-        case (Empty(), _) | (_, Empty()):
-            return Empty(source, target)
-        case _ if not first.target.size:
+        case _ if not first.target.size or isinstance(first, Empty) or isinstance(second, Empty):
             return Empty(source, target)
         case Diagonal(), _ if source is first.target:
             return second
@@ -49,11 +40,9 @@ def then(first: Relation, second: Relation) -> Relation:
             return Full(source, target, second.times)
         case Segments(turned=False), Segments(turned=False):
             return Segments(source, target, freeze(first.offsets[second.offsets]))
-        case (
-            (Full(), Gather() | Segments(turned=True))
-            | (Segments(turned=True), Segments(turned=True))
-            | (Gather(), Gather())
-        ):
+        case (Full(), Gather() | Segments(turned=True)) | (Gather(), Gather()):
+            return then(second.converse, first.converse).converse
+        case Segments(turned=True), Segments(turned=True):
             return then(second.converse, first.converse).converse
         case Through(), _:
             return in_turn([*first.members[:-1], then(first.members[-1], second)])
@@ -65,18 +54,23 @@ def then(first: Relation, second: Relation) -> Relation:
             return united(source, target, [then(first, r) for r in second.members])
         case Sum(), Sum() if first.target is second.source and len(first.members) == len(second.members):
             return Sum(source, target, tuple([then(r, s) for r, s in zip(first.members, second.members, strict=True)]))
-        case Both(), Both() if (
-            first.first.target is second.first.source and first.second.target is second.second.source
-        ):
-            return product(then(first.first, second.first), then(first.second, second.second))
+        case Both(first=a, second=b), Both(first=c, second=d) if a.target is c.source and b.target is d.source:
+            return product(then(a, c), then(b, d))
         case _:
-            return _by_span(first, second)
+            found = _by_span(first, second) or through(first, second)
+            return from_matrix(source, target, first.times_matrix(second)) if found is None else found
 
 
 def fused(first: Relation, second: Relation) -> Relation | None:
     """R followed by S as one relation, if symbols suffice and there is no more to add than in two steps."""
     if isinstance(first, Union) or isinstance(second, Union) or first.target is not second.source:
         return None
+    found = _by_span(first, second)
+    return found if found is not None and found.work <= first.work + second.work else None
+
+
+def _by_span(first: Relation, second: Relation) -> Relation | None:
+    """R followed by S, if symbols suffice."""
     a, b = first.span, second.span
     if a is None or b is None:
         return None
@@ -84,24 +78,11 @@ def fused(first: Relation, second: Relation) -> Relation | None:
         parts = _pieces(a, b)
     except NotSymbolic:
         return None
-    found = united(first.source, second.target, [named(first.source, second.target, c) for c in parts])
-    return found if found.work <= first.work + second.work else None
-
-
-def _by_span(first: Relation, second: Relation) -> Relation:
-    a, b = first.span, second.span
-    if a is not None and b is not None:
-        try:
-            return united(first.source, second.target, [named(first.source, second.target, c) for c in _pieces(a, b)])
-        except NotSymbolic:
-            pass
-    kept = through(first, second)
-    return from_matrix(first.source, second.target, first._product(second)) if kept is None else kept  # pyright: ignore[reportPrivateUsage]
+    return united(first.source, second.target, [named(first.source, second.target, c) for c in parts])
 
 
 def _pieces(a: Span, b: Span) -> list[Span | None]:
-    """The composition of two spans; where a window meets the end of a range, one piece for each offset of the
-    window."""
+    """The composition of two spans; where a window meets the end of a range, one for each offset of the window."""
     try:
         return [composed(a, b, freeze)]
     except NotSymbolic:
@@ -160,8 +141,7 @@ def named(source: Set, target: Set, span: Span | None) -> Relation:
 
 
 def _factored(source: Set, target: Set, span: Span) -> Relation | None:
-    """R × =_Z or =_Z × R where an index array meets axes that are only passed through: those are part of the values,
-    not pairs."""
+    """R × =_Z or =_Z × R where an index array meets axes that are only passed through, which are no pairs."""
     if span.affine or not len(span.left) or not len(span.right):
         return None
     X, Y = cast("tuple[int, ...]", source.box), cast("tuple[int, ...]", target.box)
@@ -180,8 +160,6 @@ def _factored(source: Set, target: Set, span: Span) -> Relation | None:
 
 
 def _used(maps: tuple[IndexMap, ...]) -> set[int]:
-    from .index_algebra import labels_of
-
     return {k for m in maps for k in labels_of(m)}
 
 
@@ -193,10 +171,8 @@ def _whole(maps: tuple[IndexMap, ...], box: tuple[int, ...], sizes: tuple[int, .
             return False
         if n == 1 and m == Affine(0):
             continue
-        if m.offset or len(m.terms) != 1:
-            return False
-        ((label, step),) = m.terms
-        if step != 1 or sizes[label] != n or label in seen:
+        label = m.terms[0][0] if m.terms else -1
+        if m != along(label) or sizes[label] != n or label in seen:
             return False
         seen.add(label)
     return True
@@ -219,20 +195,16 @@ def product(first: Relation, second: Relation) -> Relation:
 def summed(first: Relation, second: Relation) -> Relation:
     """R + S."""
     as_relation(second)
-    left = first.members if isinstance(first, Sum) else (first,)
-    right = second.members if isinstance(second, Sum) else (second,)
-    members = (*left, *right)
-    return Sum(first.source + second.source, first.target + second.target, members)
+    members = [m for r in (first, second) for m in (r.members if isinstance(r, Sum) else (r,))]
+    return Sum(first.source + second.source, first.target + second.target, tuple(members))
 
 
 def union(first: Relation, second: Relation) -> Relation:
     """R ∪ S, multiplicities added."""
     as_relation(second)
     if first.source is not second.source or first.target is not second.target:
-        raise RelationError(
-            f"a union needs relations on the same sets; got {first.source} × {first.target} and {second.source} × "
-            f"{second.target}"
-        )
+        one, other = [f"{r.source} × {r.target}" for r in (first, second)]
+        raise RelationError(f"a union needs relations on the same sets; got {one} and {other}")
     return united(first.source, first.target, [first, second])
 
 
@@ -272,14 +244,6 @@ def as_relation(given: Any) -> Relation:
     return given
 
 
-def restricted(relation: Relation, source: Any, target: Any) -> Relation:
-    """R on parts of its sets."""
-    found = relation
-    if source is not None:
-        found = then(part(relation.source, source), found)
-    return found if target is None else then(found, part(relation.target, target))
-
-
 def part(index: Set, which: Any) -> Relation:
     """{(x, x) | x in a part}: a slice, positions or a mask."""
     n = index.size
@@ -287,8 +251,8 @@ def part(index: Set, which: Any) -> Relation:
         start, stop, step = which.indices(n)
         count = len(range(start, stop, step))
         if index.box is not None and len(index.box) == 1:
-            side = (Affine(start, ((0, step),)),)
-            return named(index, index, tidied({0: count}, side, side, 1) if count else None)
+            side = Affine(start, ((0, step),))
+            return named(index, index, one_label(count, side, side))
         which = np.arange(n)[which]
     given = np.asarray(which)
     if given.dtype.kind not in "biu" and given.size:
@@ -303,19 +267,14 @@ def part(index: Set, which: Any) -> Relation:
 
 
 def block(relation: Relation, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
-    """The relation between two parts of its sets, renamed."""
+    """The relation between two parts of its sets, given by positions (None: all), renamed."""
     if rows is None and cols is None and source is relation.source and target is relation.target:
         return relation
-    match relation:
-        case Empty():
-            return Empty(source, target)
-        case Full():
-            return Full(source, target, relation.times)
-        case _:
-            matrix = relation.matrix()
-            matrix = matrix if rows is None else matrix[rows]
-            matrix = matrix if cols is None else matrix[:, cols]
-            return from_matrix(source, target, matrix)
+    if isinstance(relation, (Empty, Full)):
+        return type(relation)(source, target, *relation.parts()[2:])
+    matrix = relation.matrix()
+    matrix = matrix if rows is None else matrix[rows]
+    return from_matrix(source, target, matrix if cols is None else matrix[:, cols])
 
 
 def from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
@@ -328,21 +287,13 @@ def from_matrix(source: Set, target: Set, matrix: Any) -> Relation:
 
 def blocks(relation: Relation) -> list[list[Relation]]:
     """The relation between the boxes of its sets: blocks[j][i] goes from box i of the source to box j of the target."""
-    if (
-        isinstance(relation, Beside)
-        and relation.members
-        and all([r.source.box is not None and r.target.box is not None for r in relation.members])
-    ):
-        return [[r.converse] for r in relation.members] if relation.turned else [list(relation.members)]
-    if isinstance(relation, Sum) and all(
-        [r.source.box is not None and r.target.box is not None for r in relation.members]
-    ):
-        rows = list(enumerate(relation.members))
-        return [[r if i == j else Empty(s.source, r.target) for i, s in rows] for j, r in rows]
+    members = relation.members if isinstance(relation, (Beside, Sum)) else ()
     sources, targets = boxes(relation.source), boxes(relation.target)
     if isinstance(relation, Diagonal) and relation.source is relation.target:
-        return [
-            [Diagonal(X, X) if i == j else Empty(X, Y) for i, (X, _) in enumerate(sources)]
-            for j, (Y, _) in enumerate(targets)
-        ]
-    return [[relation.block(at, to, X, Y) for X, at in sources] for Y, to in targets]
+        members = tuple([Diagonal(X, X) for X, _ in sources])
+    if not members or any([r.source.box is None or r.target.box is None for r in members]):
+        return [[block(relation, at, to, X, Y) for X, at in sources] for Y, to in targets]
+    if isinstance(relation, Beside):
+        return [[r.converse] for r in members] if relation.turned else [list(members)]
+    rows = list(enumerate(members))
+    return [[r if i == j else Empty(s.source, r.target) for i, s in rows] for j, r in rows]

@@ -8,7 +8,6 @@ Each kind says how it reduces (`reduce`), what its converse is and, at the least
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -18,16 +17,13 @@ from ..errors import RelationError
 from ..runtime import later
 from ..runtime.interning import Node
 from .cpu.groups import Groups, ascending
-from .index_sets import Set
-from .spans import Span
+from .index_sets import Array, Indices, Set
+from .spans import Span, positions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .plans import Plan
 
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
+Box = tuple[int, ...]
 
 
 class Relation(Node):
@@ -51,25 +47,6 @@ class Relation(Node):
 
     # -- what each kind says -----------------------------------------------------------------------------
 
-    @property
-    def converse(self) -> Relation:
-        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
-        raise NotImplementedError
-
-    def _with_converse(self, make: Callable[[], Relation]) -> Relation:
-        """The converse, kept as long as the relation, with all that is prepared for it. It knows the relation in turn,
-        but does not keep it."""
-        known: Any = self.__dict__
-        found = (
-            known["_converse"] if "_converse" in known else known["_converse_of"]() if "_converse_of" in known else None
-        )
-        if found is None:
-            found = make()
-            if found is not self:
-                known["_converse"] = found
-                cast(Any, found.__dict__)["_converse_of"] = weakref.ref(self)
-        return found
-
     def reduce(self, v: Array) -> Array:
         """red_R along the middle axis of an array of shape (a, |source|, b)."""
         raise NotImplementedError
@@ -78,19 +55,52 @@ class Relation(Node):
         """Add red_R v to an array of shape (a, |target|, b)."""
         total += self.reduce(v)
 
-    def pairs(self) -> tuple[Indices, Indices, Indices]:
-        """Positions in source, positions in target, multiplicities."""
-        raise NotImplementedError
+    def zeros(self, v: Array) -> Array:
+        """What red_R v is added to."""
+        return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
 
-    @property
-    def span(self) -> Span | None:
-        """The relation as two index maps from one box of labels, if it is one."""
+    def between(self, source: Box, target: Box) -> Span | None:
+        """The relation as two index maps from one box of labels, its sets seen as boxes; None if it is none."""
         return None
+
+    def _turn(self) -> Relation:
+        """The converse, made anew."""
+        rest = [not part if name == "turned" else part for name, part in zip(self.fields, self.parts(), strict=True)]
+        return type(self)(self.target, self.source, *rest[2:])
 
     @property
     def tile(self) -> slice | None:
         """The slice of the target that the source is copied to, if that is what red does."""
         return None
+
+    # -- two forms of it ---------------------------------------------------------------------------------
+
+    @property
+    def converse(self) -> Relation:
+        """Rᵀ = {(y, x) | (x, y) ∈ R}; the converse of the converse is the relation itself."""
+        # It is kept as long as the relation, with all that is prepared for it, and does not keep the relation.
+        known: Any = self.__dict__
+        found = known.get("_converse") or ("_converse_of" in known and known["_converse_of"]()) or None
+        if found is None:
+            found = self._turn()
+            if found is not self:
+                known["_converse"] = found
+                cast(Any, found.__dict__)["_converse_of"] = weakref.ref(self)
+        return found
+
+    @property
+    def span(self) -> Span | None:
+        """The relation as two index maps from one box of labels, if it is one."""
+        source, target = self.source.box, self.target.box
+        return None if source is None or target is None else self.between(source, target)
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        """Positions in source, positions in target, multiplicities."""
+        source, target = (self.source.size,), (self.target.size,)
+        span = self.between(source, target)
+        assert span is not None
+        rows, cols = positions(span, span.left, source), positions(span, span.right, target)
+        return rows, cols, np.broadcast_to(np.intp(span.times), rows.shape)
 
     # -- algebra -----------------------------------------------------------------------------------------
 
@@ -126,9 +136,10 @@ class Relation(Node):
         >>> relations.full(seg(2), seg(3)).restrict(target=[0, 2]).matrix().toarray().tolist()
         [[1, 0, 1], [1, 0, 1]]
         """
-        from .algebra import restricted
+        from .algebra import part, then
 
-        return restricted(self, source, target)
+        found = self if source is None else then(part(self.source, source), self)
+        return found if target is None else then(found, part(self.target, target))
 
     def plan(self, backend: str = "auto") -> Plan:
         """The relation prepared for execution on "numpy", "numba" or "jax"; "auto" chooses by the size and the kind of
@@ -154,11 +165,7 @@ class Relation(Node):
         """How many pairs each y has, with multiplicity."""
         ones = np.broadcast_to(1.0, (1, self.source.size, 1))
         found = np.rint(self.reduce(ones)[0, :, 0])
-        found = (
-            found if found.max(initial=0) > 2.0**62 else found.astype(np.intp)
-        )  # more than integers hold stay floats
-        found.flags.writeable = False
-        return found
+        return seal(found if found.max(initial=0) > 2.0**62 else found.astype(np.intp))  # floats hold more
 
     @property
     def count(self) -> int:
@@ -176,12 +183,16 @@ class Relation(Node):
     @property
     def is_function(self) -> bool:
         """Whether each x is related to exactly one y, once."""
-        return bool((self.out_degrees == 1).all())
+        span = self.span
+        surely = span is not None and span.once(span.left)
+        return self.count == self.source.size and (surely or bool((self.out_degrees == 1).all()))
 
     @property
     def is_injective(self) -> bool:
         """Whether no y is related to two x, or twice to one."""
-        return bool((self.in_degrees <= 1).all())
+        span = self.span
+        surely = span is not None and span.once(span.right)
+        return self.count <= self.target.size and (surely or bool((self.in_degrees <= 1).all()))
 
     def image(self, of: Any = None) -> Indices:
         """The positions of all y related to some x (of the part given, as for `restrict`)."""
@@ -190,7 +201,7 @@ class Relation(Node):
 
     # -- as a matrix -------------------------------------------------------------------------------------
 
-    def _product(self, other: Relation) -> Any:
+    def times_matrix(self, other: Relation) -> Any:
         """The product of multiplicities: integers, or floats where they would overflow."""
         rough = self.matrix().astype(float) @ other.matrix().astype(float)
         return rough if rough.nnz and rough.max() > 2.0**53 else self.matrix() @ other.matrix()
@@ -204,21 +215,15 @@ class Relation(Node):
 
     @cached_property
     def ascending(self) -> bool:
-        """Whether the targets of the pairs, in the order of the sources, ascend: then the pairs are grouped as they
-        are."""
+        """Whether the targets of the pairs, in the order of the sources, ascend: they are grouped as they are."""
         return ascending(self.pairs()[1])
 
     @cached_property
     def groups(self) -> Groups:
         """The pairs grouped by target, made once."""
         rows, cols, times = self.pairs()
-        return Groups.of_pairs(
-            self.source.size, self.target.size, rows, cols, None if bool((times == 1).all()) else times
-        )
-
-    @cached_property
-    def _weights(self) -> dict[Any, Any]:
-        return {}
+        several = None if bool((times == 1).all()) else times
+        return Groups.of_pairs(self.source.size, self.target.size, rows, cols, several)
 
     def weights(self, kind: Any) -> Any:
         """|target| × |source| as a sparse matrix whose product adds in the order of the groups."""
@@ -233,17 +238,12 @@ class Relation(Node):
         """red_R by a sparse matrix, made once for each type of numbers."""
         a, n, b = v.shape
         kind = v.dtype if v.dtype.char in "fdgFDGilqIL" else np.dtype(float)
-        if kind not in self._weights:
-            self._weights[kind] = self.weights(kind)
+        known: dict[Any, Any] = cast(Any, self.__dict__).setdefault("_weights", {})
+        if kind not in known:
+            known[kind] = self.weights(kind)
         wide = np.moveaxis(v, 1, 0).reshape(n, a * b)
-        found = np.moveaxis((self._weights[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
+        found = np.moveaxis((known[kind] @ wide).reshape(self.target.size, a, b), 0, 1)
         return found if v.dtype.kind not in "fc" else found.astype(v.dtype, copy=False)
-
-    def block(self, rows: Indices | None, cols: Indices | None, source: Set, target: Set) -> Relation:
-        """The relation between two parts, given by positions (None: all), renamed to source and target."""
-        from .algebra import block
-
-        return block(self, rows, cols, source, target)
 
     def __repr__(self) -> str:
         return later.text(self)
@@ -258,23 +258,17 @@ def frozen(a: Array) -> bool:
 
 
 def freeze(a: Array) -> Array:
-    """The array itself where nobody can write into it; otherwise a read-only copy, whose repeated axes stay
-    repeated."""
+    """An array nobody can write into: itself, or a read-only copy, whose repeated axes stay repeated."""
     if frozen(a):
         return a
-    thin = (
-        a[tuple([slice(0, 1) if s == 0 and n else slice(None) for s, n in zip(a.strides, a.shape, strict=True)])]
-        if 0 in a.strides
-        else a
-    )
-    found = np.array(thin, order="K")
+    thin = [slice(0, 1) if s == 0 and n else slice(None) for s, n in zip(a.strides, a.shape, strict=True)]
+    found = np.array(a[tuple(thin)] if 0 in a.strides else a, order="K")
     found.flags.writeable = False
     return found if found.shape == a.shape else np.broadcast_to(found, a.shape)
 
 
 def seal(x: Any) -> Any:
-    """Arrays of the library's own, also in containers and in sparse matrices, made read-only where they lie; x
-    itself."""
+    """Arrays of the library's own, also in containers and sparse matrices, made read-only where they lie."""
     if isinstance(x, np.ndarray):
         x.flags.writeable = False
     elif isinstance(x, (list, tuple, dict)):
@@ -288,7 +282,5 @@ def seal(x: Any) -> Any:
 def within(at: Array, where: Set, what: str) -> None:
     if at.size and not (at.min() >= 0 and at.max() < where.size):
         first = int(np.flatnonzero((at < 0) | (at >= where.size))[0])
-        raise RelationError(
-            f"{what} holds {at[first]}, which is outside {where}: its positions are 0 to {where.size - 1} (first at "
-            f"{first})"
-        )
+        inside = f"its positions are 0 to {where.size - 1} (first at {first})"
+        raise RelationError(f"{what} holds {at[first]}, which is outside {where}: {inside}")

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+import itertools
+from functools import cached_property, reduce
 
 import numpy as np
 
 from ..errors import RelationError
 from ..runtime import tuning
 from .base import Relation
-from .index_sets import Plus
+from .index_sets import Array, Indices, Plus
 from .kinds import Pairs
 from .spanned import Spanned, add_slices, as_spanned, slice_sum
 from .spans import Span, beside
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
-
-
-class Beside(Relation):
-    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set side by side; or, `turned`, the converse ⟨R₁ᵀ, …,
-    Rₙᵀ⟩."""
+class Compound(Relation):
+    """Relations on parts of the sets, or on the same ones."""
 
     members: tuple[Relation, ...]
-    turned: bool = False
 
-    def check(self) -> None:
-        inner, outer = (self.source, self.target) if self.turned else (self.target, self.source)
-        fits = isinstance(outer, Plus) and outer.summands == tuple([r.source for r in self.members])
-        if not fits or any([r.target is not inner for r in self.members]):
-            raise RelationError(
-                f"relations side by side go from the parts of {outer} to {inner}; got {list(self.members)}"
-            )
-
-    @property
-    def converse(self) -> Relation:
-        return Beside(self.target, self.source, self.members, not self.turned)
+    def _turn(self) -> Relation:
+        return type(self)(self.target, self.source, tuple([r.converse for r in self.members]))
 
     @property
     def count(self) -> int:
@@ -49,25 +32,51 @@ class Beside(Relation):
     def work(self) -> int:
         return sum([r.work for r in self.members])
 
-    def reduce(self, v: Array) -> Array:
-        if not self.members:
-            return np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype)
-        if self.turned:
-            return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
-        ends = np.cumsum([r.source.size for r in self.members])[:-1]
-        pieces = np.split(v, ends, axis=1)
-        return sum(
-            [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)],
-            np.zeros((v.shape[0], self.target.size, v.shape[2]), v.dtype),
-        )
+    def _starts(self) -> tuple[list[int], list[int]]:
+        """Where the parts of source and target that each member is on begin."""
+        sides = [[r.source.size for r in self.members], [r.target.size for r in self.members]]
+        at, to = [[0, *itertools.accumulate(sizes)][: len(sizes)] for sizes in sides]
+        return at, to
+
+    def apart(self, v: Array) -> list[Array]:
+        """The reductions of the members, each of its part of the source."""
+        pieces = np.split(v, self._starts()[0][1:], axis=1)[: len(self.members)]
+        return [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        offsets = cast(Plus, self.source if not self.turned else self.target).offsets
-        found = [(r.pairs(), o) for r, o in zip(self.members, offsets, strict=True)]
+        found = [r.pairs() for r in self.members]
         none = np.zeros(0, np.intp)
-        rows = np.concatenate([none, *[p[0] + o for p, o in found]])
-        cols = np.concatenate([none, *[p[1] for p, _ in found]])
-        times = np.concatenate([none, *[p[2] for p, _ in found]])
+        at, to = self._starts()
+        rows = np.concatenate([none, *[p[0] + o for p, o in zip(found, at, strict=True)]])
+        cols = np.concatenate([none, *[p[1] + o for p, o in zip(found, to, strict=True)]])
+        return rows, cols, np.concatenate([none, *[p[2] for p in found]])
+
+
+class Beside(Compound):
+    """[R₁, …, Rₙ] ⊆ (X₁ + … + Xₙ) × Y: relations into one set; or, `turned`, the converse ⟨R₁ᵀ, …, Rₙᵀ⟩."""
+
+    turned: bool = False
+
+    def check(self) -> None:
+        inner, outer = (self.source, self.target) if self.turned else (self.target, self.source)
+        fits = isinstance(outer, Plus) and outer.summands == tuple([r.source for r in self.members])
+        if not fits or any([r.target is not inner for r in self.members]):
+            got = list(self.members)
+            raise RelationError(f"relations side by side go from the parts of {outer} to {inner}; got {got}")
+
+    def _turn(self) -> Relation:
+        return Beside(self.target, self.source, self.members, not self.turned)
+
+    def _starts(self) -> tuple[list[int], list[int]]:
+        return super()._starts()[0], [0] * len(self.members)
+
+    def reduce(self, v: Array) -> Array:
+        if self.turned and self.members:
+            return np.concatenate([r.converse.reduce(v) for r in self.members], axis=1)
+        return sum(self.apart(v), self.zeros(v))
+
+    def pairs(self) -> tuple[Indices, Indices, Indices]:
+        rows, cols, times = super().pairs()
         return (cols, rows, times) if self.turned else (rows, cols, times)
 
 
@@ -82,8 +91,7 @@ class Both(Relation):
         a, b = self.first.span, self.second.span
         return None if a is None or b is None or self.source.box is None or self.target.box is None else beside(a, b)
 
-    @property
-    def converse(self) -> Relation:
+    def _turn(self) -> Relation:
         return Both(self.target, self.source, self.first.converse, self.second.converse)
 
     @property
@@ -108,57 +116,19 @@ class Both(Relation):
         return rows, cols, (t[:, None] * t2).ravel()
 
 
-class Sum(Relation):
+class Sum(Compound):
     """R₁ + … + Rₙ ⊆ (X₁ + … + Xₙ) × (Y₁ + … + Yₙ): each on its own part, nothing in between."""
 
-    members: tuple[Relation, ...]
-
-    @property
-    def converse(self) -> Relation:
-        return Sum(self.target, self.source, tuple([r.converse for r in self.members]))
-
-    @property
-    def count(self) -> int:
-        return sum([r.count for r in self.members])
-
-    @property
-    def work(self) -> int:
-        return sum([r.work for r in self.members])
-
-    def _offsets(self, side: int) -> list[int]:
-        sizes = [(r.source, r.target)[side].size for r in self.members]
-        return [0, *np.cumsum(sizes).tolist()][: len(sizes)]
-
     def reduce(self, v: Array) -> Array:
-        pieces = np.split(v, self._offsets(0)[1:], axis=1)
-        parts = [r.reduce(p) for r, p in zip(self.members, pieces, strict=True)]
-        return np.concatenate(parts, axis=1) if parts else np.zeros((v.shape[0], 0, v.shape[2]), v.dtype)
-
-    def pairs(self) -> tuple[Indices, Indices, Indices]:
-        found = [r.pairs() for r in self.members]
-        at, to = self._offsets(0), self._offsets(1)
-        none = np.zeros(0, np.intp)
-        rows = np.concatenate([none, *[p[0] + o for p, o in zip(found, at, strict=True)]])
-        cols = np.concatenate([none, *[p[1] + o for p, o in zip(found, to, strict=True)]])
-        return rows, cols, np.concatenate([none, *[p[2] for p in found]])
+        return np.concatenate(self.apart(v), axis=1) if self.members else self.zeros(v)
 
 
-class Union(Relation):
+class Union(Compound):
     """R₁ ∪ … ∪ Rₙ as multisets: red is the sum of the reductions."""
 
-    members: tuple[Relation, ...]
-
-    @property
-    def converse(self) -> Relation:
-        return Union(self.target, self.source, tuple([r.converse for r in self.members]))
-
-    @property
-    def count(self) -> int:
-        return sum([r.count for r in self.members])
-
-    @property
-    def work(self) -> int:
-        return sum([r.work for r in self.members])
+    def _starts(self) -> tuple[list[int], list[int]]:
+        none = [0] * len(self.members)
+        return none, none
 
     @cached_property
     def _sliced(self) -> tuple[list[Spanned], list[Relation]]:
@@ -168,12 +138,8 @@ class Union(Relation):
 
     def reduce(self, v: Array) -> Array:
         slices, rest = self._sliced
-        if slices:
-            total = slice_sum(self.target.box or (), slices, v)
-        else:
-            total = np.array(rest[0].reduce(v))
-            rest = rest[1:]
-        for r in rest:
+        total = slice_sum(self.target.box or (), slices, v) if slices else np.array(rest[0].reduce(v))
+        for r in rest if slices else rest[1:]:
             r.reduce_into(total, v)
         return total
 
@@ -184,47 +150,29 @@ class Union(Relation):
         for r in rest:
             r.reduce_into(total, v)
 
-    def pairs(self) -> tuple[Indices, Indices, Indices]:
-        columns = zip(*[r.pairs() for r in self.members], strict=True)
-        rows, cols, times = [np.concatenate(c) for c in columns]
-        return rows, cols, times
 
-
-class Through(Relation):
+class Through(Compound):
     """Relations one after the other, kept apart where composing them would make more work than doing them in turn."""
-
-    members: tuple[Relation, ...]
 
     def check(self) -> None:
         ends = [self.source, *[r.target for r in self.members]]
         starts = [*[r.source for r in self.members], self.target]
         if len(self.members) < 2 or any([a is not b for a, b in zip(ends, starts, strict=True)]):
-            raise RelationError(
-                f"relations in sequence lead from {self.source} to {self.target}; got {list(self.members)}"
-            )
+            got = list(self.members)
+            raise RelationError(f"relations in sequence lead from {self.source} to {self.target}; got {got}")
 
-    @property
-    def converse(self) -> Relation:
+    def _turn(self) -> Relation:
         return Through(self.target, self.source, tuple([r.converse for r in reversed(self.members)]))
 
     def reduce(self, v: Array) -> Array:
-        for r in self.members:
-            v = r.reduce(v)
-        return v
+        return reduce(lambda x, r: r.reduce(x), self.members, v)
 
     @property
     def count(self) -> int:
         return int(self.in_degrees.sum())
 
-    @property
-    def work(self) -> int:
-        return sum([r.work for r in self.members])
-
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        matrix = self.members[0].matrix()
-        for r in self.members[1:]:
-            matrix = matrix @ r.matrix()
-        coo = matrix.tocoo()
+        coo = reduce(lambda a, b: a @ b, [r.matrix() for r in self.members]).tocoo()
         rows, cols = coo.coords
         return rows.astype(np.intp), cols.astype(np.intp), coo.data
 

@@ -4,23 +4,17 @@ lists."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import RelationError
 from .algebra import from_matrix, named
 from .base import Relation, freeze, within
-from .index_algebra import Affine, IndexTable
-from .index_sets import Seg, Set, unit
+from .index_algebra import Affine, IndexTable, along
+from .index_sets import Array, Indices, Seg, Set, unit
 from .kinds import Diagonal, Empty, Full, Function, Point, Range, Segments, Triangular
-from .spans import tidied
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
+from .spans import one_label, tidied
 
 
 def positions_in(values: Any, where: Set) -> Indices:
@@ -30,15 +24,12 @@ def positions_in(values: Any, where: Set) -> Indices:
 
         found = column(values)
         if found.missing.any():
-            raise RelationError(
-                f"positions in {where} are all there; the one at {int(np.argmax(found.missing))} is missing"
-            )
+            at = int(np.argmax(found.missing))
+            raise RelationError(f"positions in {where} are all there; the one at {at} is missing")
         values = found.values
-    given: Any = (
-        np.asarray(cast(Any, values))
-        if isinstance(values, np.ndarray) or isinstance(where, Seg) or _numbers(values)
-        else None
-    )
+    numbers = isinstance(values, (list, tuple)) and {type(v) for v in cast("list[Any]", values)} == {int}
+    plain = numbers or isinstance(values, np.ndarray) or isinstance(where, Seg)
+    given: Any = np.asarray(cast(Any, values)) if plain else None
     if given is not None and given.dtype.kind in "iu" and given.ndim == 1:
         if given.dtype.kind == "u":
             within(given, where, "the list of positions")
@@ -46,17 +37,9 @@ def positions_in(values: Any, where: Set) -> Indices:
     if given is not None and given.size == 0:
         return np.zeros(0, np.intp)
     try:
-        return np.array([where.position(v) for v in values], np.intp)
+        return np.array([where.position(v) for v in cast("list[Any]", values)], np.intp)
     except (ValueError, TypeError) as problem:
         raise RelationError(f"not a relation on {where}: {problem}") from None
-
-
-def _numbers(values: Any) -> bool:
-    return (
-        isinstance(values, (list, tuple))
-        and bool(cast(Any, values))
-        and all([type(v) is int for v in cast("list[Any]", values)])
-    )
 
 
 def as_set(given: Any) -> Set:
@@ -168,21 +151,18 @@ def relation(source: Set, target: Set, given: Any) -> Relation:
         return function(source, target, given)
     shape = getattr(given, "shape", None)
     if shape == (2, 2) == (source.size, target.size) and isinstance(given, np.ndarray):
-        raise RelationError(
-            "a 2 × 2 array may be a matrix or two pairs; use relations.pairs(X, Y, …) or a SciPy matrix to say which"
-        )
-    if shape is None or shape == (0,) or (len(shape) == 2 and shape[1] == 2 and shape != (source.size, target.size)):
+        say = "use relations.pairs(X, Y, …) or a SciPy matrix to say which"
+        raise RelationError(f"a 2 × 2 array may be a matrix or two pairs; {say}")
+    wanted = (source.size, target.size)
+    if shape is None or shape == (0,) or (len(shape) == 2 and shape[1] == 2 and shape != wanted):
         return pairs(source, target, given)
-    if shape != (source.size, target.size):
-        wanted = (source.size, target.size)
-        raise RelationError(
-            f"a relation on {source} × {target} is a matrix of shape {wanted} or a list of pairs; got an array of "
-            f"shape {shape}"
-        )
+    if shape != wanted:
+        due = f"a relation on {source} × {target} is a matrix of shape {wanted} or a list of pairs"
+        raise RelationError(f"{due}; got an array of shape {shape}")
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
     matrix = cast(Any, sparse).csr_array(given, copy=True)
-    counts = cast("Array", matrix.data)
+    counts = cast(Array, matrix.data)
     if counts.size and not (counts.min() >= 0 and counts.max() < 2**53 and np.array_equal(counts, np.round(counts))):
         raise RelationError("multiplicities are natural numbers; the matrix given has others")
     matrix.eliminate_zeros()
@@ -241,23 +221,16 @@ def stride(
     most = min(_room(start, step, n), _room(begin, jump, m))
     used = most if count is None else count
     if used > most or used < 0:
-        raise RelationError(
-            f"a stride of {used} elements from {start} by {step} and {begin} by {jump} does not fit {source} and "
-            f"{target}: {most} do"
-        )
-    return named(
-        source,
-        target,
-        tidied({0: used}, (Affine(start, ((0, step),)),), (Affine(begin, ((0, jump),)),), 1) if used else None,
-    )
+        asked = f"{used} elements from {start} by {step} and {begin} by {jump}"
+        raise RelationError(f"a stride of {asked} does not fit {source} and {target}: {most} do")
+    return named(source, target, one_label(used, Affine(start, ((0, step),)), Affine(begin, ((0, jump),))))
 
 
 def _length(index: Set) -> int:
     as_set(index)
     if index.box is None or len(index.box) != 1:
-        raise RelationError(
-            f"a segment is due, such as seg(5); got {index} (relations of several axes are products R * S)"
-        )
+        more = "relations of several axes are products R * S"
+        raise RelationError(f"a segment is due, such as seg(5); got {index} ({more})")
     return index.box[0]
 
 
@@ -282,9 +255,7 @@ def window(source: Set, size: int, step: int = 1, dilation: int = 1, target: Set
     where = Seg(count) if target is None else target
     if _length(where) != count:
         raise RelationError(f"this window has {count} places in {source}; the target {where} has {_length(where)}")
-    return named(
-        source, where, tidied({0: count, 1: size}, (Affine(0, ((0, step), (1, dilation))),), (Affine(0, ((0, 1),)),), 1)
-    )
+    return named(source, where, tidied({0: count, 1: size}, (Affine(0, ((0, step), (1, dilation))),), (along(0),), 1))
 
 
 def segments(offsets: Any, target: Set | None = None) -> Relation:
@@ -295,14 +266,13 @@ def segments(offsets: Any, target: Set | None = None) -> Relation:
     """
     cuts = np.asarray(offsets)
     if cuts.ndim != 1 or cuts.dtype.kind not in "iu" or not cuts.size:
-        raise RelationError(
-            "offsets of segments are integers from 0 on that do not decrease, one more than there are segments"
-        )
+        many = "one more than there are segments"
+        raise RelationError(f"offsets of segments are integers from 0 on that do not decrease, {many}")
     cuts = cuts.astype(np.intp)
     where = Seg(len(cuts) - 1) if target is None else target
     if where.size != len(cuts) - 1:
         raise RelationError(f"{len(cuts) - 1} segments, but the target {where} has {where.size} elements")
-    return Segments(Seg(int(cuts[-1])), where, freeze(cuts.astype(np.intp)))
+    return Segments(Seg(int(cuts[-1])), where, freeze(cuts))
 
 
 def sliced(index: Set, key: slice) -> Relation:
@@ -341,16 +311,10 @@ def edges(source: Set, target: Set, rows: Any, cols: Any) -> Relation:
         raise RelationError(f"an edge list has as many ends as beginnings; got {len(at)} and {len(to)}")
     within(at, source, "the first column")
     within(to, target, "the second column")
-    if [len(s.box or ()) for s in (source, target)] == [1, 1] and len(
-        at
-    ) <= source.size * target.size:  # a span as it is: nothing sorted or counted
-        return named(
-            source,
-            target,
-            tidied({0: len(at)}, (IndexTable(freeze(at), (0,)),), (IndexTable(freeze(to), (0,)),), 1)
-            if len(at)
-            else None,
-        )
+    flat = [len(s.box or ()) for s in (source, target)] == [1, 1]
+    if flat and len(at) <= source.size * target.size:  # a span as it is: nothing sorted or counted
+        span = one_label(len(at), IndexTable(freeze(at), (0,)), IndexTable(freeze(to), (0,)))
+        return named(source, target, span)
     return _counted(source, target, at, to)
 
 

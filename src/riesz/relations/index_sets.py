@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,6 +13,9 @@ import numpy as np
 from ..errors import IndexSetError
 from ..runtime import later
 from ..runtime.interning import Node, derived
+
+Array = np.ndarray[Any, Any]
+Indices = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Set(Node):
@@ -33,9 +37,8 @@ class Set(Node):
     def __mul__(self, other: object) -> Product:
         """X × Y; `X * Y * Z` is one product of three."""
         if not isinstance(other, Set):
-            raise TypeError(
-                f"cannot multiply the index set {self} by {other!r}: write seg(n) for the set of n elements"
-            )
+            write = "write seg(n) for the set of n elements"
+            raise TypeError(f"cannot multiply the index set {self} by {other!r}: {write}")
         left = self.factors if isinstance(self, Product) else (self,)
         return Product((*left, other))
 
@@ -63,6 +66,11 @@ class Set(Node):
         >>> (seg(2) * seg(3)).element(4)
         (1, 1)
         """
+        if not 0 <= position < self.size:
+            raise IndexSetError(f"position {position} is outside the index set {self} of {self.size} elements")
+        return self._element(position)
+
+    def _element(self, position: int) -> Any:
         raise NotImplementedError
 
     def position(self, element: Any) -> int:
@@ -90,9 +98,7 @@ class Seg(Set):
             raise IndexSetError(f"seg({self.n!r}): a segment has a number of elements, an integer ≥ 0")
         self._set(size=self.n, box=(self.n,))
 
-    def element(self, position: int) -> int:
-        if not 0 <= position < self.n:
-            raise IndexSetError(f"position {position} is outside the index set {self} of {self.n} elements")
+    def _element(self, position: int) -> int:
         return position
 
     def position(self, element: Any) -> int:
@@ -115,9 +121,7 @@ class Product(Set):
         box = None if None in boxes else tuple([n for b in boxes for n in cast("tuple[int, ...]", b)])
         self._set(size=math.prod([f.size for f in self.factors]), box=box)
 
-    def element(self, position: int) -> tuple[Any, ...]:
-        if not 0 <= position < self.size:
-            raise IndexSetError(f"position {position} is outside the index set {self} of {self.size} elements")
+    def _element(self, position: int) -> tuple[Any, ...]:
         digits: list[Any] = []
         for factor in reversed(self.factors):
             position, digit = divmod(position, factor.size)
@@ -144,16 +148,11 @@ class Plus(Set):
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where each summand begins in the enumeration."""
-        starts = [0]
-        for s in self.summands:
-            starts.append(starts[-1] + s.size)
-        return tuple(starts[:-1])
+        return tuple(itertools.accumulate([0, *[s.size for s in self.summands]]))[:-1]
 
-    def element(self, position: int) -> tuple[int, Any]:
-        for which, (start, part) in enumerate(zip(self.offsets, self.summands, strict=True)):
-            if start <= position < start + part.size:
-                return which, part.element(position - start)
-        raise IndexSetError(f"position {position} is outside the index set {self} of {self.size} elements")
+    def _element(self, position: int) -> tuple[int, Any]:
+        which = max([i for i, start in enumerate(self.offsets) if start <= position and self.summands[i].size])
+        return which, self.summands[which].element(position - self.offsets[which])
 
     def position(self, element: Any) -> int:
         pair: tuple[Any, ...] = cast("tuple[Any, ...]", element) if isinstance(element, tuple) else ()
@@ -201,16 +200,16 @@ def remaining(index: Set, first: Set) -> Set | None:
     return rest[0] if len(rest) == 1 else Product(rest)
 
 
-def boxes(index: Set) -> list[tuple[Set, np.ndarray[Any, Any] | None]]:
+def boxes(index: Set) -> list[tuple[Set, Array | None]]:
     """The products of segments an index set falls into, with the positions of their elements (None: all, in order).
 
     V^X has one array per box: V^(X+Y) = V^X ⊕ V^Y and V^(X×Y) = (V^Y)^X.
     """
     if index.box is not None:
         return [(index, None)]
-    found: list[tuple[Set, np.ndarray[Any, Any]]] = []
+    found: list[tuple[Set, Array | None]] = []
     # A partial box: the factors met so far, the positions they reach, and the sets still to be multiplied in.
-    stack: list[tuple[tuple[Set, ...], np.ndarray[Any, Any], tuple[Set, ...]]] = [((), np.zeros(1, np.intp), (index,))]
+    stack: list[tuple[tuple[Set, ...], Array, tuple[Set, ...]]] = [((), np.zeros(1, np.intp), (index,))]
     while stack:
         done, at, rest = stack.pop()
         if not rest:
@@ -225,10 +224,8 @@ def boxes(index: Set) -> list[tuple[Set, np.ndarray[Any, Any] | None]]:
             case Product():
                 stack.append((done, at, (*first.factors, *rest)))
             case Plus():
-                branches = [
-                    (done, at + o * tail, (s, *rest)) for o, s in zip(first.offsets, first.summands, strict=True)
-                ]
-                stack.extend(reversed(branches))
+                parts = list(zip(first.offsets, first.summands, strict=True))
+                stack.extend([(done, at + o * tail, (s, *rest)) for o, s in reversed(parts)])
             case _:
                 raise TypeError(f"not an index set: {first!r}")
-    return list(found)
+    return found

@@ -4,8 +4,6 @@ both."""
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +11,12 @@ import numpy as np
 
 from ..errors import RelationError
 from ..runtime import tuning
-from .compound import Beside, Both, Sum, Through, Union
+from .compound import Both, Compound, Through
 from .cpu import pair_sums as running
+from .cpu.groups import Groups
 from .cpu.strips import Strips
 from .index_algebra import IndexTable
-from .kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
+from .kinds import Copied, Diagonal, Empty, Full, Function, Gather, Pairs, Segments, Triangular
 from .spanned import Spanned
 
 if TYPE_CHECKING:
@@ -43,9 +42,8 @@ class Plan:
         if backend not in BACKENDS:
             raise RelationError(f"a plan runs on one of {', '.join(BACKENDS)}; got {backend!r}")
         if backend == "numba" and not running.numba_installed():
-            raise RelationError(
-                "Numba is not installed: pip install 'riesz[numba]', or leave the choice to backend='auto'"
-            )
+            other = "or leave the choice to backend='auto'"
+            raise RelationError(f"Numba is not installed: pip install 'riesz[numba]', {other}")
         self.relation = relation
         self.backend = backend
         self._shapes: dict[Any, tuple[tuple[int, int, int], tuple[int, ...]]] = {}
@@ -58,15 +56,17 @@ class Plan:
         if found is None:
             found = self._shapes[shape] = self._shaped(shape)
         seen, result = found
-        if self.backend == "jax" or (
-            self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")
-        ):
+        theirs = self.backend == "auto" and type(given).__module__.partition(".")[0] in ("jax", "jaxlib")
+        if theirs or self.backend == "jax":
             from .jax.reduction_in_jax import apply
 
             return apply(self.relation, given if given.dtype.kind not in "biu" else given.astype(float), seen, result)
         given = np.asarray(given, given.dtype if given.dtype.kind in "fc" else float)
-        with _chosen(self.backend):
+        token = running.backend.set(self.backend)
+        try:
             y = self.relation.reduce(given.reshape(seen)).reshape(result)
+        finally:
+            running.backend.reset(token)
         return y if y.flags.writeable and not np.may_share_memory(y, given) else y.copy()
 
     def _shaped(self, shape: tuple[int, ...]) -> tuple[tuple[int, int, int], tuple[int, ...]]:
@@ -74,10 +74,8 @@ class Plan:
         X, Y = self.relation.source, self.relation.target
         axes = len(X.box) if X.box is not None and shape[: len(X.box)] == X.box else 1
         if shape[:axes] not in (X.box, (X.size,)):
-            raise RelationError(
-                f"this plan reduces values over {X}; got an array of shape {shape}, not {X.box or (X.size,)} "
-                "followed by axes of the values"
-            )
+            due = f"not {X.box or (X.size,)} followed by axes of the values"
+            raise RelationError(f"this plan reduces values over {X}; got an array of shape {shape}, {due}")
         rest = shape[axes:]
         lead = Y.box if Y.box is not None and (axes != 1 or len(Y.box) <= 1 or X.box == (X.size,)) else (Y.size,)
         return (1, X.size, math.prod(rest)), (*lead, *rest)
@@ -98,85 +96,57 @@ class Plan:
         on: NumPy
         """
         R = self.relation
-        lines = [f"red : V^{R.source} ⊸ V^{R.target}, {R.count:,} pairs, {stored(R):,} bytes stored"]
-        lines.append(f"forward: {words(R)}")
-        lines.append(f"adjoint: {words(R.converse)}")
-        lines.append(f"on: {self._where()}")
-        return "\n".join(lines)
+        first = f"red : V^{R.source} ⊸ V^{R.target}, {R.count:,} pairs, {stored(R):,} bytes stored"
+        return f"{first}\nforward: {words(R)}\nadjoint: {words(R.converse)}\non: {self._where()}"
 
     def _where(self) -> str:
-        loops = self.backend in ("auto", "numba") and running.numba_installed()
         if self.backend == "jax":
             return "JAX"
-        if not loops or not looped(self.relation):
-            more = looped(self.relation) and self.backend == "auto"
-            return "NumPy and SciPy; pip install 'riesz[numba]' for compiled loops" if more else "NumPy"
+        if self.backend == "numpy" or not looped(self.relation):
+            return "NumPy"
         if self.backend == "numba":
             return "Numba"
+        if not running.numba_installed():
+            return "NumPy and SciPy; pip install 'riesz[numba]' for compiled loops"
         return f"Numba; NumPy below {tuning.COMPILED_PAIR_LOOPS_FROM:,} numbers; JAX for JAX arrays"
 
     def __repr__(self) -> str:
         return f"red_{{{self.relation!r}}}: {words(self.relation)}, its adjoint: {words(self.relation.converse)}"
 
 
-@contextmanager
-def _chosen(backend: str) -> Generator[None]:
-    """Run with compiled loops always (numba), never (numpy), or by size (auto)."""
-    token = running.backend.set(backend)
-    try:
-        yield
-    finally:
-        running.backend.reset(token)
-
-
 def words(relation: Relation) -> str:
     """How a relation is reduced."""
     match relation:
-        case Empty():
-            return "zeros"
-        case Diagonal():
-            return "nothing to do"
         case Full():
             return "one sum, repeated" if relation.target.size > 1 else "one sum"
-        case Function():
+        case Function() | Segments(turned=False):
             return "segmented sum"
-        case Gather():
-            return "gather"
-        case Segments(turned=turned):
-            return "repetition" if turned else "segmented sum"
-        case Point() | Range(turned=False):
-            return "a slice"
-        case Place() | Range():
-            return "a slice put into zeros"
+        case Segments():
+            return "repetition"
+        case Copied(tile=tile):
+            return "a slice" if tile is None else "a slice put into zeros"
         case Triangular(lower=lower):
             return "running sum" if lower else "running sum from the end"
-        case Pairs():
-            return "sparse product"
         case Both(first=first, second=second):
             return f"({words(first)}) along the first axes, ({words(second)}) along the others"
         case Through(members=members):
             return " then ".join([f"({words(r)})" for r in members])
-        case Sum(members=members) | Union(members=members) | Beside(members=members):
+        case Compound(members=members):
             return " and ".join(dict.fromkeys([f"{words(r)}" for r in members])) or "zeros"
-        case Spanned() if not relation.span.affine:
-            return "sparse product"
-        case Spanned(stages=None):
-            return f"{len(relation.pieces)} slices in tiles" if len(relation.pieces) != 1 else "a slice to a slice"
         case Spanned(stages=stages) if stages is not None:
             return f"a window in stages: {words(stages)}"
+        case Spanned() if relation.span.affine:
+            return f"{len(relation.pieces)} slices in tiles" if len(relation.pieces) != 1 else "a slice to a slice"
         case _:
-            return type(relation).__name__
+            known: dict[type, str] = {Empty: "zeros", Diagonal: "nothing to do", Gather: "gather"}
+            return known.get(type(relation), "sparse product")
 
 
 def looped(relation: Relation) -> bool:
     """Whether compiled loops are of use: for sums over pairs, gathers and running sums, not for slices."""
-    return any(
-        [
-            isinstance(r, (Function, Gather, Pairs, Segments, Triangular))
-            or (isinstance(r, Spanned) and not r.span.affine)
-            for r in parts_of(relation)
-        ]
-    )
+    looping = (Function, Gather, Pairs, Segments, Triangular)
+    parts = parts_of(relation)
+    return any([isinstance(r, looping) or (isinstance(r, Spanned) and not r.span.affine) for r in parts])
 
 
 def parts_of(relation: Relation) -> list[Relation]:
@@ -187,16 +157,11 @@ def parts_of(relation: Relation) -> list[Relation]:
 
 def stored(relation: Relation) -> int:
     """How many bytes the pairs of a relation take, with what its plan added."""
-    arrays: list[Any] = [a for r in parts_of(relation) for a in r.parts() if getattr(a, "strides", (0,)) != (0,)]
-    listed = [
-        m.array
-        for r in parts_of(relation)
-        if isinstance(r, Spanned)
-        for m in (*r.left, *r.right)
-        if isinstance(m, IndexTable)
-    ]
-    groups = [r.__dict__["groups"] for r in parts_of(relation) if "groups" in r.__dict__]
-    strips = [
-        s for r in parts_of(relation) if isinstance(r, Function) for s in r.known.values() if isinstance(s, Strips)
-    ]
-    return sum([a.nbytes for a in (*arrays, *listed)]) + sum([g.bytes for g in (*groups, *strips)])
+    total = 0
+    for r in parts_of(relation):
+        maps = [m for m in (*r.left, *r.right) if isinstance(m, IndexTable)] if isinstance(r, Spanned) else []
+        arrays = [*r.parts(), *[m.array for m in maps]]
+        made: list[Any] = [r.__dict__.get("groups"), *(r.known.values() if isinstance(r, Function) else ())]
+        total += sum([a.nbytes for a in arrays if getattr(a, "strides", (0,)) != (0,)])
+        total += sum([g.bytes for g in made if isinstance(g, (Groups, Strips))])
+    return total

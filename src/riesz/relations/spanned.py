@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,15 +20,9 @@ from ..runtime import buffers, tuning
 from ..runtime import pool as threads
 from .base import Relation
 from .cpu.pair_sums import pair_sum
-from .index_algebra import Affine, labels_of
-from .index_sets import box_set
+from .index_algebra import Affine, along, labels_of
+from .index_sets import Array, Indices, box_set
 from .spans import Span, bounds, meet, positions, substituted, tidied, window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 class Spanned(Relation):
@@ -47,27 +41,19 @@ class Spanned(Relation):
             for m, n in zip(maps, where.box, strict=True):
                 low, high = bounds(m, sizes)
                 if low <= high and not 0 <= low <= high < n:
-                    raise RelationError(
-                        f"the span reaches {low if low < 0 else high}, outside an axis of {where} with positions 0 "
-                        f"to {n - 1}"
-                    )
+                    outside = f"outside an axis of {where} with positions 0 to {n - 1}"
+                    raise RelationError(f"the span reaches {low if low < 0 else high}, {outside}")
 
     @property
     def span(self) -> Span:
         return Span(self.sizes, self.left, self.right, self.times)
 
-    @property
-    def converse(self) -> Relation:
-        return self._with_converse(
-            lambda: Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)
-        )
+    def _turn(self) -> Spanned:
+        return Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)
 
     def pairs(self) -> tuple[Indices, Indices, Indices]:
-        span = self.span
-        rows, cols = (
-            positions(span, span.left, self.source.box or ()),
-            positions(span, span.right, self.target.box or ()),
-        )
+        span, box, other = self.span, self.source.box or (), self.target.box or ()
+        rows, cols = positions(span, span.left, box), positions(span, span.right, other)
         return rows, cols, np.full(len(rows), self.times)
 
     def reduce(self, v: Array) -> Array:
@@ -85,23 +71,16 @@ class Spanned(Relation):
 
     @cached_property
     def stages(self) -> Relation | None:
-        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None where nothing
-        is gained."""
+        """A long window as short ones in sequence: 64 as 8 of 8, each as 4 of 2, needs 12 additions. None: no gain."""
         if not self.span.affine or math.prod([self.sizes[k] for k in self.loops]) < tuning.STAGED_WINDOW_PIECES:
             return None
         found = staged(self)
-        if (
-            found is None
-            and (turned := staged(Spanned(self.target, self.source, self.sizes, self.right, self.left, self.times)))
-            is not None
-        ):
-            found = turned.converse
-        return found
+        turned = staged(self._turn()) if found is None else None
+        return found if turned is None else turned.converse
 
     @cached_property
     def loops(self) -> tuple[int, ...]:
-        """Labels to loop over, so that every axis is a slice along at most one label, and no label runs along two axes
-        of one side."""
+        """Labels to loop over: every axis is then a slice along one label, and no label along two axes of a side."""
         chosen: set[int] = set()
         for maps in (self.left, self.right):
             seen: set[int] = set()
@@ -123,9 +102,8 @@ class Spanned(Relation):
         for fixed in itertools.product(*[range(self.sizes[k]) for k in self.loops]):
             at = dict(zip(self.loops, fixed, strict=True))
             left = [(0, 1, -1) if i in self._summed else _line(m, at) for i, m in enumerate(self.left)]
-            found.append(
-                Piece(left, [_line(m, at) for m in self.right], dict(enumerate(self.sizes)), float(self.times))
-            )
+            right = [_line(m, at) for m in self.right]
+            found.append(Piece(left, right, dict(enumerate(self.sizes)), float(self.times)))
         return found
 
     @cached_property
@@ -135,8 +113,7 @@ class Spanned(Relation):
         return tuple([i for i, m in enumerate(self.left) if labels_of(m) and not set(labels_of(m)) & kept])
 
     def narrowed(self, given: Any) -> Any:
-        """An array with one axis before those of the source, and one behind, summed along what the target does not
-        have; of any array library."""
+        """An array, of any library, with an axis before and behind, summed along what the target does not have."""
         if not self._summed:
             return given
         sizes = dict(enumerate(self.sizes))
@@ -161,12 +138,12 @@ def staged(r: Spanned) -> Relation | None:
         return _without_last(r, uses)
     _, axis, label, p = best
     stride = dict(r.left[axis].terms)[label]
-    axes = [Affine(0, ((k, 1),)) for k in range(len(X))]
+    axes = [along(k) for k in range(len(X))]
     long = {k: n if k != axis else n - stride * (p - 1) for k, n in enumerate(X)} | {len(X): p}
     first = tidied(long, (*axes[:axis], Affine(0, ((axis, 1), (len(X), stride))), *axes[axis + 1 :]), tuple(axes), 1)
-    rest = tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms])
+    rest = Affine(r.left[axis].offset, tuple([(k, s * p if k == label else s) for k, s in r.left[axis].terms]))
     sizes = {k: n // p if k == label else n for k, n in enumerate(r.sizes)}
-    second = tidied(sizes, (*r.left[:axis], Affine(r.left[axis].offset, rest), *r.left[axis + 1 :]), r.right, r.times)
+    second = tidied(sizes, (*r.left[:axis], rest, *r.left[axis + 1 :]), r.right, r.times)
     middle = box_set(tuple([long[k] for k in range(len(X))]))
     from .compound import Through
 
@@ -219,16 +196,13 @@ def line_slice(line: Line, sizes: dict[int, int]) -> Any:
     return slice(start, None if stop < 0 else stop, step)
 
 
-class Piece:
+class Piece(NamedTuple):
     """A slice of the source that is added to a slice of the target, repeated along labels it does not have."""
 
-    __slots__ = ("left", "right", "sizes", "times")
-
-    def __init__(self, left: list[Line], right: list[Line], sizes: dict[int, int], times: float) -> None:
-        self.left = left
-        self.right = right
-        self.sizes = sizes
-        self.times = times
+    left: list[Line]
+    right: list[Line]
+    sizes: dict[int, int]
+    times: float
 
     @property
     def gone(self) -> set[int]:
@@ -237,12 +211,8 @@ class Piece:
 
     def covers(self, box: tuple[int, ...]) -> bool:
         """Whether every element of the target is hit."""
-        return all(
-            [
-                (start, step) == (0, 1) and (self.sizes[k] if k >= 0 else 1) == n
-                for (start, step, k), n in zip(self.right, box, strict=True)
-            ]
-        )
+        whole = [(0, 1, n) for n in box]
+        return whole == [(start, step, self.sizes[k] if k >= 0 else 1) for start, step, k in self.right]
 
     def add(self, total: Array, v: Array, low: int, high: int, fresh: bool) -> None:
         """Do it for the rows low … high of the target; `fresh`: write, do not add."""
@@ -258,31 +228,29 @@ class Piece:
                 ranges[label] = (first, last + 1)
         part, have = self._slice(v, self.left, ranges)
         place, want = self._slice(total, self.right, ranges)
-        if self.gone:
-            part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in self.gone]))
-            have = [k for k in have if k not in self.gone]
-        order = [0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1]
-        part = part.transpose(order) if order != list(range(len(order))) else part
-        holes = tuple([i + 1 for i, k in enumerate(want) if k not in have])
-        part = np.expand_dims(part, holes) if holes else part
-        part = part if self.times == 1.0 else part * part.dtype.type(self.times)
+        part = self.arranged(part, have, want)
         if fresh:
             place[...] = part
         else:
             place += part
 
+    def arranged(self, part: Any, have: list[int], want: list[int]) -> Any:
+        """A slice of the source, of any array library, with the axes of one of the target."""
+        gone = self.gone
+        if gone:
+            part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in gone]))
+            have = [k for k in have if k not in gone]
+        part = part.transpose([0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1])
+        part = part[(slice(None), *[slice(None) if k in have else None for k in want])]
+        return part if self.times == 1.0 else part * part.dtype.type(self.times)
+
     def _slice(self, array: Array, lines: list[Line], ranges: dict[int, tuple[int, int]]) -> tuple[Array, list[int]]:
         """The slice of an array with one axis before and one behind, and the labels of its axes."""
         keys: list[Any] = [slice(None)]
-        have: list[int] = []
         for start, step, label in lines:
-            if label < 0:
-                keys.append(start)
-                continue
-            first, last = ranges.get(label, (0, self.sizes[label]))
+            first, last = ranges.get(label, (0, self.sizes.get(label, 1)))
             keys.append(line_slice((start + step * first, step, label), {label: last - first}))
-            have.append(label)
-        return array[tuple(keys)], have
+        return array[tuple(keys)], [label for _, _, label in lines if label >= 0]
 
 
 def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
@@ -295,8 +263,7 @@ def slice_sum(box: tuple[int, ...], members: list[Spanned], v: Array) -> Array:
 
 
 def add_slices(total: Array, members: list[Spanned], v: Array, fresh: bool) -> None:
-    """Add the reductions of affine spans to an array, tile by tile of its rows; the order of the sums does not depend
-    on the tiles."""
+    """Add affine spans to an array, tile by tile of its rows; the order of the sums does not depend on the tiles."""
     X, Y = members[0].source.box or (), members[0].target.box or ()
     given = v.reshape((v.shape[0], *X, v.shape[2]))
     out = total.reshape((total.shape[0], *Y, total.shape[2]))

@@ -7,16 +7,13 @@ Tables have one label here. Composition solves right₁(l) = left₂(m), axis by
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .index_algebra import Affine, IndexMap, IndexTable, combined, flat_positions, labels_of, renamed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
+from .index_sets import Indices
 
 
 class Listed(IndexTable):
@@ -46,16 +43,17 @@ class Span(NamedTuple):
         """Whether no index array is needed."""
         return not any([type(m) is IndexTable for m in (*self.left, *self.right)])
 
+    def once(self, maps: tuple[IndexMap, ...]) -> bool:
+        """Whether a side is surely never twice at one place: each label is alone on an axis."""
+        alone = {m.terms[0][0] for m in maps if type(m) is Affine and len(m.terms) == 1}
+        return self.times == 1 and len(alone) == len(self.sizes)
+
 
 def shifted(span: Span, by: int) -> Span:
     """The span with its labels counted from `by` on (its sizes stay; used to keep two spans apart)."""
     names = {i: i + by for i in range(len(span.sizes))}
-    return Span(
-        span.sizes,
-        tuple([renamed(m, names) for m in span.left]),
-        tuple([renamed(m, names) for m in span.right]),
-        span.times,
-    )
+    left, right = [tuple([renamed(m, names) for m in maps]) for maps in (span.left, span.right)]
+    return Span(span.sizes, left, right, span.times)
 
 
 def beside(a: Span, b: Span) -> Span:
@@ -70,9 +68,8 @@ def substituted(m: IndexMap, label: int, by: Affine) -> IndexMap | None:
     if label not in labels_of(m):
         return m
     if isinstance(m, Affine):
-        return combined(
-            0, [(by, dict(m.terms)[label]), (Affine(m.offset, tuple([t for t in m.terms if t[0] != label])), 1)]
-        )
+        rest = Affine(m.offset, tuple([t for t in m.terms if t[0] != label]))
+        return combined(0, [(by, dict(m.terms)[label]), (rest, 1)])
     return None if by.terms else Affine(int(m.array[by.offset]))
 
 
@@ -100,8 +97,7 @@ class NotSymbolic(Exception):
 
 
 def composed(first: Span, second: Span, freeze: Any) -> Span | None:
-    """first followed by second as a span; None for the empty relation; raises NotSymbolic where index equations have no
-    closed form."""
+    """first followed by second; None for the empty relation; NotSymbolic where there is no closed form."""
     solver = _Solver(first, shifted(second, len(first.sizes)), freeze)
     while solver.pending:
         if not solver.advance():
@@ -130,12 +126,14 @@ class _Solver:
                 found = self._try(u, v)
                 if found is not None:
                     del self.pending[i]
-                    return found and self._substitute_all()
+                    for label, by in self.change if found else ():
+                        if not self._changed(label, lambda m, k=label, by=by: self._sub(m, k, by)):
+                            raise NotSymbolic
+                    return found
         raise NotSymbolic
 
     def _try(self, u: IndexMap, v: IndexMap) -> bool | None:
-        """Solve u = v for a label of u: True solved, False impossible, None not this way. The substitution is left in
-        self.change."""
+        """Solve u = v for a label of u, into self.change: True solved, False impossible, None not this way."""
         self.change: list[tuple[int, Affine]] = []
         if type(u) is IndexTable:
             return self._listed(u, v)
@@ -196,40 +194,31 @@ class _Solver:
         if label == u.labels[0] or (values.size and (values.min() < 0 or values.max() >= self.sizes[label])):
             return None
         # The label is a function of u's label: every map that uses it must be the label itself or an array along it.
-        self.arrays = self.freeze(values)
-        return self._replace_by_array(label, u.labels[0])
+        arrays = self.freeze(values)
 
-    def _replace_by_array(self, label: int, by: int) -> bool | None:
         def change(m: IndexMap) -> IndexMap | None:
             if label not in labels_of(m):
                 return m
             if type(m) is IndexTable:
-                return IndexTable(self.freeze(np.asarray(m.array)[self.arrays]), (by,))
+                return IndexTable(self.freeze(np.asarray(m.array)[arrays]), u.labels)
             assert type(m) is Affine
-            if len(m.terms) != 1:
-                return None
-            ((_, stride),) = m.terms
-            return IndexTable(self.freeze(m.offset + stride * self.arrays), (by,))
+            return IndexTable(self.freeze(m.offset + m.terms[0][1] * arrays), u.labels) if len(m.terms) == 1 else None
 
-        rows = [[change(m) for m in self.left], [change(m) for m in self.right]]
-        pairs = [(change(a), change(b)) for a, b in self.pending]
-        if any([m is None for row in rows for m in row]) or any([a is None or b is None for a, b in pairs]):
+        return self._changed(label, change)
+
+    def _changed(self, label: int, change: Callable[[IndexMap], IndexMap | None]) -> bool | None:
+        """All maps without a label; None, and nothing changed, where one cannot do without it."""
+        n, maps = len(self.left), [*self.left, *self.right, *[m for pair in self.pending for m in pair]]
+        found = [m for m in map(change, maps) if m is not None]
+        if len(found) < len(maps):
             return None
-        self.left, self.right = [[m for m in row if m is not None] for row in rows]
-        self.pending = [(a, b) for a, b in pairs if a is not None and b is not None]
+        rest = found[n + len(self.right) :]
+        self.left, self.right = found[:n], found[n : n + len(self.right)]
+        self.pending = list(zip(rest[::2], rest[1::2], strict=True))
         del self.sizes[label]
         return True
 
-    def _substitute_all(self) -> bool:
-        for label, by in self.change:
-            self.left = [self._sub(m, label, by) for m in self.left]
-            self.right = [self._sub(m, label, by) for m in self.right]
-            self.pending = [(self._sub(a, label, by), self._sub(b, label, by)) for a, b in self.pending]
-            del self.sizes[label]
-        self.change = []
-        return True
-
-    def _sub(self, m: IndexMap, label: int, by: Affine) -> IndexMap:
+    def _sub(self, m: IndexMap, label: int, by: Affine) -> IndexMap | None:
         if type(m) is IndexTable and m.labels == (label,) and len(by.terms) == 1:
             ((other, stride),) = by.terms
             count = self.sizes[other]
@@ -237,10 +226,7 @@ class _Solver:
             part = m.array[by.offset : None if stop < 0 else stop : stride]
             whole = by.offset == 0 and stride == 1 and count == len(m.array)
             return IndexTable(m.array if whole else self.freeze(np.ascontiguousarray(part)), (other,))
-        found = substituted(m, label, by)
-        if found is None:
-            raise NotSymbolic
-        return found
+        return substituted(m, label, by)
 
     def result(self) -> Span | None:
         """The span of what is left; labels in no map become multiplicity."""
@@ -250,34 +236,22 @@ class _Solver:
 
 
 def tidied(sizes: dict[int, int], left: tuple[IndexMap, ...], right: tuple[IndexMap, ...], times: int) -> Span:
-    """A span with labels counted from 0 in order of use; unused ones multiply, labels of size 1 are put into the
-    offsets."""
-    used: dict[int, int] = {}
-    fixed: list[list[IndexMap]] = []
-    for maps in (left, right):
-        row: list[IndexMap] = []
-        for m in maps:
-            if isinstance(m, Affine):
-                row.append(Affine(m.offset, tuple([(k, s) for k, s in m.terms if sizes[k] != 1])))
-            elif sizes[m.labels[0]] == 1:
-                row.append(Affine(int(m.array[0])))
-            else:
-                row.append(m)
-        fixed.append(row)
-    for m in (*fixed[0], *fixed[1]):
-        for label in labels_of(m):
-            used.setdefault(label, len(used))
-    for label, n in sizes.items():
-        if label not in used:
-            times *= n
-    kept = sorted(used, key=lambda k: used[k])
-    names = {k: i for i, k in enumerate(kept)}
-    return Span(
-        tuple([sizes[k] for k in kept]),
-        tuple([renamed(m, names) for m in fixed[0]]),
-        tuple([renamed(m, names) for m in fixed[1]]),
-        times,
-    )
+    """A span with labels counted from 0 in order of use; unused ones multiply, those of size 1 go into offsets."""
+    fixed: list[IndexMap] = []
+    for m in (*left, *right):
+        if isinstance(m, Affine):
+            m = Affine(m.offset, tuple([(k, s) for k, s in m.terms if sizes[k] != 1]))
+        fixed.append(Affine(int(m.array[0])) if isinstance(m, IndexTable) and sizes[m.labels[0]] == 1 else m)
+    used = dict.fromkeys([k for m in fixed for k in labels_of(m)])
+    names = {k: i for i, k in enumerate(used)}
+    maps = tuple([renamed(m, names) for m in fixed])
+    times *= math.prod([n for k, n in sizes.items() if k not in used])
+    return Span(tuple([sizes[k] for k in used]), maps[: len(left)], maps[len(left) :], times)
+
+
+def one_label(count: int, left: IndexMap, right: IndexMap, times: int = 1) -> Span:
+    """A span between segments, with one label."""
+    return tidied({0: count}, (left,), (right,), times)
 
 
 def lines_meet(s: int, t: int, c: int, n: int, m: int) -> tuple[tuple[int, int], tuple[int, int], int] | None:

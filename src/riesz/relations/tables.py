@@ -4,20 +4,14 @@ DuckDB columns, and lists."""
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import RelationError
 from .base import Relation, freeze
-from .index_sets import Seg
+from .index_sets import Array, Seg
 from .kinds import Function, Gather
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-    Array = NDArray[Any]
 
 
 class Column(NamedTuple):
@@ -36,32 +30,20 @@ def column(given: Any) -> Column:
     if hasattr(given, "fetchnumpy"):  # DuckDB
         found = given.fetchnumpy()
         if len(found) != 1:
-            raise RelationError(
-                f"a key is one column; got a table with {list(found)}: choose one, or give a tuple of columns"
-            )
+            got = f"got a table with {list(found)}"
+            raise RelationError(f"a key is one column; {got}: choose one, or give a tuple of columns")
         given = next(iter(found.values()))
     null = getattr(given, "isna", None) or getattr(given, "is_null", None)
-    values: Any = (
-        np.asarray(given.to_numpy())
-        if hasattr(given, "to_numpy")
-        else given
-        if isinstance(given, np.ma.MaskedArray)
-        else np.asarray(given)
-    )
+    values: Any = np.ma.asanyarray(np.asarray(given.to_numpy()) if hasattr(given, "to_numpy") else given)
     if values.ndim != 1:
         raise RelationError(f"a column has one axis; got an array of shape {values.shape}")
-    missing = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.zeros(len(values), bool)
-    values = np.ma.getdata(values)
+    missing, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     if callable(null):
         missing = missing | np.asarray(cast(Any, null)(), bool)
-    kind = values.dtype.kind
-    if kind == "O":
+    if values.dtype.kind == "O":
         missing = missing | np.equal(values, None).astype(bool)
-    odd = _unequal(values[~missing])
-    if odd.any():
-        missing = missing.copy()
-        missing[np.flatnonzero(~missing)[odd]] = True
-    return Column(values, missing)
+    odd = np.flatnonzero(~missing)[_unequal(values[~missing])]
+    return Column(values, missing | np.isin(np.arange(len(values)), odd))
 
 
 def _unequal(values: Array) -> Array:
@@ -80,12 +62,10 @@ def _unequal(values: Array) -> Array:
 def _columns(keys: Any) -> list[Column]:
     found = [column(k) for k in cast("tuple[Any, ...]", keys)] if isinstance(keys, tuple) else [column(keys)]
     lengths = {len(c.values) for c in found}
+    if not found:
+        raise RelationError("a key needs at least one column")
     if len(lengths) != 1:
-        raise RelationError(
-            f"the columns of a key have one length; got {sorted(lengths)}"
-            if found
-            else "a key needs at least one column"
-        )
+        raise RelationError(f"the columns of a key have one length; got {sorted(lengths)}")
     return found
 
 
@@ -125,10 +105,8 @@ def group_by(keys: Any) -> Grouping:
     some = not present.all()
     shown = [_with_missing(s) for s in shown] if some else shown
     image = np.where(present, codes, len(first))
-    return Grouping(
-        Function(Seg(len(codes)), Seg(len(first) + some), freeze(image)),
-        tuple(shown) if isinstance(keys, tuple) else shown[0],
-    )
+    relation = Function(Seg(len(codes)), Seg(len(first) + some), freeze(image))
+    return Grouping(relation, tuple(shown) if isinstance(keys, tuple) else shown[0])
 
 
 def _with_missing(keys: Array) -> Array:
@@ -151,14 +129,12 @@ def join(left: Any, right: Any) -> Relation:
     if len(a) != len(b):
         raise RelationError(f"a join compares as many columns on both sides; got {len(a)} and {len(b)}")
     n = len(a[0].values)
-    both = [
-        Column(_together(x.values, y.values), np.concatenate([x.missing, y.missing])) for x, y in zip(a, b, strict=True)
-    ]
-    codes, present = _codes(both)
+    values = [_together(x.values, y.values) for x, y in zip(a, b, strict=True)]
+    missing = [np.concatenate([x.missing, y.missing]) for x, y in zip(a, b, strict=True)]
+    codes, present = _codes(list(map(Column, values, missing)))
     count = int(codes.max(initial=-1)) + 1
-    image = np.where(
-        present, codes, np.where(np.arange(len(codes)) < n, count, count + 1)
-    )  # what is missing here is not what is missing there
+    nothing = np.where(np.arange(len(codes)) < n, count, count + 1)  # here it is not what is missing there
+    image = np.where(present, codes, nothing)
     middle = Seg(count + (0 if present.all() else 2))
     to, fro = Function(Seg(n), middle, freeze(image[:n])), Gather(middle, Seg(len(codes) - n), freeze(image[n:]))
     return to.then(fro)
@@ -169,7 +145,6 @@ def _together(a: Array, b: Array) -> Array:
     if len(a) and len(b) and numbers[0] != numbers[1]:
         raise RelationError(f"a join compares keys of one kind; got {a.dtype} and {b.dtype}")
     kind = np.result_type(a, b) if all(numbers) else None
-    exact = kind is None or all(
-        [np.array_equal(x.astype(kind).astype(x.dtype), x) for x in (a, b) if x.dtype.kind in "iu"]
-    )
+    whole = [x for x in (a, b) if x.dtype.kind in "iu"]
+    exact = kind is None or all([np.array_equal(x.astype(kind).astype(x.dtype), x) for x in whole])
     return np.concatenate([a, b]) if exact else np.concatenate([a.astype(object), b.astype(object)])

@@ -25,15 +25,8 @@ _kept: list[tuple[NDArray[np.uint8], int]] = []
 _bytes = 0
 _lock = threading.Lock()
 _counts = not hasattr(sys, "_is_gil_enabled") or sys._is_gil_enabled()  # pyright: ignore # reference counts are exact
-
-
-def _unlock() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
 if hasattr(os, "register_at_fork"):  # a lock held by another thread stays held in a child
-    os.register_at_fork(after_in_child=_unlock)
+    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 
 
 def _holders(buffers: list[Any], i: int) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -36,64 +37,45 @@ def derived(*, init: Literal[False] = False) -> Any:
     return derived
 
 
-class _Entry(weakref.ref[Any]):
-    """A weak reference that knows its key, so that a node nobody holds leaves the table."""
-
-    __slots__ = ("key",)
-
-    def __new__(cls, node: Any, callback: Any, key: Any) -> _Entry:
-        self = cast(Any, weakref.ref).__new__(cls, node, callback)
-        self.key = key
-        return self
-
-    def __init__(self, node: Any, callback: Any, key: Any) -> None:
-        cast(Any, super()).__init__(node, callback)
+_table: dict[Any, weakref.KeyedRef[Any, Any]] = {}
+"""The nodes there are. A reference knows its key, so that a node nobody holds leaves the table."""
+_lock = threading.Lock()
 
 
-def _forget(entry: _Entry) -> None:
-    if Interned is None:  # pyright: ignore[reportUnnecessaryComparison]  (Python is about to end)
-        return
-    if Interned._table.get(entry.key) is entry:  # pyright: ignore[reportPrivateUsage]
-        del Interned._table[entry.key]  # pyright: ignore[reportPrivateUsage]
+def _forget(entry: weakref.KeyedRef[Any, Any]) -> None:
+    if _table is not None and _table.get(entry.key) is entry:  # pyright: ignore  (None: Python is about to end)
+        del _table[entry.key]
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(derived,))
 class Interned(type):
     """Metaclass: annotated fields become constructor arguments; equal arguments give the same object."""
 
-    _table: ClassVar[dict[Any, _Entry]] = {}
-    _lock = threading.Lock()
-
     def __init__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> None:
         super().__init__(name, bases, space)
         inherited = next((b.fields for b in bases if hasattr(b, "fields")), ())  # pyright: ignore
-        own = tuple(
-            n
-            for n, note in space.get("__annotations__", {}).items()
-            if "ClassVar" not in str(note) and space.get(n) is not derived and n not in inherited
-        )
+        notes = {n: str(note) for n, note in space.get("__annotations__", {}).items() if n not in inherited}
+        own = [n for n, note in notes.items() if "ClassVar" not in note and space.get(n) is not derived]
         cls.fields: tuple[str, ...] = (*inherited, *own)
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if named or len(args) != len(cls.fields):
             args = cls._complete(args, named)
         key = (cls, *[a if isinstance(type(a), Interned) else _atom(a) for a in args])
-        entry = Interned._table.get(key)
+        entry = _table.get(key)
         found = None if entry is None else entry()
         if found is not None:
             return found
         node: Any = cast(Any, cls).__new__(cls)
-        for field, value in zip(cls.fields, args, strict=True):
-            _assign(
-                node, field, value
-            )  # attribute by attribute: Python then stores a node without a dict, at half the size
+        for field, value in zip(cls.fields, args, strict=True):  # one by one: Python then stores a node without a dict
+            _assign(node, field, value)
         node.check()
-        with Interned._lock:  # two threads may have built the same node: the first one counts
-            entry = Interned._table.get(key)
+        with _lock:  # two threads may have built the same node: the first one counts
+            entry = _table.get(key)
             found = None if entry is None else entry()
             if found is None:
                 found = node
-                Interned._table[key] = _Entry(node, _forget, key)
+                _table[key] = weakref.KeyedRef(node, _forget, key)
                 node.adopt()
         return found
 
@@ -152,16 +134,10 @@ class Node(metaclass=Interned):
         return tuple([getattr(self, f) for f in self.fields])
 
 
-class _Ref:
+class _Ref(NamedTuple):
     """Stands for an earlier node in a flattened list."""
 
-    __slots__ = ("at",)
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-
-    def __reduce__(self) -> Any:
-        return _Ref, (self.at,)
+    at: int
 
 
 def postorder(root: Node) -> list[Node]:
@@ -195,35 +171,20 @@ def children(node: Node) -> list[Node]:
 
 def flat(root: Node) -> list[tuple[Any, tuple[Any, ...]]]:
     """A node as a list of (class, fields) with references backwards: what is pickled, at any depth."""
-    # Each node of a postorder traversal may be met twice; keep the first place.
-    place: dict[Node, int] = {}
-    rows: list[tuple[Any, tuple[Any, ...]]] = []
-
-    def refer(part: Any) -> Any:
-        if isinstance(part, Node):
-            return _Ref(place[part])
-        if type(part) is tuple:
-            return tuple([refer(p) for p in cast("tuple[Any, ...]", part)])
-        return part
-
-    for node in postorder(root):
-        if node not in place:
-            rows.append((type(node), tuple([refer(p) for p in node.parts()])))
-            place[node] = len(rows) - 1
-    return rows
+    nodes = postorder(root)
+    place = {node: i for i, node in enumerate(nodes)}
+    return [(type(n), each(n.parts(), lambda p: _Ref(place[p]) if isinstance(p, Node) else p)) for n in nodes]
 
 
 def rebuild(rows: list[tuple[Any, tuple[Any, ...]]]) -> Any:
     """The node that `flat` took apart."""
     built: list[Any] = []
-
-    def resolve(part: Any) -> Any:
-        if isinstance(part, _Ref):
-            return built[part.at]
-        if type(part) is tuple:
-            return tuple([resolve(p) for p in cast("tuple[Any, ...]", part)])
-        return part
-
     for kind, parts in rows:
-        built.append(getattr(kind, "rebuilt", kind)(*[resolve(p) for p in parts]))
+        found = each(parts, lambda p: built[p.at] if isinstance(p, _Ref) else p)
+        built.append(getattr(kind, "rebuilt", kind)(*found))
     return built[-1]
+
+
+def each(parts: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Parts changed one by one, also those in tuples."""
+    return tuple([each(cast(Any, p), change) if type(p) is tuple else change(p) for p in parts])

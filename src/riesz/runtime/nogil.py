@@ -9,8 +9,7 @@ import numba
 
 
 def compiled(loop: Any) -> Any:
-    """Compiled on first use for each kind of array, kept on disk where that is possible; runs without the interpreter's
-    lock."""
+    """Compiled on first use for each kind of array, kept on disk if possible; runs without the interpreter's lock."""
     try:
         return numba.njit(nogil=True, cache=True)(loop)
     except RuntimeError:  # nowhere to keep it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Labels = tuple[int, ...]
 
@@ -15,9 +15,11 @@ class ProductName(NamedTuple):
     turned: tuple[bool, bool]
 
 
-def two(la: Labels, lb: Labels, out: Labels) -> ProductName | None:
+def two(c: Any) -> ProductName | None:
     """The name of a contraction of two arguments, if it has one."""
-    plain = (False, False)
+    if len(c.labels) != 2 or c.extra:
+        return None
+    (la, lb), out, plain = c.labels, c.out, (False, False)
     if la == lb == out:
         return ProductName("∗" if out else "·", 0, plain)
     if not la and lb == out:
@@ -48,12 +50,11 @@ def _matrix(la: Labels, lb: Labels, out: Labels, first: int) -> ProductName | No
     return None
 
 
-def one(labels: Labels, out: Labels, extra: tuple[tuple[int, int], ...]) -> str | None:
+def one(c: Any) -> str | None:
     """The name of a contraction of one argument, if it has one: Σ, rep or a transpose."""
-    if extra and labels == tuple([x for x in out if x in labels]) and len(set(out)) == len(out):
-        return "rep"
-    if not extra and sorted(labels) == sorted(out) and len(set(labels)) == len(labels):
-        return "ᵀ"
-    if not extra and len(set(labels)) == len(labels) and out == tuple([x for x in labels if x in out]):
-        return "Σ"
-    return None
+    (labels,), out = c.labels, c.out
+    if c.extra:
+        return "rep" if labels == tuple([x for x in out if x in labels]) and len(set(out)) == len(out) else None
+    if len(set(labels)) < len(labels):
+        return None
+    return "ᵀ" if sorted(labels) == sorted(out) else "Σ" if out == tuple([x for x in labels if x in out]) else None

@@ -18,7 +18,7 @@ from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
 from ..terms.term import Combine, Compose, Const, Term
 from .notation import ATOM, COMPOSE, UNICODE, Text
-from .program_text import Writer, show_derivation, wires
+from .program_text import Writer, derivation_text, wires
 from .term_text import call, combination, op_title, term_text, term_texts
 
 LIMIT = 60
@@ -36,8 +36,8 @@ class Explanation:
         f = self.derivation.function
         lines = [f"f = {_short(f)} : {f.domain} → {f.codomain}", ""]
         lines += ["Differentiate (v, u stand for the points where the parts are evaluated)", *_columns(self.rules), ""]
-        lines += ["Take adjoints", *_columns(self.adjoints), "", "Together", show_derivation(self.derivation)]
-        return "\n".join(lines)
+        lines += ["Take adjoints", *_columns(self.adjoints), "", "Together"]
+        return "\n".join([*lines, derivation_text(UNICODE, self.derivation)])
 
 
 def _short(t: Term) -> str:
@@ -98,10 +98,8 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
         case Primitive():
             return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
         case Labelled():
-            return (
-                f"{part(t)}'(u, v, …) = {part(t)} with all but one argument fixed, summed",
-                "multilinear function, rule (4)",
-            )
+            right = f"{part(t)} with all but one argument fixed, summed"
+            return f"{part(t)}'(u, v, …) = {right}", "multilinear function, rule (4)"
         case Applied():
             return _applied(t.op, part(t))
         case _:
@@ -141,12 +139,10 @@ def _adjoints(derivation: Any) -> list[tuple[str, str]]:
     steps = [slot for slot, args in enumerate(program.args) if flags[slot] and args]
     kinds = {_kind(program.ops[slot]) for slot in steps}
     rows = [row for kind, row in _ADJOINTS.items() if kind in kinds]
-    own = [
-        slot for slot in steps if isinstance(program.ops[slot], (Single, Multilinear)) and not _kind(program.ops[slot])
-    ]
+    plain = [slot for slot in steps if not _kind(program.ops[slot])]
+    own = [slot for slot in plain if isinstance(program.ops[slot], (Single, Multilinear))]
     rows += dict.fromkeys([_own(program, slot, flags) for slot in own[:LIMIT]])
-    count = sum([flags[s] for s, args in enumerate(program.args) if args])
-    head = [("(g • f)* = f* • g*", f"composition: the {count} linear steps in reverse")] if count > 1 else []
+    head = [("(g • f)* = f* • g*", f"composition: the {len(steps)} linear steps in reverse")] if len(steps) > 1 else []
     if len(program.inputs) > derivation.programs.inputs + 1:
         head.append(("π_i* = ι_i", "projections of the argument: the adjoint ends in a fork"))
     return head + rows
@@ -158,39 +154,24 @@ def _own(program: Program, slot: int, flags: Any) -> tuple[str, str]:
     letters = iter("abcghkmnpqrstuvw")
     args = [(UNICODE.hole() if flags[a] else next(letters), ATOM) for a in given]
     shapes = tuple([program.shapes[a] for a in given])
-    turned = (
-        op.turned(shapes[0])
-        if isinstance(op, Single)
-        else op.transpose([bool(flags[a]) for a in given].index(True), shapes)
-    )
+    moving = [bool(flags[a]) for a in given].index(True)
+    turned = op.turned(shapes[0]) if isinstance(op, Single) else op.transpose(moving, shapes)
     left, right = [op_title(UNICODE, x) if len(args) == 1 else call(UNICODE, x, args) for x in (op, turned)]
     return f"{left}* = {right}", "an op with an adjoint of its own"
 
 
+_OWN_KINDS = {Declared: "declared", Block: "block", Transform: "Fourier"}
+_KINDS: dict[type, str] = {float: "scale", Combination: "sum", Reduction: "reduce", **_OWN_KINDS}
+
+
 def _kind(op: Any) -> str:
-    if type(op) is float:
-        return "scale"
-    match op:
-        case Contraction(labels=(_,)):
-            return "labelled"
-        case Contraction(labels=(a, b), out=out) if a == b == out or not a or not b:
-            return "product"
-        case Contraction(labels=(a, b), out=()) if a == b:
-            return "product"
-        case Contraction():
-            return "contract"
-        case Combination():
-            return "sum"
-        case Reduction():
-            return "reduce"
-        case Declared():
-            return "declared"
-        case Block():
-            return "block"
-        case Transform():
-            return "Fourier"
-        case _:
-            return ""
+    if not isinstance(op, Contraction):
+        return next((_KINDS[k] for k in type(op).__mro__ if k in _KINDS), "")
+    if len(op.labels) == 1:
+        return "labelled"
+    a, *rest = op.labels
+    pair = len(rest) == 1 and ((a == rest[0] and op.out in (a, ())) or not a or not rest[0])
+    return "product" if pair else "contract"
 
 
 _ADJOINTS = {

@@ -3,7 +3,7 @@ here."""
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
 from typing import Any
 
 from ..maps.derivation import Derivation, Family, Value
@@ -14,31 +14,50 @@ from ..relations.index_sets import Set
 from ..spaces.formal_vectors import Formal, TensorValue
 from ..spaces.space import Space
 from ..terms.term import Arrow
-from .network_text import latex_network, show_network
-from .notation import LATEX, UNICODE
-from .program_text import (
-    latex_derivation,
-    latex_family,
-    latex_map,
-    show_derivation,
-    show_family,
-    show_map,
-    show_program,
-    show_value,
-)
+from .network_text import normal_form_text
+from .notation import LATEX, UNICODE, Notation
+from .program_text import derivation_text, family_text, map_text, steps_text, value_text
 from .term_text import relation_text, set_text, space_text, term_text
 
 
-@singledispatch
+def _tensor(n: Notation, value: TensorValue) -> str:
+    """An element of a tensor product."""
+    if len(value.leaves) == 1:
+        return n.leaf(value.leaves[0])[0]
+    return f"an element of {text(value.space)}, {value.numbers} numbers"
+
+
+PRINTERS: dict[type, Callable[[Notation, Any], str]] = {
+    Set: lambda n, x: set_text(n, x)[0],
+    Relation: lambda n, x: relation_text(n, x)[0],
+    Space: lambda n, x: space_text(n, x)[0],
+    Formal: lambda n, x: n.formal(x)[0],
+    TensorValue: _tensor,
+    Arrow: lambda n, x: term_text(n, x)[0],
+    Program: steps_text,
+    Value: value_text,
+    Family: family_text,
+    Derivation: derivation_text,
+    LinearMap: lambda n, x: normal_form_text(n, x) if x.simplified else map_text(n, x),
+}
+"""The printer of each class, for both alphabets."""
+
+
+def _written(n: Notation, thing: Any) -> str:
+    for kind in type(thing).__mro__:
+        if kind in PRINTERS:
+            return PRINTERS[kind](n, thing)
+    raise TypeError(f"nothing is known about how a {type(thing).__name__} looks{' in LaTeX' if n.latex else ''}")
+
+
 def text(thing: Any) -> str:
     """A thing in Unicode."""
-    raise TypeError(f"nothing is known about how a {type(thing).__name__} looks")
+    return _written(UNICODE, thing)
 
 
-@singledispatch
 def latex(thing: Any) -> str:
     """A thing in LaTeX."""
-    raise TypeError(f"nothing is known about how a {type(thing).__name__} looks in LaTeX")
+    return _written(LATEX, thing)
 
 
 def html(L: LinearMap) -> str | None:
@@ -53,64 +72,3 @@ def spy(L: LinearMap, as_text: bool, ax: Any, markersize: float | None, title: s
     from .spy import spy_axes, spy_text
 
     return spy_text(L) if as_text else spy_axes(L, ax, markersize, title)
-
-
-@text.register
-def _(value: TensorValue) -> str:
-    """An element of a tensor product."""
-    if len(value.leaves) == 1:
-        return UNICODE.leaf(value.leaves[0])[0]
-    return f"an element of {text(value.space)}, {value.numbers} numbers"
-
-
-@text.register
-def _(x: Set) -> str:
-    return set_text(UNICODE, x)[0]
-
-
-@text.register
-def _(x: Relation) -> str:
-    return relation_text(UNICODE, x)[0]
-
-
-@text.register
-def _(x: Space) -> str:
-    return space_text(UNICODE, x)[0]
-
-
-@text.register
-def _(x: Arrow) -> str:
-    return term_text(UNICODE, x)[0]
-
-
-@text.register
-def _(x: Formal) -> str:
-    return UNICODE.formal(x)[0]
-
-
-@text.register
-def _(x: LinearMap) -> str:
-    return show_network(x) if x.simplified else show_map(x)
-
-
-@latex.register
-def _(x: Space) -> str:
-    return space_text(LATEX, x)[0]
-
-
-@latex.register
-def _(x: Arrow) -> str:
-    return term_text(LATEX, x)[0]
-
-
-@latex.register
-def _(x: LinearMap) -> str:
-    return latex_network(x) if x.simplified else latex_map(x)
-
-
-text.register(Program, show_program)
-text.register(Value, show_value)
-text.register(Family, show_family)
-text.register(Derivation, show_derivation)
-latex.register(Family, latex_family)
-latex.register(Derivation, latex_derivation)

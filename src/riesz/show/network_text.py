@@ -18,8 +18,8 @@ from ..programs.sub_programs import Call
 from ..relations import Function, Gather
 from ..relations.index_algebra import Affine, IndexMap, IndexTable, labels_of
 from .contraction_names import two
-from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
-from .program_text import Writer, folded, wires
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .program_text import Writer, folded, where, wires
 from .term_text import call, op_title
 
 Shape = tuple[int, ...]
@@ -32,17 +32,13 @@ class Named(Writer):
     """A writer of coefficients that knows the names of arrays."""
 
     def __init__(self, n: Notation, L: LinearMap) -> None:
-        net = L.values.net
-        self.net = net
+        self.net = net = L.values.net
         self.names = _names(n, L.names)
         self.unnamed = 0
-        self.tables: list[tuple[str, Any]] = [
-            (self.names[id(x)], x) for _, x in L.names if type(x) is np.ndarray and x.dtype.kind in "iu"
-        ]
-        wanted = sorted(
-            {f.slot for e in net.entries for f in e.factors}
-            | {a for k in net.kept.values() for moves, a in k.args if not moves}
-        )
+        indices = [x for _, x in L.names if type(x) is np.ndarray and x.dtype.kind in "iu"]
+        self.tables: list[tuple[str, Any]] = [(self.names[id(x)], x) for x in indices]
+        steps = {a for k in net.kept.values() for moves, a in k.args if not moves}
+        wanted = sorted({f.slot for e in net.entries for f in e.factors} | steps)
         program = net.c.program.prune(net.params, wanted)
         inputs = [(self.names.get(id(x), n.sub("x", i)), ATOM) for i, x in enumerate(L.instance.point)]
         self.taken = {text for text, _ in inputs} | set(self.names.values())
@@ -105,17 +101,12 @@ class Named(Writer):
     def _matrices(self, slot: int) -> Text | None:
         """A product of two named matrices, side by side."""
         op, args = self.program.ops[slot], self.program.args[slot]
-        if (
-            type(op) is not Contraction
-            or len(args) != 2
-            or any([self.program.ops[a] is not INPUT and type(self.program.ops[a]) is not Constant for a in args])
-        ):
-            return None
-        return self._beside(op, [self.text[a][0] for a in args])
+        given = all([self.program.ops[a] is INPUT or type(self.program.ops[a]) is Constant for a in args])
+        return self._beside(op, [self.text[a][0] for a in args]) if given else None
 
     def _beside(self, op: Any, names: list[str]) -> Text | None:
         """VᵀV, for a product of two matrices with short names."""
-        pattern = two(op.labels[0], op.labels[1], op.out) if type(op) is Contraction and len(names) == 2 else None
+        pattern = two(op) if type(op) is Contraction else None
         if pattern is None or pattern.symbol != "⋆" or any([len(name) > 2 for name in names]):
             return None
         shown = [self.n.turned((name, ATOM)) if t else name for name, t in zip(names, pattern.turned, strict=True)]
@@ -125,8 +116,8 @@ class Named(Writer):
         """A constant that was computed of two that have names."""
         op, args, _ = self.net.c.origins.get(id(value), (None, (), None))
         values = [getattr(self.net.c.program.ops[a], "value", None) for a in args]
-        names = [self.names.get(id(x)) for x in values]
-        return self._beside(op, [name for name in names if name is not None]) if names and None not in names else None
+        names: list[Any] = [self.names.get(id(x)) for x in values]
+        return self._beside(op, names) if names and None not in names else None
 
 
 def _names(n: Notation, given: Sequence[tuple[str, Any]]) -> dict[int, str]:
@@ -150,17 +141,12 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
     scalars = [w.factor(f.slot) for f in e.factors if not f.labels]
     factors = [f for f in e.factors if f.labels]
     core = _core(w, e, factors)
-    parts: list[Text] = []
     letters = _letters(n, e)
     placed, read = _position(w, c, e.out, row, letters), _position(w, c, e.inn, column, letters)
-    if placed:
-        parts.append((n["ι"] + placed, ATOM))
-    if core is not None and core is not UNIT:
-        parts.append(core)
-    if read:
-        parts.append((n["π"] + read, ATOM))
-    if core is None:
-        parts = [_sum(w, e, factors)]
+    parts = [_sum(w, e, factors)]
+    if core is not None:
+        parts = [(n["ι"] + placed, ATOM), core, (n["π"] + read, ATOM)]
+        parts = [part for part, there in zip(parts, (placed, core is not UNIT, read), strict=True) if there]
     lead = [(n.number(abs(e.scale)), ATOM), *scalars] if abs(e.scale) != 1.0 else scalars
     body = [*lead, *(parts or [UNIT])]
     text = n.infix(body, "·", COMPOSE) if len(body) > 1 else body[0]
@@ -170,12 +156,10 @@ def entry_text(w: Named, e: Entry, row: Shape, column: Shape) -> Text:
 
 
 def _position(w: Named, c: Coefficients, maps: Sequence[IndexMap], box: Shape, letters: dict[int, str]) -> str:
-    """Which part of an array it is about: [1:], [i]; nothing where it is all of it. Labels that are met twice are
-    written as letters."""
+    """Which part of an array it is about: [1:], nothing where it is all of it, [i] for labels that are met twice."""
     met = [k for m in maps for k in labels_of(m)]
-    if all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]) and len(
-        met
-    ) == len(set(met)):
+    everything = all([m == Affine(0) if n == 1 else whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)])
+    if everything and len(met) == len(set(met)):
         return ""
     shown: list[str] = []
     for m, n in zip(maps, box, strict=True):
@@ -206,20 +190,15 @@ def _letters(n: Notation, e: Entry) -> dict[int, str]:
 
 
 def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
-    """What happens between the labels of the two sides, as products of matrices; None where index notation is
-    needed."""
+    """What happens between the two sides, as products of matrices; None where index notation is needed."""
     n = w.n
     out, inn = distinct(e.out), distinct(e.inn)
     groups: list[set[int]] = [{k} for k in dict.fromkeys((*out, *inn))]
     for f in factors:
         touched = [g for g in groups if g & set(f.labels)]
         groups = [g for g in groups if g not in touched] + [set(f.labels).union(*touched)]
-    groups.sort(
-        key=lambda g: min(
-            [out.index(k) for k in g if k in out],
-            default=len(out) + min([inn.index(k) for k in g if k in inn], default=0),
-        )
-    )
+    ends = {k: i for i, k in reversed([*enumerate((*out, *inn))])}  # the first place counts
+    groups.sort(key=lambda g: min([ends[k] for k in g if k in ends], default=len(out)))
     shown: list[Text] = []
     sides: list[tuple[list[int], list[int]]] = []
     for g in groups:
@@ -240,9 +219,8 @@ def _core(w: Named, e: Entry, factors: list[Factor]) -> Text | None:
         return UNIT
     if not any(lone):
         return _outer(n, shown)
-    column, row = [
-        [t for t, s in zip(shown, sides, strict=True) if s[i]] for i in (0, 1)
-    ]  # (u ⊗ v) ⊗ w is not u ⊗ (v ⊗ w): one is the other's adjoint
+    # (u ⊗ v) ⊗ w is not u ⊗ (v ⊗ w): one is the other's adjoint
+    column, row = [[t for t, s in zip(shown, sides, strict=True) if s[i]] for i in (0, 1)]
     if not column:
         return n.turned(_outer(n, row)), ATOM
     return _outer(n, [_outer(n, side) for side in (column, row) if side])
@@ -259,11 +237,8 @@ def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[i
         if not factors:
             return UNIT
         if all([list(f.labels) == rows for f in factors]):
-            inside = (
-                n.infix([w.factor(f.slot) for f in factors], "∗", PRODUCT)
-                if len(factors) > 1
-                else w.factor(factors[0].slot)
-            )
+            parts = [w.factor(f.slot) for f in factors]
+            inside = n.infix(parts, "∗", PRODUCT) if len(parts) > 1 else parts[0]
             return n.name("diag") + n.parens(inside[0]), ATOM
     if not columns or not rows:
         if not factors:
@@ -278,23 +253,18 @@ def _component(w: Named, factors: list[Factor], rows: list[int], columns: list[i
     if len(rows) == len(columns) == 1 and rows != columns:
         chain = _chain(w, factors, rows[0], columns[0])
         return None if chain is None else (n.infix(chain, "·", COMPOSE) if len(chain) > 1 else chain[0])
-    if (
-        len(factors) == 1
-        and factors[0].labels == (*rows, *[k for k in columns if k not in rows])
-        and not set(rows) & set(columns)
-    ):
-        return w.factor(factors[0].slot)
     both = [k for k in rows if k in columns]
-    if both and rows[: len(both)] == columns[: len(both)] == both and len(factors) == 1:
+    if len(factors) != 1:
+        return None
+    slot, labels, _ = factors[0]
+    if not both:
+        return w.factor(slot) if labels == (*rows, *columns) else None
+    if rows[: len(both)] == columns[: len(both)] == both:  # a column, or a matrix, at every index both sides have
         down, across = rows[len(both) :], columns[len(both) :]
-        blocks = n.name("blocks") + n.parens(w.factor(factors[0].slot)[0]), ATOM
-        if down and factors[0].labels == (
-            *both,
-            *down,
-            *across,
-        ):  # a column, or a matrix, at every index of what both sides have
+        blocks = n.name("blocks") + n.parens(w.factor(slot)[0]), ATOM
+        if down and labels == (*both, *down, *across):
             return blocks
-        if factors[0].labels == (*both, *across, *down):
+        if labels == (*both, *across, *down):
             return n.turned(blocks), ATOM
     return None
 
@@ -306,12 +276,13 @@ def _chain(w: Named, factors: list[Factor], at: int, end: int | None) -> list[Te
     found: list[Text] = []
     while left:
         here = [f for f in left if f.labels == (at,)]
-        if here and not (end is None and len(left) == 1):
-            left.remove(here[0])
-            found.append((n.name("diag") + n.parens(w.factor(here[0].slot)[0]), ATOM))
-            continue
         if here:
-            return [*found, w.factor(here[0].slot)]
+            text = w.factor(here[0].slot)
+            if end is None and len(left) == 1:
+                return [*found, text]
+            left.remove(here[0])
+            found.append((n.name("diag") + n.parens(text[0]), ATOM))
+            continue
         onward = [f for f in left if len(f.labels) == 2 and at in f.labels and f.labels[0] != f.labels[1]]
         if len(onward) != 1:
             return None
@@ -368,10 +339,8 @@ def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
         if node in net.outputs:
             continue
         kept = net.kept.get(node)
-        if (
-            kept is not None and isinstance(kept.op, Get) and len(net.shapes[kept.args[0][1]]) == 1
-        ):  # the only result of that step
-            hubs[node] = hubs[kept.args[0][1]]
+        if kept is not None and isinstance(kept.op, Get) and len(net.shapes[kept.args[0][1]]) == 1:
+            hubs[node] = hubs[kept.args[0][1]]  # the only result of that step
             continue
         hubs[node] = n.sub("h", steps)
         w.lets.append((hubs[node], _line(w, node, ends, hubs, L)[0]))
@@ -380,15 +349,14 @@ def _rows(w: Named, L: LinearMap) -> list[list[Text]]:
         (last,) = [_line(w, o, ends, hubs, L) for o in net.outputs]
         if last[0] == n.sub("h", 0):
             return [[(w.lets.pop()[1], COMPOSE)]]
-    if not hubs:
-        return [
-            [
-                _joined(n, [entry_text(w, e, net.shapes[o], net.shapes[i]) for e in net.blocks.get(o, {}).get(i, [])])
-                for i in ends
-            ]
-            for o in net.outputs
-        ]
-    return [[_line(w, o, ends, hubs, L)] for o in net.outputs]
+    if hubs:
+        return [[_line(w, o, ends, hubs, L)] for o in net.outputs]
+    return [[_block(w, net.blocks.get(o, {}).get(i, []), o, i) for i in ends] for o in net.outputs]
+
+
+def _block(w: Named, entries: Sequence[Entry], node: int, end: int) -> Text:
+    shapes = w.net.shapes
+    return _joined(w.n, [entry_text(w, e, shapes[node], shapes[end]) for e in entries])
 
 
 def _line(w: Named, node: int, ends: list[int], hubs: dict[int, str], L: LinearMap) -> Text:
@@ -400,23 +368,25 @@ def _line(w: Named, node: int, ends: list[int], hubs: dict[int, str], L: LinearM
         return w.applied(kept.op, inside, [moves for moves, _ in kept.args]), ATOM
     texts: list[Text] = []
     for a, es in net.blocks.get(node, {}).items():
-        body = _joined(n, [entry_text(w, e, net.shapes[node], net.shapes[a]) for e in es])
-        texts.append(
-            body
-            if not names[a]
-            else (names[a], ATOM)
-            if body is UNIT
-            else (f"{n.within(body, COMPOSE)} {n['•']} {names[a]}", COMPOSE)
-        )
+        body = _block(w, es, node, a)
+        if names[a]:
+            body = (names[a], ATOM) if body is UNIT else n.infix([body, (names[a], ATOM)], "•", COMPOSE)
+        texts.append(body)
     return _joined(n, texts)
 
 
-def show_network(L: LinearMap) -> str:
+def normal_form_text(n: Notation, L: LinearMap) -> str:
     """The normal form, with what its letters mean."""
-    w = Named(UNICODE, L)
-    rows = _rows(w, L)
-    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in w.definitions()]
-    return "\n".join([_grid(w, rows), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]])
+    w = Named(n, L)
+    rows = _rows(w, L) or [[("0", ATOM)]]
+    if not n.latex:
+        return where(w, _grid(w, rows))
+    body = rows[0][0][0] if len(rows) == len(rows[0]) == 1 else ""
+    if not body:
+        inside = " \\\\ ".join([" & ".join([t[0] for t in row]) for row in rows])
+        body = f"\\begin{{pmatrix}} {inside} \\end{{pmatrix}}"
+    lines = w.definitions()
+    return w.tidy(body) + (" \\quad \\text{where } " + ",\\; ".join(lines) if lines else "")
 
 
 def _grid(w: Named, rows: list[list[Text]]) -> str:
@@ -427,23 +397,6 @@ def _grid(w: Named, rows: list[list[Text]]) -> str:
     cells = [[w.tidy(t[0]) for t in row] for row in rows]
     widths = [max([len(row[j]) for row in cells]) for j in range(len(cells[0]))]
     left, right = ("⎡⎢⎣", "⎤⎥⎦") if len(cells) > 1 else ("[[[", "]]]")
-    shown: list[str] = []
-    for i, row in enumerate(cells):
-        at = 0 if i == 0 else 2 if i == len(cells) - 1 else 1
-        shown.append(
-            left[at] + " " + "   ".join([t.ljust(k) for t, k in zip(row, widths, strict=True)]) + " " + right[at]
-        )
-    return "\n".join(shown)
-
-
-def latex_network(L: LinearMap) -> str:
-    """The normal form in LaTeX."""
-    w = Named(LATEX, L)
-    rows = _rows(w, L)
-    body = rows[0][0][0] if len(rows) == len(rows[0]) == 1 else ""
-    if not body:
-        body = (
-            "\\begin{pmatrix} " + " \\\\ ".join([" & ".join([t[0] for t in row]) for row in rows]) + " \\end{pmatrix}"
-        )
-    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in w.definitions()]
-    return w.tidy(body) if not lines else w.tidy(body) + " \\quad \\text{where } " + ",\\; ".join(lines)
+    lines = ["   ".join([t.ljust(k) for t, k in zip(row, widths, strict=True)]) for row in cells]
+    at = [0, *[1] * (len(cells) - 2), 2]
+    return "\n".join([f"{left[k]} {line} {right[k]}" for k, line in zip(at, lines, strict=False)])

@@ -6,9 +6,9 @@ import re
 import string
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Notation:
     """Symbols and the few ways of combining them."""
 
     latex: bool
-    symbols: dict[str, str] = field(default_factory=lambda: cast("dict[str, str]", {}))
+    symbols: dict[str, str]
 
     def __getitem__(self, symbol: str) -> str:
         """A symbol, given in Unicode."""
@@ -47,9 +47,8 @@ class Notation:
         text = str(index)
         if self.latex:
             return f"{_group(base, '_')}_{{{text}}}"
-        return base + (
-            text.translate(_SUB) if text.lstrip("-").isascii() and text.lstrip("-").isdigit() else f"_{text}"
-        )
+        digits = text.lstrip("-")
+        return base + (text.translate(_SUB) if digits.isascii() and digits.isdigit() else f"_{text}")
 
     def below(self, base: str, inside: str) -> str:
         """base_{inside}: an expression as a subscript."""
@@ -58,6 +57,10 @@ class Notation:
     def grouped(self, text: str) -> str:
         """{text} in LaTeX, where it looks the same."""
         return f"{{{text}}}" if self.latex else text
+
+    def braces(self, text: str) -> str:
+        """{text}, a set."""
+        return f"\\{{{text}\\}}" if self.latex else f"{{{text}}}"
 
     def star(self, text: str) -> str:
         """text*, an adjoint."""
@@ -85,9 +88,8 @@ class Notation:
     def variable(self, word: Any) -> str:
         """The name of an argument or array: a letter stands for itself."""
         text = str(word)
-        return (
-            text if isinstance(word, int) or (len(text) == 1 and text.isascii() and text.isalpha()) else self.name(word)
-        )
+        letter = len(text) == 1 and text.isascii() and text.isalpha()
+        return text if letter or isinstance(word, int) else self.name(word)
 
     def operator(self, symbol: str) -> str:
         """A symbol of ours, or the name of somebody's function."""
@@ -139,25 +141,18 @@ class Notation:
         mantissa, _, power = text.partition("e")
         return f"{mantissa}\\mathrm{{e}}{{{int(power)}}}" if power else text.replace("nan", "\\mathrm{nan}")
 
-    def shape(self, shape: tuple[int, ...]) -> str:
-        """An array by its shape."""
-        inside = self["×"].join(map(str, shape))
-        return f"[{inside}]" if self.latex else f"⟦{inside}⟧"
-
     def leaf(self, value: Any) -> Text:
         """A leaf of a vector: numbers are written out, small arrays too, large ones by shape."""
         if type(value) is Formal:
             return self.formal(value)
-        if np.ndim(value) == 0:
-            k = float(value)
-            return self.number(k), ATOM if k >= 0 else SUM
         array = np.asarray(value)
-        if array.size and not any(array.strides):  # one number, repeated
+        if array.size and not any(array.strides):  # one number, repeated perhaps
             k = float(array.flat[0])
             return self.number(k), ATOM if k >= 0 else SUM
         if array.ndim == 1 and array.size <= 4:
             return "[" + ", ".join([self.number(v) for v in array]) + "]", ATOM
-        return self.shape(array.shape), ATOM
+        inside = self["×"].join(map(str, array.shape))
+        return f"{self['⟦']}{inside}{self['⟧']}", ATOM
 
     def vector(self, leaves: Sequence[Any]) -> Text:
         """A vector by its leaves."""
@@ -170,10 +165,8 @@ class Notation:
         """k · (u ⊗ v) + …."""
         if not value.terms:
             return "0", ATOM
-        shown = [
-            self._product(t.scale, [self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])])
-            for t in value.terms[:4]
-        ]
+        factors = [[self.leaf(f) for f, _ in sorted(t.factors, key=lambda f: f[1])] for t in value.terms[:4]]
+        shown = [self._product(t.scale, parts) for t, parts in zip(value.terms, factors, strict=False)]
         shown += [("…", ATOM)] if len(value.terms) > 4 else []
         return shown[0] if len(shown) == 1 else self.infix(shown, "+", SUM)
 
@@ -189,23 +182,9 @@ class Notation:
 
 _LOOSE = re.compile(r"[\s,:;(){}\[\]⟨⟩\"\\]")
 """What would be read as part of the text around a name."""
-_ESCAPES = {
-    "\\": "\\textbackslash{}",
-    "~": "\\textasciitilde{}",
-    "^": "\\textasciicircum{}",
-    "<": "\\textless{}",
-    ">": "\\textgreater{}",
-}
-_ESCAPES.update({c: f"\\{c}" for c in "&%#$_{}"})
-_LETTERS = (
-    (0xC0, 0x24F),
-    (0x400, 0x4FF),
-    (0x530, 0x58F),
-    (0x900, 0x10FF),
-    (0x3040, 0x30FF),
-    (0x4E00, 0x9FAF),
-    (0xAC00, 0xD7AF),
-)
+_CALLED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater"}
+_ESCAPES = {c: f"\\text{name}{{}}" for c, name in _CALLED.items()} | {c: f"\\{c}" for c in "&%#$_{}"}
+_LETTERS = re.compile("[\u00c0-\u024f\u0400-\u04ff\u0530-\u058f\u0900-\u10ff\u3040-\u30ff\u4e00-\u9faf\uac00-\ud7af]")
 """Scripts that can be set as they are."""
 _GREEK = {c: unicodedata.name(c).split()[-1].replace("LAMDA", "LAMBDA") for c in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ"}
 
@@ -216,15 +195,13 @@ def _group(base: str, mark: str) -> str:
 
 
 def _escaped(word: str) -> str:
-    """A name in LaTeX: upright, what means something to TeX escaped, Greek by its commands, characters it has not by
-    their numbers."""
+    """A name in LaTeX: upright and escaped, Greek by its commands, characters that it has not by their numbers."""
     shown: list[str] = []
     for kind, run in groupby(word, lambda c: "Greek" if c in _GREEK else "below" if c in _DIGITS else ""):
         text = "".join(run)
         if kind == "Greek":
-            shown.append(
-                "".join([f"{{\\{_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize()}}}" for c in text])
-            )
+            names = [_GREEK[c].lower() if c.islower() else _GREEK[c].capitalize() for c in text]
+            shown.append("".join([f"{{\\{name}}}" for name in names]))
         else:
             shown.append(f"_{{{''.join([_DIGITS[c] for c in text])}}}" if kind else _upright(text))
     return shown[0] if len(shown) == 1 and shown[0][0] != "_" else f"{{{''.join(shown)}}}" if shown else "\\text{''}"
@@ -239,53 +216,16 @@ def _upright(text: str) -> str:
 def _character(c: str) -> str:
     if " " <= c <= "~":
         return _ESCAPES.get(c, c)
-    known = c.isalpha() and any([first <= ord(c) <= last for first, last in _LETTERS])
-    return c if known else f"U+{ord(c):04X}"
+    return c if c.isalpha() and _LETTERS.match(c) else f"U+{ord(c):04X}"
 
 
-UNICODE = Notation(False)
-LATEX = Notation(
-    True,
-    {
-        "∘": "\\circ",
-        "•": "\\bullet",
-        "·": "\\cdot",
-        "⊗": "\\otimes",
-        "⊙": "\\odot",
-        "⊛": "\\circledast",
-        "⋆": "\\star",
-        "∗": "\\ast",
-        "×": "\\times",
-        "⊕": "\\oplus",
-        "−": "-",
-        "⟨": "\\langle ",
-        "⟩": "\\rangle",
-        "ℝ": "\\mathbb{R}",
-        "Σ": "\\Sigma",
-        "Δ": "\\Delta",
-        "Π": "\\Pi",
-        "π": "\\pi",
-        "ι": "\\iota",
-        "→": "\\to",
-        "⊸": "\\multimap",
-        "∅": "\\emptyset",
-        "≤": "\\leq",
-        "≥": "\\geq",
-        "∈": "\\in",
-        "⊆": "\\subseteq",
-        "…": "\\ldots",
-        "⟦": "[",
-        "⟧": "]",
-        "ᵀ": "^{T}",
-        "↦": "\\mapsto ",
-        "←": "\\leftarrow",
-        "∪": "\\cup ",
-        "≠": "\\neq",
-        "∧": "\\land",
-        "∨": "\\lor",
-        "¬": "\\lnot ",
-        "∞": "\\infty",
-        "⋄": "\\diamond",
-        "M⁻¹": "M^{-1}",
-    },
-)
+_SYMBOLS = """
+∘ circ • bullet · cdot ⊗ otimes ⊙ odot ⊛ circledast ⋆ star ∗ ast × times ⊕ oplus ⋄ diamond ⟨ langle ⟩ rangle
+Σ Sigma Δ Delta Π Pi π pi ι iota → to ← leftarrow ↦ mapsto ⊸ multimap ∅ emptyset ∈ in ⊆ subseteq ∪ cup
+≤ leq ≥ geq ≠ neq ∧ land ∨ lor ¬ lnot … ldots ∞ infty
+"""
+_WORDS = _SYMBOLS.split()
+_COMMANDS = {c: f"\\{word}" + " " * (c in "⟨↦∪¬") for c, word in zip(_WORDS[::2], _WORDS[1::2], strict=True)}
+_OTHERS = {"−": "-", "ℝ": "\\mathbb{R}", "⟦": "[", "⟧": "]", "ᵀ": "^{T}", "M⁻¹": "M^{-1}"}
+UNICODE = Notation(False, {})
+LATEX = Notation(True, _COMMANDS | _OTHERS)

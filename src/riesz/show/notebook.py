@@ -28,12 +28,8 @@ def html_map(L: LinearMap) -> str | None:
     formula = L.simplify().latex()
     net = L.values.net
     stored = sum([net.c.size(slot) for slot in {f.slot for e in net.entries for f in e.factors}])
-    facts = [
-        f"{L.shape[0]:,} × {L.shape[1]:,}",
-        *[w for w in ("symmetric",) if w in L.facts],
-        str(L.structure),
-        f"{stored:,} numbers stored",
-    ]
+    symmetric = ["symmetric"] if "symmetric" in L.facts else []
+    facts = [f"{L.shape[0]:,} × {L.shape[1]:,}", *symmetric, str(L.structure), f"{stored:,} numbers stored"]
     shown = f"<div>$${escape(formula)}$$</div>" if len(formula) <= FORMULA else ""
     words = f'<div style="font-size:90%;opacity:0.8">{escape(" · ".join(facts))}</div>'
     return (
@@ -50,19 +46,15 @@ def svg(L: LinearMap) -> str:
         return ""
     scale = min(SIDE / max(height, width), 12.0)
     levels = np.rint(4 * shade(seen.share)).astype(int) if seen.known else np.ones((height, width), int)
-    paths = [
-        f'<path d="{_runs(levels == k)}" fill="{BLUE if seen.known else GREY}" fill-opacity="{k / 4:g}"/>'
-        for k in np.unique(levels).tolist()
-        if k
-    ]
+    fill, found = f'fill="{BLUE if seen.known else GREY}"', [k for k in np.unique(levels).tolist() if k]
+    paths = [f'<path d="{_runs(levels == k)}" {fill} fill-opacity="{k / 4:g}"/>' for k in found]
     lines = [f"M{p.first} 0V{height}" for p in seen.columns[1:]] + [f"M0 {p.first}H{width}" for p in seen.rows[1:]]
     hair = f'fill="none" stroke="#888" stroke-width="{0.8 / scale:.3g}"'
     between = f'<path d="{"".join(lines)}" {hair}/>' if lines else ""
+    edge, size = f"{-1 / scale:.3g}", f'width="{width * scale + 2:.0f}" height="{height * scale + 2:.0f}"'
+    box = f"{edge} {edge} {width + 2 / scale:.4g} {height + 2 / scale:.4g}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width * scale + 2:.0f}" '
-        f'height="{height * scale + 2:.0f}" '
-        f'style="flex:none" viewBox="{-1 / scale:.3g} {-1 / scale:.3g} {width + 2 / scale:.4g} '
-        f'{height + 2 / scale:.4g}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} style="flex:none" viewBox="{box}">'
         f"<title>where the numbers of the matrix are{'' if seen.known else ': dense or unknown'}</title>"
         f'<g shape-rendering="crispEdges">{"".join(paths)}</g>{between}<rect width="{width}" height="{height}" '
         f"{hair}/></svg>"
@@ -74,8 +66,5 @@ def _runs(mask: Any) -> str:
     padded = np.zeros((mask.shape[0], mask.shape[1] + 2), np.int8)
     padded[:, 1:-1] = mask
     steps = np.diff(padded, axis=1)
-    rows, starts = np.nonzero(steps == 1)
-    stops = np.nonzero(steps == -1)[1]
-    return "".join(
-        [f"M{a} {y}h{b - a}v1h{a - b}z" for y, a, b in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True)]
-    )
+    runs = zip(*[x.tolist() for x in (*np.nonzero(steps == 1), np.nonzero(steps == -1)[1])], strict=True)
+    return "".join([f"M{a} {y}h{b - a}v1h{a - b}z" for y, a, b in runs])

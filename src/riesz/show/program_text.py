@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,18 +24,8 @@ from ..relations import Place, Point, Relation
 from ..spaces.space import DirectSum, Space, real_space
 from ..terms.primitives import Primitive
 from .contraction_names import one, two
-from .notation import ATOM, COMPOSE, LATEX, POWER, PRODUCT, SUM, UNICODE, Notation, Text
-from .term_text import (
-    call,
-    combination,
-    contract,
-    op_title,
-    relation_text,
-    section,
-    single,
-    space_text,
-    term_text,
-)
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .term_text import call, combination, contract, op_title, relation_text, section, single, space_text, term_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,16 +36,11 @@ IDENTITY: Text = ("", ATOM)
 FIRST, FILLER = 0xF0000, "\uf8ff"
 """Until all lets are known, each is called by a character of its own, filled up to the length of its name: no text
 contains it by chance."""
-INFIX = {
-    "greater": ">",
-    "greater_equal": "≥",
-    "less": "<",
-    "less_equal": "≤",
-    "equal": "=",
-    "not_equal": "≠",
-    "logical_and": "∧",
-    "logical_or": "∨",
-}
+_COMPARED = {"greater": ">", "greater_equal": "≥", "less": "<", "less_equal": "≤", "equal": "=", "not_equal": "≠"}
+INFIX = {**_COMPARED, "logical_and": "∧", "logical_or": "∨"}
+_OWN = (Strongly, Ruled, Declared, Convolution, ExchangedLeg, SparseProduct, Deferred)
+NAMED = (Single, Transform, Reshape, Cast, Take, Put, *_OWN)
+"""Ops that are written as functions."""
 
 VALUES = OpRules[Callable[["Writer", int, Any, list[Text]], Text]]("show.program_text.VALUES")
 """The value of a step, from the texts of its arguments."""
@@ -66,21 +51,15 @@ LINEAR = OpRules[Callable[["Writer", int, Any, list[Text], list[int]], Text]]("s
 class Writer:
     """Gives each slot of a program a text; `lets` collects (name, text) in order."""
 
-    def __init__(
-        self, n: Notation, program: Program, flags: Any, inputs: list[Text], others: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, n: Notation, program: Program, flags: Any, inputs: list[Text], others: Iterable[str] = ()):
         """`others`: names that are taken."""
-        self.n = n
-        self.program = program
-        self.flags = flags
+        self.n, self.program, self.flags = n, program, flags
         self.lets: list[tuple[str, str]] = []
         self.constants: list[tuple[str, tuple[int, ...]]] = []
         self.text: list[Text] = [IDENTITY] * len(program.ops)
         taken = {text for text, _ in inputs} | set(others)
         prime = "'" if n.latex else "′"
-        self.letters = [
-            next((c for c in letters if c not in taken), letters[0] + prime) for letters in ("yzwst", "dehkl")
-        ]  # of values, of linear maps
+        self.letters = [_free(letters, taken, prime) for letters in ("yzwst", "dehkl")]  # of values, of linear maps
         self.spare = [c for c in "abcghkmnpqrstuvw" if c not in taken and c not in self.letters]
         self.counts = dict.fromkeys(self.letters, 0)
         self.called: list[tuple[str, int]] = []  # the letter and number of each let
@@ -93,9 +72,15 @@ class Writer:
         for slot, op in enumerate(program.ops):
             if op is not INPUT:
                 width = 3 * self.width if slot in last else self.width
-                self.text[slot] = self._bound(slot, uses[slot], width, self._slot(slot, op))
+                self.text[slot] = self._bound(slot, uses[slot], width)
 
-    def _bound(self, slot: int, uses: int, width: int, text: Text) -> Text:
+    def _bound(self, slot: int, uses: int, width: int) -> Text:
+        """The text of a slot, or the name of a let."""
+        op, args = self.program.ops[slot], [self.text[a] for a in self.program.args[slot]]
+        if type(op) is Constant:
+            text = self._constant(op.value)
+        else:
+            text = self._linear(slot, op, args) if self.flags[slot] else VALUES[type(op)](self, slot, op, args)
         simple = text is IDENTITY or type(self.program.ops[slot]) in (Constant, Get) or len(text[0]) < 3
         if simple or (uses < 2 and len(text[0]) <= width):
             return text
@@ -107,25 +92,18 @@ class Writer:
         self.lets.append((name, text[0]))
         return name, ATOM
 
-    def _slot(self, slot: int, op: Any) -> Text:
-        args = [self.text[a] for a in self.program.args[slot]]
-        if type(op) is Constant:
-            return self._constant(op.value)
-        if self.flags[slot]:
-            return self._linear(slot, op, args)
-        return VALUES[type(op)](self, slot, op, args)
-
     def _constant(self, value: Any) -> Text:
-        if len(value.shape if hasattr(value, "shape") else ()) == 0:
+        if not getattr(value, "shape", ()):
             return self.n.leaf(value)
-        array = cast("NDArray[Any]", value)
-        if isinstance(value, np.ndarray) and not any(array.strides):
-            return self.n.leaf(array.flat[0]) if array.size else ("0", ATOM)
-        if isinstance(value, np.ndarray) and array.size <= 4 and array.ndim == 1:
-            return self.n.leaf(array)
+        if isinstance(value, np.ndarray):
+            array = cast("NDArray[Any]", value)
+            if not any(array.strides):
+                return self.n.leaf(array.flat[0]) if array.size else ("0", ATOM)
+            if array.size <= 4 and array.ndim == 1:
+                return self.n.leaf(array)
         at = len(self.constants)
         name = self.spare[at] if at < len(self.spare) else self.n.sub("A", at)
-        self.constants.append((name, array.shape))
+        self.constants.append((name, cast(Any, value).shape))
         return name, ATOM
 
     # -- values ----------------------------------------------------------------------------------------------
@@ -133,9 +111,6 @@ class Writer:
     VALUES("2 · x", float)(lambda self, slot, op, args: combination(self.n, (op,), args))
     VALUES("sin x", Elementwise)(lambda self, slot, op, args: self._application(op.primitive, args))
     VALUES("x + 2 · y", Combination)(lambda self, slot, op, args: combination(self.n, op.coefficients, args))
-    VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)(
-        lambda self, slot, op, args: self._contracted(op, self.program.args[slot], args)
-    )
 
     @VALUES("π₀ x, red_R x", Reduction)
     def _reduced(self, slot: int, op: Reduction, args: list[Text]) -> Text:
@@ -146,8 +121,7 @@ class Writer:
     def _got(self, slot: int, op: Get, args: list[Text]) -> Text:
         return args[0] if self._lonely(slot) else (f"{self.n.within(args[0], ATOM)}[{op.at}]", ATOM)
 
-    @VALUES("name(x, y)", Single, Transform, Reshape, Cast, Take, Put, Strongly, Ruled, Declared, Select)
-    @VALUES("name(x, y)", Convolution, ExchangedLeg, SparseProduct, Deferred)
+    @VALUES("name(x, y)", *NAMED, Select)
     def _called(self, slot: int, op: Any, args: list[Text]) -> Text:
         return call(self.n, op, args), ATOM
 
@@ -170,32 +144,23 @@ class Writer:
         if isinstance(op, Call):
             if sum(moving) > 1 or not op.fixed:
                 return None
-            shown = [
-                self._body(p, [IDENTITY if m else a for a, m in zip(args[1:], moving[1:], strict=True)], moving[1:])
-                for p in op.branches
-            ]
-            return None if None in shown else f"{n.name('cond')}[{' | '.join([s for s in shown if s is not None])}]"
+            inputs = [IDENTITY if m else a for a, m in zip(args[1:], moving[1:], strict=True)]
+            shown = [self._body(p, inputs, moving[1:]) for p in op.branches]
+            return None if None in shown else f"{n.name('cond')}[{' | '.join(cast('list[str]', shown))}]"
         if not isinstance(op, Loop) or any(moving):
             return None
         outside = set(self.letters) | set(re.findall(r"[^\W_]+", " ".join([a for a, _ in args[: op.consts]])))
-        c, u = [next((x for x in letters if x not in outside), letters[0] + "'") for letters in ("cezv", "uwqp")]
+        c, u = [_free(letters, outside, "'") for letters in ("cezv", "uwqp")]
         carry = [(n.sub(c, i) if op.carries > 1 else c, ATOM) for i in range(op.carries)]
         count = len(args) - op.consts - op.carries
         rows = [(n.sub(u, i) if count > 1 else u, ATOM) for i in range(count)]
         body = self._body(op.body, [*args[: op.consts], *carry, *rows], moving)
-        return (
-            None
-            if body is None
-            else f"{op_title(n, op)}[{n.listed('(', [*carry, *rows], ')')[0]} {n['↦'].strip()} {body}]"
-        )
+        head = f"{op_title(n, op)}[{n.listed('(', [*carry, *rows], ')')[0]}"
+        return None if body is None else f"{head} {n['↦'].strip()} {body}]"
 
     def _body(self, program: Program, inputs: list[Text], moving: list[bool]) -> str | None:
-        flags = (
-            program.dependent([s for s, m in zip(program.inputs, moving, strict=True) if m])
-            if any(moving)
-            else bytearray(len(program.ops))
-        )
-        writer = Writer(self.n, program, flags, inputs)
+        wires = [s for s, m in zip(program.inputs, moving, strict=True) if m]
+        writer = Writer(self.n, program, program.dependent(wires), inputs)
         text = writer.outputs()[0]
         return None if writer.lets or writer.constants or len(text) > self.width else text
 
@@ -218,24 +183,23 @@ class Writer:
     def _applied(self, name: str, arg: Text) -> Text:
         return self.n.spaced(name, self.n.within(arg, POWER)), COMPOSE
 
-    def _contracted(self, op: Contraction, given: tuple[int, ...], args: list[Text]) -> Text:
-        n = self.n
+    @VALUES("a ⊛ x, Σ x, contract[…](x, y)", Contraction)
+    def _contracted(self, slot: int, op: Contraction, args: list[Text]) -> Text:
+        n, given = self.n, self.program.args[slot]
         if len(args) == 1:
-            if one(op.labels[0], op.out, op.extra) == "ᵀ" and len(op.out) == 2:
+            if one(op) == "ᵀ" and len(op.out) == 2:
                 return n.turned(args[0]), POWER
             return self._applied(single(n, op), args[0])
-        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op)
         if pattern is None:
             return contract(n, op) + n.listed("(", args, ")")[0], ATOM
         if pattern.symbol in "·∗" and given[0] == given[1]:
             return n.sup(n.within(args[0], ATOM), "2"), POWER
         shown = [(n.turned(a), POWER) if t else a for a, t in zip(args, pattern.turned, strict=True)]
         constants = [type(self.program.ops[a]) is Constant for a in given]
-        swap = pattern.first == 1 or (
-            pattern.symbol in "·∗⊙" and constants == [False, True] and op.labels[0] == op.labels[1]
-        )
-        pair = shown[::-1] if swap else shown
-        return n.infix(pair, pattern.symbol, POWER)[0], PRODUCT
+        alike = pattern.symbol in "·∗⊙" and op.labels[0] == op.labels[1]
+        swap = pattern.first == 1 or (alike and constants == [False, True])
+        return n.infix(shown[::-1] if swap else shown, pattern.symbol, POWER)[0], PRODUCT
 
     def _reduction(self, r: Relation, axis: int = 0) -> str:
         """π₀, ι₀, red_R; behind other axes π_{:,0}."""
@@ -255,8 +219,7 @@ class Writer:
         return (outer, ATOM) if wire is IDENTITY else self.n.infix([(outer, ATOM), wire], "•", COMPOSE)
 
     def _linear(self, slot: int, op: Any, args: list[Text]) -> Text:
-        n = self.n
-        given = self.program.args[slot]
+        n, given = self.n, self.program.args[slot]
         flags = [self.flags[a] for a in given]
         moving = [a for a, f in zip(given, flags, strict=True) if f]
         if op == -1.0:
@@ -264,47 +227,24 @@ class Writer:
             return combination(n, (op,), self._named(args))
         if len(moving) == 1 and moving[0] in self.positive and not isinstance(op, Combination):
             k = flags.index(1)  # f • (−g) = −(f • g)
-            self.positive[slot] = self._step(
-                slot, op, [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)], flags
-            )
+            inside = [self.positive[moving[0]] if i == k else a for i, a in enumerate(args)]
+            self.positive[slot] = LINEAR[type(op)](self, slot, op, inside, flags)
             return combination(n, (-1.0,), [self.positive[slot]])
         if isinstance(op, Combination):
             signs = [-1.0 if a in self.positive else 1.0 for a in given]
             shown = self._named([self.positive.get(a, t) for a, t in zip(given, args, strict=True)])
             return combination(n, tuple([k * s for k, s in zip(op.coefficients, signs, strict=True)]), shown)
-        return self._step(slot, op, args, flags)
-
-    def _step(self, slot: int, op: Any, args: list[Text], flags: list[int]) -> Text:
         return LINEAR[type(op)](self, slot, op, args, flags)
 
     LINEAR("(2 ·)", float)(
         lambda self, slot, op, args, flags: self.after(section(self.n, self.n["·"], self.n.leaf(op), 0), args[0])
     )
-    LINEAR("(a ⊛), Σ, contract[…](a, _)", Contraction)(
-        lambda self, slot, op, args, flags: self._product(op, args, flags.index(1))
-    )
-    LINEAR("π₀, ι₀, red_R", Reduction)(lambda self, slot, op, args, flags: self._joined(op, args))
 
     @LINEAR("π₀", Get)
     def _projected(self, slot: int, op: Get, args: list[Text], flags: list[int]) -> Text:
         return args[0] if self._lonely(slot) else self.after(self.n.sub(self.n["π"], op.at), args[0])
 
-    @LINEAR(
-        "name(a, _)",
-        Single,
-        Transform,
-        Reshape,
-        Cast,
-        Take,
-        Put,
-        Strongly,
-        Ruled,
-        Declared,
-        Convolution,
-        ExchangedLeg,
-        SparseProduct,
-        Deferred,
-    )
+    @LINEAR("name(a, _)", *NAMED)
     @LINEAR("f + 2 · g, see `_linear`", Combination)
     @LINEAR("none: not linear", Elementwise, Select, Discrete)
     @LINEAR("cond[f | g](x), name(a, _)", Block)
@@ -312,31 +252,26 @@ class Writer:
         n = self.n
         shown = [(n.hole(), ATOM) if f else a for a, f in zip(args, flags, strict=True)]
         inside = [a for a, f in zip(args, flags, strict=True) if f]
-        if (
-            isinstance(op, Call)
-            and len(inside) == 1
-            and (text := self._inside(op, args, [bool(f) for f in flags])) is not None
-        ):
+        text = self._inside(op, args, [bool(f) for f in flags]) if isinstance(op, Call) and len(inside) == 1 else None
+        if text is not None:
             return self.after(text + n.listed("(", args[:1], ")")[0], inside[0])
         wire = inside[0] if len(inside) == 1 else n.listed("⟨", self._named(inside), "⟩")
-        return self.after(
-            op_title(n, op) if len(args) == 1 and not isinstance(op, Declared) else call(n, op, shown), wire
-        )
+        bare = len(args) == 1 and not isinstance(op, Declared)
+        return self.after(op_title(n, op) if bare else call(n, op, shown), wire)
 
     def _named(self, args: list[Text]) -> list[Text]:
         return [(self.n.name("id"), ATOM) if a is IDENTITY else a for a in args]
 
-    def _product(self, op: Contraction, args: list[Text], k: int) -> Text:
-        n = self.n
+    @LINEAR("(a ⊛), Σ, contract[…](a, _)", Contraction)
+    def _product(self, slot: int, op: Contraction, args: list[Text], flags: list[int]) -> Text:
+        n, k = self.n, flags.index(1)
         if len(args) == 1:
             return self.after(single(n, op), args[0])
-        pattern = two(op.labels[0], op.labels[1], op.out) if len(args) == 2 and not op.extra else None
+        pattern = two(op)
         if pattern is None:
             shown = [(n.hole(), ATOM) if i == k else a for i, a in enumerate(args)]
             return self.after(contract(n, op) + n.listed("(", shown, ")")[0], args[k])
-        other = args[1 - k]
-        if pattern.turned[1 - k]:
-            other = n.turned(other), POWER
+        other = (n.turned(args[1 - k]), POWER) if pattern.turned[1 - k] else args[1 - k]
         wire = self.after(n.turned((f"({n.hole()})", ATOM)), args[k]) if pattern.turned[k] else args[k]
         if pattern.symbol == "∗":
             return self.after(n["Δ"] + section(n, n["·"], other, 0), wire)
@@ -344,15 +279,15 @@ class Writer:
         side = 0 if pattern.first == 1 - k or pattern.symbol == "⊙" or scalars else 1
         return self.after(section(n, n[pattern.symbol], other, side), wire)
 
-    def _joined(self, op: Reduction, args: list[Text]) -> Text:
+    @LINEAR("π₀, ι₀, red_R", Reduction)
+    def _joined(self, slot: int, op: Reduction, args: list[Text], flags: list[int]) -> Text:
         if len(args) == 1:
             return self.after(self._reduction(op.relations[0], op.axis), args[0])
         places = [r.at if isinstance(r, Place) else -1 for r in op.relations]
         if places == list(range(op.relations[0].target.size)) and not op.axis:
             return self.n.listed("⟨", self._named(args), "⟩")
-        return self.n.infix(
-            [self.after(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)], "+", SUM
-        )
+        parts = [self.after(self._reduction(r, op.axis), a) for r, a in zip(op.relations, args, strict=True)]
+        return self.n.infix(parts, "+", SUM)
 
     # -- the whole -------------------------------------------------------------------------------------------
 
@@ -368,13 +303,13 @@ class Writer:
         left, right = ("⟨", "⟩") if any([self.flags[s] for s in slots]) else ("(", ")")
         return self.n.listed(left, shown, right)
 
-    def definitions(self) -> list[tuple[str, str, str]]:
-        """(name, relation, text) of the lets and the constants; the middle of a very long list is left out."""
-        fixed = [(c, self.n["∈"], space_text(self.n, real_space(s))[0]) for c, s in self.constants]
-        lets = [(name, "=", text) for name, text in self.lets]
+    def definitions(self) -> list[str]:
+        """The constants and the lets, a line each; the middle of a very long list is left out."""
+        fixed = [f"{c} {self.n['∈']} {space_text(self.n, real_space(s))[0]}" for c, s in self.constants]
+        lets = [f"{name} = {text}" for name, text in self.lets]
         if len(lets) > 40:
-            lets = [*lets[:24], (f"{self.n['…']} {self.n.words(f'{len(lets) - 36} more')}", "", ""), *lets[-12:]]
-        return fixed + [(name.translate(self._names), mark, text.translate(self._names)) for name, mark, text in lets]
+            lets = [*lets[:24], f"{self.n['…']} {self.n.words(f'{len(lets) - 36} more')}", *lets[-12:]]
+        return fixed + [line.translate(self._names) for line in lets]
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -387,32 +322,33 @@ class Writer:
         return self.n.clip(text.translate(self._names), 4000)
 
 
-def input_names(n: Notation, space: Space, letter: str, known: tuple[str, ...] | None = None) -> list[Text]:
+def _free(letters: str, taken: Container[str], prime: str) -> str:
+    """The first letter that is no name yet; if all are, the first one with a prime."""
+    return next((c for c in letters if c not in taken), letters[0] + prime)
+
+
+def component_names(space: Space) -> tuple[Any, ...]:
+    """The names of the leaves, where each is a component with a name; otherwise their numbers."""
+    names, count = space.form.names if isinstance(space, DirectSum) and space.form else None, len(space.leaves)
+    return names if names and count == len(names) > 1 else tuple(range(count))
+
+
+def input_names(n: Notation, space: Space, known: tuple[str, ...] | None = None) -> list[Text]:
     """x, or x₀ … for the components, or their names."""
-    count = len(space.leaves)
-    if known is not None and len(known) == count:
-        return [(n.variable(name), ATOM) for name in known]
-    if count == 1:
-        return [(letter, ATOM)]
-    names = space.form.names if isinstance(space, DirectSum) and space.form else None
-    if names and len(names) == count:
-        return [(n.variable(name), ATOM) for name in names]
-    return [(n.sub(letter, i), ATOM) for i in range(count)]
+    names = known if known is not None and len(known) == len(space.leaves) else component_names(space)
+    if names == (0,):
+        return [("x", ATOM)]
+    return [(n.sub("x", name) if isinstance(name, int) else n.variable(name), ATOM) for name in names]
 
 
 def wires(n: Notation, space: Space) -> list[Text]:
     """The linear inputs: id, or the projections."""
-    count = len(space.leaves)
-    if count == 1:
-        return [IDENTITY]
-    names = space.form.names if isinstance(space, DirectSum) and space.form else None
-    labels: Any = names if names and len(names) == count else range(count)
-    return [(n.sub(n["π"], n.variable(i)), ATOM) for i in labels]
+    names = component_names(space)
+    return [IDENTITY] if len(names) == 1 else [(n.sub(n["π"], n.variable(i)), ATOM) for i in names]
 
 
 def folded(text: str, indent: int, width: int = 110) -> str:
-    """A long line broken before + and −, after • and commas, where no parenthesis is open (or one, if there is no other
-    place)."""
+    """A long line broken before + and −, after • and commas, where no parenthesis is open, or one if need be."""
     if len(text) + indent <= width:
         return text
     for depth in (0, 1):
@@ -420,9 +356,7 @@ def folded(text: str, indent: int, width: int = 110) -> str:
         start, level, last = 0, 0, -1
         for i, c in enumerate(text):
             level += (c in "(⟨[") - (c in ")⟩]")
-            if (level <= depth and text[i : i + 3] in (" + ", " − ")) or (
-                level <= depth and text[i : i + 2] in ("• ", ", ")
-            ):
+            if level <= depth and (text[i : i + 3] in (" + ", " − ") or text[i : i + 2] in ("• ", ", ")):
                 last = i if c == " " else i + 1
             if i - start + indent > width and last > start:
                 lines.append(text[start:last].strip())
@@ -432,131 +366,79 @@ def folded(text: str, indent: int, width: int = 110) -> str:
     return text
 
 
-def _where(writer: Writer, body: str) -> str:
-    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
-    return "\n".join(
-        [folded(writer.tidy(body), 0), *[("  where " if i == 0 else "        ") + line for i, line in enumerate(lines)]]
-    )
+def where(writer: Writer, body: str) -> str:
+    """A text, and below it what its letters mean."""
+    lines = writer.definitions()
+    return "\n".join([body, *[("        " if i else "  where ") + line for i, line in enumerate(lines)]])
 
 
 def _let(writer: Writer, body: list[str]) -> str:
-    lines = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
-    shown = [("  let " if i == 0 else "      ") + line for i, line in enumerate(lines)]
-    inner = [folded(writer.tidy(b), 7 if lines else 3) for b in body]
-    lead = "  in  (" if lines else "  ("
-    shown.append(lead + (",\n" + " " * len(lead)).join(inner) + ")")
-    return "\n".join(shown)
+    """What the letters mean, and then the texts."""
+    rows = writer.definitions()
+    if writer.n.latex:
+        inner = ",\\; ".join([writer.tidy(b) for b in body])
+        lets = "\\begin{aligned} \\textbf{let } & " + " \\\\ & ".join(rows) + " \\\\ \\textbf{in } & "
+        return f"{lets}{inner} \\end{{aligned}}" if rows else inner
+    shown = [("      " if i else "  let ") + line for i, line in enumerate(rows)]
+    lead = "  in  (" if rows else "  ("
+    inner = [folded(writer.tidy(b), len(lead)) for b in body]
+    return "\n".join([*shown, lead + (",\n" + " " * len(lead)).join(inner) + ")"])
 
 
-def map_writer(n: Notation, L: LinearMap) -> Writer:
-    """A linear map with numbers for coefficients, or at a traced point."""
+def _written(writer: Writer) -> str:
+    text = writer.outputs()[0]
+    return _let(writer, [text]) if writer.n.latex else where(writer, folded(writer.tidy(text), 0))
+
+
+def map_text(n: Notation, L: LinearMap) -> str:
+    """A linear map as a combination of linear combinators, with numbers for coefficients, or at a traced point."""
     s = L.steps
     program = without_guards(s.program)
-    if not s.point:
-        return Writer(n, program, _flags(program), wires(n, L.domain))
-    names = {id(x): name for name, x in L.names}
+    names = {id(x): name for name, x in L.names} if s.point else {}
     point = [(names.get(id(x)) or n.sub("x", i), ATOM) for i, x in enumerate(s.point)]
     flags = program.dependent(program.inputs[len(point) :])
-    return Writer(n, program, flags, [*point, *wires(n, L.domain)], names.values())
+    if not point:
+        flags = bytearray([f and m for f, m in zip(linear_slots(program), flags, strict=True)])
+    return _written(Writer(n, program, flags, [*point, *wires(n, L.domain)], names.values()))
 
 
-def _flags(program: Program) -> Any:
-    flags = linear_slots(program)
-    moving = program.dependent(program.inputs)
-    return bytearray([f and m for f, m in zip(flags, moving, strict=True)])
-
-
-def show_map(L: LinearMap) -> str:
-    """A linear map as a combination of linear combinators."""
-    writer = map_writer(UNICODE, L)
-    return _where(writer, writer.outputs()[0])
-
-
-def family_writer(n: Notation, f: Family) -> Writer:
-    """A linear map that depends on a point x."""
-    count = len(f.point.leaves)
+def family_text(n: Notation, f: Family) -> str:
+    """x ↦ f'(x): a linear map that depends on a point x."""
     program = without_guards(f.program)
-    flags = program.dependent(program.inputs[count:])
-    return Writer(n, program, flags, [*input_names(n, f.point, "x", f.names), *wires(n, f.domain)])
+    flags = program.dependent(program.inputs[len(f.point.leaves) :])
+    return _written(Writer(n, program, flags, [*input_names(n, f.point, f.names), *wires(n, f.domain)]))
 
 
-def show_family(f: Family) -> str:
-    """x ↦ f'(x)."""
-    writer = family_writer(UNICODE, f)
-    return _where(writer, writer.outputs()[0])
-
-
-def show_value(f: Value) -> str:
+def value_text(n: Notation, f: Value) -> str:
     """x ↦ f(x)."""
     program = without_guards(f.program)
-    writer = Writer(UNICODE, program, bytearray(len(program.ops)), input_names(UNICODE, f.domain, "x", f.names))
-    return _where(writer, writer.outputs()[0])
+    return _written(Writer(n, program, bytearray(len(program.ops)), input_names(n, f.domain, f.names)))
 
 
-def show_program(p: Program) -> str:
+def steps_text(n: Notation, p: Program) -> str:
     """Any program: one line per step."""
-    flags = bytearray(len(p.ops))
-    writer = Writer(UNICODE, p, flags, [(UNICODE.sub("x", i), ATOM) for i in range(len(p.inputs))])
-    return _where(writer, writer.outputs()[0])
+    inputs = [(n.sub("x", i), ATOM) for i in range(len(p.inputs))]
+    return _written(Writer(n, p, bytearray(len(p.ops)), inputs))
 
 
-def halves(n: Notation, D: Derivation) -> list[tuple[Writer, list[str]]]:
-    """f^[1] and f^[1r]: each a writer and the texts of value and linear map."""
+def derivation_text(n: Notation, D: Derivation) -> str:
+    """f^[1] and f^[1r], each a let around value and derivative together; in Unicode, the function first."""
     V, W = D.function.domain, D.function.codomain
-    count, values = D.programs.inputs, D.programs.outputs
-    found: list[tuple[Writer, list[str]]] = []
-    for program, space in ((without_guards(D.programs.affine), V), (without_guards(D.programs.reverse), W)):
-        flags = program.dependent(program.inputs[count:])
-        writer = Writer(n, program, flags, [*input_names(n, V, "x", D.names), *wires(n, space)])
-        found.append((writer, [writer.outputs(0, values)[0], writer.outputs(values)[0]]))
-    return found
-
-
-def show_derivation(D: Derivation) -> str:
-    """Function, f^[1] and f^[1r], the let around value and derivative together."""
-    n, f = UNICODE, D.function
-    arguments = input_names(n, f.domain, "x", D.names)
-    x = ", ".join([a[0] for a in arguments[:8]]) + (", …" if len(arguments) > 8 else "")
-    lines = [f"f = {term_text(n, f)[0]}", f"  : {space_text(n, f.domain)[0]} → {space_text(n, f.codomain)[0]}"]
-    for name, (writer, body) in zip((f"f^[1]({x}) =", f"f^[1r]({x}) ="), halves(n, D), strict=True):
-        lines += [name, _let(writer, body)]
-    if not (f.domain.plain and f.codomain.plain):
+    arguments, values = input_names(n, V, D.names), D.programs.outputs
+    x = ", ".join([a[0] for a in arguments[:8]]) + (f", {n['…']}" if len(arguments) > 8 else "")
+    lines: list[str] = []
+    for name, given, space in (("[1]", D.programs.affine, V), ("[1r]", D.programs.reverse, W)):
+        program = without_guards(given)
+        flags = program.dependent(program.inputs[D.programs.inputs :])
+        writer = Writer(n, program, flags, [*arguments, *wires(n, space)])
+        value, linear = writer.outputs(0, values)[0], writer.outputs(values)[0]
+        if n.latex:
+            lines.append(f"f^{{{name}}}({x}) &= {_let(writer, [f'({value}', linear + ')'])}")
+        else:
+            lines += [f"f^{name}({x}) =", _let(writer, [value, linear])]
+    if n.latex:
+        return "\\begin{aligned} " + " \\\\ ".join(lines) + " \\end{aligned}"
+    head = [f"f = {term_text(n, D.function)[0]}", f"  : {space_text(n, V)[0]} → {space_text(n, W)[0]}"]
+    if not (V.plain and W.plain):
         lines.append("(in coordinates: the adjoint is M⁻¹ • f^[1r] • M with the Riesz maps M of the weighted spaces)")
-    return "\n".join(lines)
-
-
-def _latex_lets(writer: Writer, body: list[str]) -> str:
-    rows = [f"{name} {mark} {text}".rstrip() for name, mark, text in writer.definitions()]
-    inner = ",\\; ".join([writer.tidy(b) for b in body])
-    if not rows:
-        return inner
-    return (
-        "\\begin{aligned} \\textbf{let } & "
-        + " \\\\ & ".join(rows)
-        + " \\\\ \\textbf{in } & "
-        + inner
-        + " \\end{aligned}"
-    )
-
-
-def latex_map(L: LinearMap) -> str:
-    """A linear map in LaTeX."""
-    writer = map_writer(LATEX, L)
-    return _latex_lets(writer, [writer.outputs()[0]])
-
-
-def latex_family(f: Family) -> str:
-    """x ↦ f'(x) in LaTeX."""
-    writer = family_writer(LATEX, f)
-    return _latex_lets(writer, [writer.outputs()[0]])
-
-
-def latex_derivation(D: Derivation) -> str:
-    """f^[1] and f^[1r] in LaTeX."""
-    n = LATEX
-    arguments = input_names(n, D.function.domain, "x", D.names)
-    x = ", ".join([a[0] for a in arguments[:8]]) + (", \\ldots" if len(arguments) > 8 else "")
-    rows: list[str] = []
-    for name, (writer, body) in zip(("[1]", "[1r]"), halves(n, D), strict=True):
-        rows.append(f"f^{{{name}}}({x}) &= {_latex_lets(writer, [f'({body[0]}', body[1] + ')'])}")
-    return "\\begin{aligned} " + " \\\\ ".join(rows) + " \\end{aligned}"
+    return "\n".join([*head, *lines])

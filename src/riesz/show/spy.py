@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from ..maps.matrices.materialise import places
 from ..maps.matrices.matrix_patterns import LeafPlace
 from ..maps.normal_form.entries import Entry
 from ..maps.normal_form.index_maps import Sizes, distinct, size_of
-from ..relations.index_algebra import Affine, IndexMap, IndexTable, Labels, flat_positions
+from ..relations.index_algebra import Affine, IndexMap, Labels, flat_positions
 from ..spaces.layout import Branch, build
 from ..spaces.space import Space
 
@@ -81,18 +82,14 @@ def names(space: Space) -> list[str]:
         if branch.tensor is not None:
             return parts[0]
         keys = branch.form.names if branch.form and branch.form.names else range(branch.arity)
-        return [
-            (f"{key}.{name}" if name else str(key))[:LONGEST]
-            for key, part in zip(keys, parts, strict=True)
-            for name in part
-        ]
+        pairs = [(key, name) for key, part in zip(keys, parts, strict=True) for name in part]
+        return [(f"{key}.{name}" if name else str(key))[:LONGEST] for key, name in pairs]
 
     return build(space.code, [[""] for _ in space.leaves], under)
 
 
 def parts(space: Space, limit: int, dots: int = 1) -> list[LeafCells]:
-    """The leaves along one side in at most `limit` characters of `dots` cells each; one part without a name where
-    leaves are too many."""
+    """The leaves along one side in at most `limit` characters of `dots` cells each; one part where they are many."""
     given = [(p.start, math.prod(p.shape)) for p in places(space.leaves)]
     filled = [(start, size) for start, size in given if size]
     total = space.dim
@@ -124,12 +121,9 @@ def picture(L: LinearMap, rows: list[LeafCells], columns: list[LeafCells]) -> Pi
     net = v.net
     counts = np.zeros(shape)
     down, across = places(L.codomain.leaves), dict(zip(net.inputs, places(L.domain.leaves), strict=True))
-    every = [
-        (es, row, across[a])
-        for out, row in zip(net.outputs, down, strict=True)
-        for a, es in net.blocks.get(out, {}).items()
-    ]
-    blocks = [(es, row, column) for es, row, column in every if es and math.prod(row.shape) and math.prod(column.shape)]
+    every = [(row, net.blocks.get(out, {}).items()) for out, row in zip(net.outputs, down, strict=True)]
+    found = [(es, row, across[a]) for row, inside in every for a, es in inside if es]
+    blocks = [(es, row, column) for es, row, column in found if math.prod(row.shape) and math.prod(column.shape)]
     exact = v.positions() <= EXACT
     work = WORK // max(sum([len(es) for es, _, _ in blocks]), 1)
     for es, row, column in blocks:
@@ -169,8 +163,7 @@ def _counted(counts: Any, es: list[Entry], sides: tuple[_Side, _Side], sizes: Si
 
 
 def _sampled(counts: Any, e: Entry, sides: tuple[_Side, _Side], sizes: Sizes, work: int) -> None:
-    """Add about what an entry has in each cell, looking at no more than `work` of its positions; a full rectangle is
-    the product of its sides."""
+    """Add about what an entry has in each cell, from `work` positions; a full rectangle is a product of sides."""
     maps, ends = (e.out, e.inn), (distinct(e.out), distinct(e.inn))
     if set(ends[0]) & set(ends[1]):
         (down, across), weight = _chosen(maps, [side.leaf.shape for side in sides], e.outer, sizes, work)
@@ -191,31 +184,24 @@ def _add(counts: Any, down: Any, across: Any, weight: float) -> None:
 def _chosen(
     sides: Sequence[Sequence[IndexMap]], boxes: Sequence[tuple[int, ...]], labels: Labels, sizes: Sizes, work: int
 ) -> tuple[list[Any], float]:
-    """Flat positions in each box at all values of the labels, or at `work` of them, drawn at random; and how many each
-    one stands for."""
+    """Flat positions in each box at all values of the labels, or at `work` random ones, and what each stands for."""
     total = size_of(labels, sizes)
     if total <= work:
         box = [sizes[k] for k in labels]
-        return [
-            np.broadcast_to(flat_positions(m, b, labels, sizes), box).reshape(-1)
-            for m, b in zip(sides, boxes, strict=True)
-        ], 1.0
+        positions = [flat_positions(m, b, labels, sizes) for m, b in zip(sides, boxes, strict=True)]
+        return [np.broadcast_to(p, box).reshape(-1) for p in positions], 1.0
     rng = np.random.default_rng(0)
     drawn = {k: rng.integers(0, sizes[k], work) for k in labels}
     found: list[Any] = []
     for maps, box in zip(sides, boxes, strict=True):
         at: Any = np.zeros(work, np.intp)
         for m, n in zip(maps, box, strict=True):
-            at = at * n + _at(m, drawn)
+            if isinstance(m, Affine):
+                at = at * n + sum([s * drawn[k] for k, s in m.terms], np.intp(m.offset))
+            else:
+                at = at * n + m.array[tuple([drawn[k] for k in m.labels])]
         found.append(at)
     return found, total / work
-
-
-def _at(m: IndexMap, drawn: dict[int, Any]) -> Any:
-    if type(m) is IndexTable:
-        return m.array[tuple([drawn[k] for k in m.labels])]
-    assert type(m) is Affine
-    return sum([s * drawn[k] for k, s in m.terms], np.intp(m.offset))
 
 
 # -- as text -------------------------------------------------------------------------------------------------
@@ -229,14 +215,12 @@ def title(L: LinearMap, known: bool = True) -> str:
 
 
 def spy_text(L: LinearMap) -> Drawing:
-    """A picture of at most 60 × 30 characters: a square for each number, or, where there are more, a braille dot for
-    each cell."""
+    """A picture of at most 60 × 30 characters: a square for each number, or a braille dot for each cell."""
     if not all(L.shape):
         return Drawing(f"{title(L)}\n(nothing to see: no rows or no columns)")
     rows, columns = (parts(space, HIGH) for space in (L.codomain, L.domain))
-    small = (
-        max(L.shape) <= HIGH and 2 * L.shape[1] - 1 + 2 * len(columns) <= WIDE and L.shape[0] + len(rows) - 1 <= HIGH
-    )
+    high, wide = L.shape[0] + len(rows) - 1, 2 * L.shape[1] - 1 + 2 * len(columns)
+    small = max(*L.shape, high) <= HIGH and wide <= WIDE
     if not small:
         rows = parts(L.codomain, HIGH + 1 - len(rows), 4)
         columns = parts(L.domain, WIDE + 1 - len(parts(L.domain, WIDE)), 2)
@@ -251,9 +235,8 @@ def spy_text(L: LinearMap) -> Drawing:
 
     lines = [title(L, seen.known)]
     if any([p.name for p in columns]):
-        lines.append(
-            (pad + " " + " ".join([p.name[:w].ljust(w) for p, w in zip(columns, widths, strict=True)])).rstrip()
-        )
+        called = [p.name[:w].ljust(w) for p, w in zip(columns, widths, strict=True)]
+        lines.append((pad + " " + " ".join(called)).rstrip())
     lines.append(rule("┌", "┬", "┐"))
     for i, (part, blocks) in enumerate(zip(rows, grid, strict=True)):
         if i:
@@ -266,10 +249,8 @@ def spy_text(L: LinearMap) -> Drawing:
 
 def _grid(seen: Picture) -> list[list[Any]]:
     """The cells, leaf by leaf."""
-    return [
-        [seen.share[r.first : r.first + r.cells, c.first : c.first + c.cells] > 0 for c in seen.columns]
-        for r in seen.rows
-    ]
+    rows, columns = [[slice(p.first, p.first + p.cells) for p in side] for side in (seen.rows, seen.columns)]
+    return [[seen.share[r, c] > 0 for c in columns] for r in rows]
 
 
 def _squares(cells: Any, known: bool) -> list[str]:
@@ -298,28 +279,21 @@ def shade(share: Any) -> Any:
 
 
 def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, heading: str | None = None) -> Any:
-    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize` draws markers in place
-    of cells."""
+    """The picture on Matplotlib axes, with lines between the leaves of direct sums; `markersize`: markers, no cells."""
     if ax is None:
         try:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")
         except ImportError:
-            raise RieszError(
-                "L.spy() draws with Matplotlib, which is not installed: pip install 'riesz[plot]'; L.spy(text=True) "
-                "needs nothing"
-            ) from None
+            advice = "pip install 'riesz[plot]'; L.spy(text=True) needs nothing"
+            raise RieszError(f"L.spy() draws with Matplotlib, which is not installed: {advice}") from None
         ax = pyplot.subplots()[1]
     rows, columns = cells(L, CELLS)
     seen = picture(L, rows, columns)
     height, width = seen.share.shape
     if markersize is None and seen.share.size:
         dark = shade(seen.share)
-        ax.imshow(
-            np.where(dark > 0, dark, np.nan),
-            cmap="Blues" if seen.known else "Greys",
-            vmin=0.0,
-            vmax=1.2 if seen.known else 3.0,
-        )
+        colours, most = ("Blues", 1.2) if seen.known else ("Greys", 3.0)
+        ax.imshow(np.where(dark > 0, dark, np.nan), cmap=colours, vmin=0.0, vmax=most)
     elif seen.share.size:
         at = np.nonzero(seen.share)
         ax.plot(at[1], at[0], "s", markersize=markersize, color="tab:blue" if seen.known else "lightgray")
@@ -333,7 +307,8 @@ def spy_axes(L: LinearMap, ax: Any = None, markersize: float | None = None, head
             line(part.first - 0.5, color="0.4", linewidth=0.6)
         _ticks(axis, found)
     ax.xaxis.tick_top()
-    ax.set_title(_folded(title(L, seen.known)) if heading is None else heading, fontsize="medium")
+    own = "\n".join(textwrap.wrap(title(L, seen.known), 60)[:3])
+    ax.set_title(own if heading is None else heading, fontsize="medium")
     return ax
 
 
@@ -346,9 +321,3 @@ def _ticks(axis: Any, found: list[LeafCells]) -> None:
         (p,) = found
         wanted = np.unique(np.linspace(0, p.cells - 1, min(p.cells, 5)).astype(int))
         axis.set_ticks(wanted, [f"{-(-k * p.size // p.cells):,}" for k in wanted.tolist()])
-
-
-def _folded(text: str, width: int = 60) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, width)[:3])

@@ -2,89 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
+from .. import relations as kinds
 from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.discrete_fourier import Transform
 from ..ops.op import Reshape
 from ..ops.opaque import Declared, Ruled, Strongly
 from ..programs.sub_programs import Block, Loop
-from ..relations import (
-    Beside,
-    Both,
-    Diagonal,
-    Empty,
-    Full,
-    Function,
-    Gather,
-    Pairs,
-    Place,
-    Point,
-    Range,
-    Relation,
-    Segments,
-    Spanned,
-    Sum,
-    Through,
-    Triangular,
-    Union,
-)
 from ..relations.index_algebra import IndexTable
 from ..relations.index_sets import Plus, Product, Seg, Set
 from ..relations.spans import Span
 from ..runtime.interning import Node, children, postorder
 from ..spaces.space import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
+from ..terms import open, sums
 from ..terms.applied_op import Applied
-from ..terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-)
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
-from ..terms.open import Combinator, OpenCompose, OpenConst, OpenFamily, OpenMap, OpenPointwise
+from ..terms.open import Combinator, OpenPointwise
 from ..terms.primitives import Primitive
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Pack,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Scan,
-    Total,
-    Unpack,
-)
-from ..terms.term import Arrow, Combine, Compose, Const, Id, Term, ZeroMap
+from ..terms.term import Arrow, Combine, Compose, Const, ZeroMap
 from ..terms.unitary import Transpose
-from ..terms.weights import Equip, Forget, Represent, Weigh
+from ..terms.weights import Represent, Weigh
 from .contraction_names import one, two
 from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
 
-BILINEAR: dict[type[Bilinear], str] = {
-    Contract: "⊛",
-    Outer: "⊗",
-    Inner: "⊙",
-    ScalarMul: "·",
-    MatVec: "⋆",
-    MatMul: "⋆",
-    Hadamard: "∗",
-}
+_LIFTED = {Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
+BILINEAR: dict[type, str] = {Contract: "⊛", **_LIFTED}
+_SYMBOLS: dict[type, str] = {ZeroMap: "0", sums.Add: "(+)", Represent: "M⁻¹", Weigh: "M"}
+_FAMILIES: dict[type, str] = {sums.Par: "Π", sums.BlockDiag: "Δ", sums.Fork: "⟨⟩", sums.Join: "[]"}
 
 
 def set_text(n: Notation, index: Set) -> Text:
@@ -122,66 +71,61 @@ def span_text(n: Notation, span: Span) -> str:
     return ("" if span.times == 1 else f"{span.times}{n['·']}") + f"{sides[0]}{n['↦']}{sides[1]}"
 
 
-def relation_text(n: Notation, r: Relation) -> Text:
+def relation_text(n: Notation, r: kinds.Relation) -> Text:
     """A relation by its kind and its sets."""
     X, Y = [n.within(set_text(n, s), POWER) for s in (r.source, r.target)]
     match r:
-        case Empty():
+        case kinds.Empty():
             return n["∅"], ATOM
-        case Diagonal():
+        case kinds.Diagonal():
             return n.sub("=", X), ATOM
-        case Full(times=1):
-            return f"{X}{n['×']}{Y}", PRODUCT
-        case Full(times=k):
-            return f"{k}{n['·']}({X}{n['×']}{Y})", PRODUCT
-        case Function():
+        case kinds.Full(times=k):
+            return f"{X}{n['×']}{Y}" if k == 1 else f"{k}{n['·']}({X}{n['×']}{Y})", PRODUCT
+        case kinds.Function():
             return f"f:{X}{n['→']}{Y}", SUM
-        case Gather():
+        case kinds.Gather():
             return n.turned((f"(f:{Y}{n['→']}{X})", ATOM)), ATOM
-        case Point(at=at):
+        case kinds.Point(at=at):
             return f"({at},())", ATOM
-        case Place(at=at):
+        case kinds.Place(at=at):
             return f"((),{at})", ATOM
-        case Range(start=start, step=step, turned=turned):
+        case kinds.Range(start=start, step=step, turned=turned):
             stop = start + step * (r.source.size if turned else r.target.size)
             inside = f"{start}:{stop if stop >= 0 else ''}" + (f":{step}" if step != 1 else "")
             return (n.turned((n.grouped(inside), ATOM)) if turned else inside), ATOM
-        case Triangular(lower=lower, strict=strict):
+        case kinds.Triangular(lower=lower, strict=strict):
             return n.sub(("<" if lower else ">") if strict else n["≤"] if lower else n["≥"], X), ATOM
-        case Segments(turned=turned):
-            inside = f"{Y if not turned else X}{n.words(' segments of ')}{X if not turned else Y}"
-            return (n.turned((inside, SUM)), ATOM) if turned else (inside, SUM)
-        case Through(members=members):
-            return n["∘"].join([n.within(relation_text(n, m), POWER) for m in members[:-7:-1]]) + (
-                n["∘"] + n["…"] if len(members) > 6 else ""
-            ), PRODUCT
-        case Spanned(left=(IndexTable(),), right=(IndexTable(),), times=1):
+        case kinds.Segments(turned=turned):
+            segments = n.words(" segments of ")
+            return (n.turned((f"{X}{segments}{Y}", SUM)), ATOM) if turned else (f"{Y}{segments}{X}", SUM)
+        case kinds.Through(members=members):
+            return _joined(n, "∘", members[::-1], POWER), PRODUCT
+        case kinds.Spanned(left=(IndexTable(),), right=(IndexTable(),), times=1):
             return _pairs(n, r, r.sizes[0], X, Y)
-        case Spanned():
+        case kinds.Spanned():
             return span_text(n, r.span), ATOM
-        case Both(first=first, second=second):
-            return (
-                f"{n.within(relation_text(n, first), POWER)}{n['×']}{n.within(relation_text(n, second), POWER)}",
-                PRODUCT,
-            )
-        case Sum(members=members):
-            return "+".join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + (
-                "+" + n["…"] if len(members) > 6 else ""
-            ), SUM
-        case Union(members=members):
-            return n["∪"].join([n.within(relation_text(n, m), PRODUCT) for m in members[:6]]) + (
-                n["∪"] + n["…"] if len(members) > 6 else ""
-            ), SUM
-        case Beside():
-            inside = ", ".join([relation_text(n, p)[0] for p in r.members[:6]])
-            return (n.turned((f"[{inside}]", ATOM)) if r.turned else f"[{inside}]"), ATOM
-        case Pairs():
+        case kinds.Both(first=first, second=second):
+            return _joined(n, "×", (first, second), POWER), PRODUCT
+        case kinds.Sum(members=members):
+            return _joined(n, "+", members, PRODUCT), SUM
+        case kinds.Union(members=members):
+            return _joined(n, "∪", members, PRODUCT), SUM
+        case kinds.Beside():
+            inside = f"[{', '.join([relation_text(n, p)[0] for p in r.members[:6]])}]"
+            return (n.turned((inside, ATOM)) if r.turned else inside), ATOM
+        case kinds.Pairs():
             return _pairs(n, r, len(r.rows), X, Y)
         case _:
             return n.name(type(r).__name__), ATOM
 
 
-def _pairs(n: Notation, r: Relation, count: int, X: str, Y: str) -> Text:
+def _joined(n: Notation, symbol: str, members: Sequence[kinds.Relation], level: int) -> str:
+    """Up to six relations with a symbol between them."""
+    shown = [n.within(relation_text(n, m), level) for m in members[:6]]
+    return n[symbol].join([*shown, n["…"]] if len(members) > 6 else shown)
+
+
+def _pairs(n: Notation, r: kinds.Relation, count: int, X: str, Y: str) -> Text:
     """A relation by its number of pairs; one that was made as the converse of another is written as such."""
     turned = "_converse_of" in r.__dict__
     sets = n["×"].join([Y, X] if turned else [X, Y])
@@ -196,17 +140,14 @@ def space_text(n: Notation, space: Space) -> Text:
         if not isinstance(s, Space):
             continue
         match s:
-            case Zero():
+            case Zero() | DirectSum(summands=()):
                 text: Text = "0", ATOM
             case Real():
                 text = n["ℝ"], ATOM
-            case DirectSum(summands=()):
-                text = "0", ATOM
             case DirectSum(summands=parts):
                 text = _sum_text(n, s, [done[p] for p in parts])
             case Copower(base=base, index=index):
-                exponent = set_text(n, index)
-                text = n.exponent(n.within(done[base], ATOM), exponent[0], exponent[1] == ATOM), POWER
+                text = _powered(n, done[base], index)
             case Tensor(left=left, right=right):
                 text = (f"{n.within(done[left], POWER)} {n['⊗']} {n.within(done[right], POWER)}", PRODUCT)
             case Weighted(base=base):
@@ -217,11 +158,16 @@ def space_text(n: Notation, space: Space) -> Text:
     return done[space]
 
 
+def _powered(n: Notation, base: Text, index: Set) -> Text:
+    exponent, level = set_text(n, index)
+    return n.exponent(n.within(base, ATOM), exponent, level == ATOM), POWER
+
+
 def _sum_text(n: Notation, s: DirectSum, parts: list[Text]) -> Text:
     names = s.form.names if s.form else None
     if names:
         inside = ", ".join([f"{n.variable(name)}: {p[0]}" for name, p in list(zip(names, parts, strict=True))[:12]])
-        return (f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"), ATOM
+        return n.braces(inside), ATOM
     if len(parts) == 1:
         return f"{n['⊕']}({parts[0][0]})", POWER
     shown = parts if len(parts) <= 8 else [*parts[:5], (n["…"], ATOM), *parts[-2:]]
@@ -239,18 +185,17 @@ def term_texts(n: Notation, term: Arrow) -> dict[Any, Text]:
     for t in postorder(term):
         if isinstance(t, Arrow):
             inside = [done[c] for c in children(t) if isinstance(c, Arrow)]
-            text, level = _open_text(n, t, inside) if not isinstance(t, Term) else _term(n, t, inside, done)
+            text, level = _arrow(n, t, inside, done)
             done[t] = n.clip(text), level
     return done
 
 
-def _index(n: Notation, index: Set) -> str:
-    return set_text(n, index)[0]
-
-
-def _places(n: Notation, only: tuple[Any, ...]) -> str:
+def _over(n: Notation, word: str, index: Set | None, only: tuple[Any, ...] | None) -> Text:
+    """rep_X, or rep_{…} where it is about some places only."""
+    if only is None:
+        return (word if index is None else n.sub(word, set_text(n, index)[0])), ATOM
     inside = ",".join([str(p) for p in only[:6]]) + ("," + n["…"] if len(only) > 6 else "")
-    return f"\\{{{inside}\\}}" if n.latex else f"{{{inside}}}"
+    return n.sub(word, n.braces(inside)), ATOM
 
 
 def _component(n: Notation, letter: str, space: Space, position: int) -> str:
@@ -272,83 +217,63 @@ def _exponent(n: Notation, p: Primitive) -> str:
     return n.number(p.parameter).replace("−", "-")
 
 
-def _term(n: Notation, t: Term, inside: list[Text], done: dict[Any, Text]) -> Text:
+def _arrow(n: Notation, t: Arrow, inside: list[Text], done: dict[Any, Text]) -> Text:
     match t:
-        case Id():
-            return n.name("id"), ATOM
-        case ZeroMap():
-            return "0", ATOM
-        case Const():
+        case Const() | open.OpenConst():
             value = n.vector(t.leaves)[0]
             return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
         case Compose():
             return _composition(n, t, done)
+        case open.OpenCompose():
+            return n.infix(inside, "∘", COMPOSE)
         case Combine():
             return combination(n, t.coefficients, inside)
+        case OpenPointwise():
+            return _pointwise(n, t, inside)
         case Primitive():
             return primitive_text(n, t), ATOM if t.parameter is None else POWER
-        case Project():
-            return _component(n, "π", t.space, t.position), ATOM
-        case Inject():
-            return _component(n, "ι", t.space, t.position), ATOM
-        case Par():
-            return n.infix(inside, "×", PRODUCT) if len(inside) > 1 else n.listed(n["Π"] + "(", inside, ")")
-        case BlockDiag():
-            return n.listed(n["Δ"] + "(", inside, ")")
-        case Fork():
-            return n.listed("⟨", inside, "⟩")
-        case Join():
-            return n.listed("[", inside, "]")
-        case Map(index=index):
-            exponent = set_text(n, index)
-            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
-        case Reduce(relation=r):
+        case sums.Project() | sums.Inject():
+            return _component(n, "π" if isinstance(t, sums.Project) else "ι", t.space, t.position), ATOM
+        case open.OpenFamily(kind="Π") | sums.Par(terms=(_, _, *_)):
+            return n.infix(inside, "×", PRODUCT)
+        case open.OpenFamily() | sums.Par() | sums.BlockDiag() | sums.Fork() | sums.Join():
+            kind = t.kind if isinstance(t, open.OpenFamily) else _FAMILIES[type(t)]
+            left, right = kind if len(kind) == 2 else (n[kind] + "(", ")")
+            return n.listed(left, inside, right)
+        case sums.Map() | open.OpenMap():
+            return _powered(n, inside[0], t.index)
+        case sums.Reduce(relation=r):
             return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
-        case Rep(index=index, only=only):
-            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
-        case Total(index=index, only=only):
-            return n.sub(n["Σ"], _index(n, index) if only is None else _places(n, only)), ATOM
-        case Add():
-            return "(+)", ATOM
-        case Dup():
-            return n.name("dup"), ATOM
-        case Scan(index=index, suffix=suffix):
-            text = n.sub(n.name("scan"), _index(n, index))
+        case sums.Rep() | sums.Total():
+            return _over(n, n.name("rep") if isinstance(t, sums.Rep) else n["Σ"], t.index, t.only)
+        case sums.Scan(index=index, suffix=suffix):
+            text = n.sub(n.name("scan"), set_text(n, index)[0])
             return (n.star(text) if suffix else text), ATOM
-        case Section():
-            value = n.vector(t.leaves)
-            if isinstance(t.bilinear, Contract) and (
-                len(t.leaves) != 1 or np.ndim(t.leaves[0]) < 2
-            ):  # does not look like the tensor it is
-                c = t.bilinear
-                pair = (c.middle, c.last) if t.side else (c.first, c.middle)
-                value = f"{value[0]} {n['∈']} {space_text(n, Tensor(*pair))[0]}", SUM
-            return section(n, _symbol(n, t.bilinear), value, t.side), ATOM
+        case Section(bilinear=b, leaves=leaves):
+            value = n.vector(leaves)
+            if isinstance(b, Contract) and (len(leaves) != 1 or np.ndim(leaves[0]) < 2):
+                space = Tensor(b.middle, b.last) if t.side else Tensor(b.first, b.middle)
+                value = f"{value[0]} {n['∈']} {space_text(n, space)[0]}", SUM  # does not look like the tensor it is
+            return section(n, _symbol(n, b), value, t.side), ATOM
         case Bilinear():
             return n.parens(_symbol(n, t)), ATOM
         case Transpose():
             return n.turned((f"({n.hole()})", ATOM)), ATOM
-        case Labelled(labels=(_,)):
-            return single(n, t), ATOM
         case Labelled():
-            return contract(n, t), ATOM
+            return single(n, t) if len(t.labels) == 1 else contract(n, t), ATOM
         case DeclaredLinear():
             return declared(n, t), ATOM
-        case Represent():
-            return n["M⁻¹"], ATOM
-        case Weigh():
-            return "M", ATOM
         case Applied():
             return op_title(n, t.op), ATOM
-        case Forget() | Equip() | Pack() | Unpack() | Regroup():
-            return n.name(type(t).__name__.lower()), ATOM
+        case Combinator():
+            return _combinator(n, t), ATOM
         case _:
-            return n.name(type(t).__name__.lower()), ATOM
+            known = _SYMBOLS.get(type(t))
+            return n.name(type(t).__name__.lower()) if known is None else n[known], ATOM
 
 
 def op_title(n: Notation, op: Any) -> str:
-    """What an op is called: solve, take, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its
-    own."""
+    """What an op is called: solve, F*, reshape_{2×3}, …; an adjoint has a star where it has no name of its own."""
     match op:
         case Strongly():
             return op_title(n, op.op)
@@ -361,11 +286,9 @@ def op_title(n: Notation, op: Any) -> str:
         case Convolution(leg=leg):
             return n.name("convolution") if leg == 2 else n.sub(n.star(n.name("convolution")), leg)
         case Block() | Ruled():
-            adjoint = (
-                dict(op.parameters).get("turned", False) if isinstance(op, Ruled) else getattr(op, "adjoint", False)
-            )
+            known = dict(op.parameters) if isinstance(op, Ruled) else {"turned": getattr(op, "adjoint", False)}
             name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
-            return n.star(name) if adjoint else name
+            return n.star(name) if known.get("turned", False) else name
         case _:
             return n.name(op.title)
 
@@ -387,19 +310,15 @@ def call(n: Notation, op: Any, args: list[Text]) -> str:
 
 
 def declared(n: Notation, f: DeclaredLinear | DeclaredBilinear | Declared) -> str:
-    """The name of somebody's function; its transposes have a star, and the number of the argument they compute where
-    there are two."""
+    """The name of somebody's function; its transposes have a star, and the number of the argument they compute."""
     name, last = n.operator(f.form.name), len(f.form.legs) - 1
     return name if f.target == last else n.star(name) if last == 1 else n.sub(n.star(name), f.target)
 
 
 def _transform(n: Notation, op: Transform) -> str:
     letter, below, inverse, adjoint, factor = op.symbol
-    name = (
-        n.sub(letter, f"{{{below}}}" if "," in below and not n.latex else below.replace("ℝ", n["ℝ"]))
-        if below
-        else letter
-    )
+    several = "," in below and not n.latex
+    name = n.sub(letter, f"{{{below}}}" if several else below.replace("ℝ", n["ℝ"])) if below else letter
     name = n.sup(name, "-1") if inverse else name
     name = n.star(name) if adjoint else name
     return name if not factor else f"(n {n['·']} {name})" if factor == "n" else f"({name} / n)"
@@ -426,7 +345,7 @@ def contract(n: Notation, c: Any) -> str:
 
 def single(n: Notation, c: Any) -> str:
     """A contraction of one argument as a function: Σ, rep, (_)ᵀ."""
-    known = one(c.labels[0], c.out, c.extra)
+    known = one(c)
     if known == "ᵀ":
         return n.turned((f"({n.hole()})", ATOM)) if len(c.out) == 2 else contract(n, c)
     return contract(n, c) if known is None else n[known] if known == "Σ" else n.name(known)
@@ -450,46 +369,19 @@ def combination(n: Notation, coefficients: tuple[float, ...], parts: list[Text])
 
 def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
     g, f = t.outer, t.inner
-    lifted = {ScalarMul: "·", Hadamard: "∗", Inner: "⊙", Outer: "⊗", MatVec: "⋆", MatMul: "⋆"}.get(cast(Any, type(g)))
-    if lifted and isinstance(f, Fork):
-        return n.infix([done[x] for x in f.terms], lifted, PRODUCT if lifted in "·∗" else POWER)[0], PRODUCT
-    if isinstance(g, Labelled) and isinstance(f, Fork) and len(f.terms) == 2 and not g.extra:
-        pattern = two(g.labels[0], g.labels[1], g.out)
+    if isinstance(f, sums.Fork):
+        parts, symbol = [done[x] for x in f.terms], _LIFTED.get(cast(Any, type(g)))
+        if symbol:
+            return n.infix(parts, symbol, PRODUCT if symbol in "·∗" else POWER)[0], PRODUCT
+        pattern = two(g) if isinstance(g, Labelled) else None
         if pattern is not None:
-            parts = [(n.turned(done[x]), POWER) if t else done[x] for x, t in zip(f.terms, pattern.turned, strict=True)]
-            return n.infix(parts[::-1] if pattern.first else parts, pattern.symbol, POWER)[0], PRODUCT
-    if isinstance(g, Primitive) and g.name == "divide" and isinstance(f, Fork):
-        return " / ".join([n.within(done[x], POWER) for x in f.terms]), PRODUCT
+            shown = [(n.turned(x), POWER) if t else x for x, t in zip(parts, pattern.turned, strict=True)]
+            return n.infix(shown[::-1] if pattern.first else shown, pattern.symbol, POWER)[0], PRODUCT
+        if isinstance(g, Primitive) and g.name == "divide":
+            return " / ".join([n.within(x, POWER) for x in parts]), PRODUCT
     if isinstance(g, Primitive) and g.name == "power" and not isinstance(f, Primitive):  # sin⁻¹ would be read as arcsin
         return n.sup(n.within(done[f], ATOM), _exponent(n, g)), POWER
-    dot = "•" if t.linear else "∘"
-    return n.infix([done[g], done[f]], dot, COMPOSE)
-
-
-def _open_text(n: Notation, t: Arrow, inside: list[Text]) -> Text:
-    match t:
-        case Combinator():
-            return _combinator(n, t)
-        case OpenConst():
-            value = n.vector(t.leaves)[0]
-            return (f"K_{{{value}}}" if n.latex else f"K({value})"), ATOM
-        case OpenCompose():
-            return n.infix(inside, "∘", COMPOSE)
-        case OpenFamily(kind="⟨⟩"):
-            return n.listed("⟨", inside, "⟩")
-        case OpenFamily(kind="[]"):
-            return n.listed("[", inside, "]")
-        case OpenFamily(kind="Δ"):
-            return n.listed(n["Δ"] + "(", inside, ")")
-        case OpenFamily():
-            return n.infix(inside, "×", PRODUCT)
-        case OpenMap(index=index):
-            exponent = set_text(n, index)
-            return n.exponent(n.within(inside[0], ATOM), exponent[0], exponent[1] == ATOM), POWER
-        case OpenPointwise():
-            return _pointwise(n, t, inside)
-        case _:
-            return n.name(type(t).__name__), ATOM
+    return n.infix([done[g], done[f]], "•" if t.linear else "∘", COMPOSE)
 
 
 def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
@@ -509,51 +401,31 @@ def _pointwise(n: Notation, t: OpenPointwise, inside: list[Text]) -> Text:
     return n.infix(inside, t.symbol, PRODUCT)
 
 
-def _which(n: Notation, which: Any) -> str:
-    """A component, by its place or name."""
-    return n.variable(which) if isinstance(which, str) else str(which).replace(" ", "")
+_OPEN = {"add": "(+)", "total": "Σ", "contract": "(⊛)", "outer": "(⊗)", "inner": "(⊙)", "scalar_mul": "(·)"}
+_OPEN.update({"matvec": "(⋆)", "matmul": "(⋆)", "hadamard": "(∗)", "zero": "0"})
 
 
-_OPEN = {
-    "add": "(+)",
-    "total": "Σ",
-    "contract": "(⊛)",
-    "outer": "(⊗)",
-    "inner": "(⊙)",
-    "scalar_mul": "(·)",
-    "matvec": "(⋆)",
-    "matmul": "(⋆)",
-    "hadamard": "(∗)",
-    "zero": "0",
-}
-
-
-def _combinator(n: Notation, t: Combinator) -> Text:
+def _combinator(n: Notation, t: Combinator) -> str:
     if getattr(t.maker, "name", "") in ("linear", "bilinear"):  # somebody's own, whatever it is called
-        return n.name(t.name), ATOM
+        return n.name(t.name)
     head = t.name.split("(")[0]
     match head, t.parameters:
-        case "proj", (which,):
-            return n.sub(n["π"], _which(n, which)), ATOM
-        case "inj", (which, *_):
-            return n.sub(n["ι"], _which(n, which)), ATOM
+        case (("proj" | "inj"), (which, *_)):  # a component, by its place or name
+            place = n.variable(which) if isinstance(which, str) else str(which).replace(" ", "")
+            return n.sub(n["π" if head == "proj" else "ι"], place)
         case "red", (r,):
-            return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
+            return n.below(n.name("red"), relation_text(n, r)[0])
         case "rep", (index, only):
-            return n.sub(n.name("rep"), _index(n, index) if only is None else _places(n, only)), ATOM
-        case "total", (only,) if only is not None:
-            return n.sub(n["Σ"], _places(n, only)), ATOM
+            return _over(n, n.name("rep"), index, only)[0]
+        case "total", (only,):
+            return _over(n, n["Σ"], None, only)[0]
         case "section", (b, side, _, leaves):
-            known = (
-                _symbol(n, b)
-                if isinstance(b, Bilinear)
-                else n.operator(_OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b))
-            )
-            return section(n, known, n.vector(leaves), side), ATOM
+            name = _OPEN.get(b.name, b.name).strip("()") if isinstance(b, Combinator) else str(b)
+            return section(n, _symbol(n, b) if isinstance(b, Bilinear) else n.operator(name), n.vector(leaves), side)
         case (("contract_left" | "contract_right"), (side, _, leaves)):
-            return section(n, n["⊛"], n.vector(leaves), side), ATOM
+            return section(n, n["⊛"], n.vector(leaves), side)
         case _ if head in _OPEN:
             text = _OPEN[head]
-            return (f"({n[text[1:-1]]})" if text.startswith("(") else n[text]), ATOM
+            return f"({n[text[1:-1]]})" if text.startswith("(") else n[text]
         case _:
-            return n.name(t.name), ATOM
+            return n.name(t.name)

@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable
 from typing import Any, cast
 
 from ..runtime.stackless import quiet
+from ..spaces.space import Space
 from ..terms.bilinear import ScalarMul, Section
 from ..terms.sums import BlockDiag, Fork, Join, Map, Par
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap
@@ -23,22 +24,12 @@ from .laws import LAWS, WHOLE, Law
 from .term_patterns import Found, Head, Var
 
 IN_THE_ENGINE = {
-    "assoc",
-    "zero-sum",
-    "scale-after",
-    "scale-before",
-    "scale-left",
-    "scale-right",
-    "scale-scale",
-    "scale-one",
-    "scale-id",
-    "like-terms",
-    "sum-sum",
+    *("assoc", "zero-sum", "scale-after", "scale-before", "scale-left", "scale-right", "scale-scale", "scale-one"),
+    *("scale-id", "like-terms", "sum-sum"),
 }
 """Laws of compositions and sums of any length."""
 
 Piece = float | tuple[Term, int]  # a scaling, or a factor and how many nodes are sure to go with it
-_FAMILIES = {Fork, Join, Par, BlockDiag, Combine}
 _ANY = object
 
 
@@ -46,12 +37,9 @@ def _heads(p: Any) -> Iterable[type]:
     """The classes of terms a pattern may match."""
     if isinstance(p, Head):
         return [p.head]
-    kinds = cast(Var, p).kind
-    return [
-        k
-        for kind in (kinds if isinstance(kinds, tuple) else (kinds,))
-        for k in ([_ANY] if kind is Term else _concrete(kind))
-    ]
+    kinds: Any = cast(Var, p).kind
+    found = kinds if isinstance(kinds, tuple) else (kinds,)
+    return [k for kind in found for k in ([_ANY] if kind is Term else _concrete(kind))]
 
 
 def _concrete(kind: type) -> list[type]:
@@ -80,14 +68,15 @@ SINGLES, PAIRS = _tables()
 
 def parts(t: Term) -> tuple[Term, ...]:
     """The terms a term is made of."""
-    kind = type(t)
-    if kind is Compose:
-        return (cast(Compose, t).outer, cast(Compose, t).inner)
-    if kind in _FAMILIES:
-        return cast(Any, t).terms
-    if kind is Map:
-        return (cast(Map, t).term,)
-    return (cast(Section, t).bilinear,) if kind is Section else ()
+    match t:
+        case Compose():
+            return t.outer, t.inner
+        case Fork() | Join() | Par() | BlockDiag() | Combine():
+            return t.terms
+        case Map():
+            return (t.term,)
+        case _:
+            return (t.bilinear,) if isinstance(t, Section) else ()
 
 
 def census(root: Term, atoms: Container[Term] = ()) -> tuple[list[Term], dict[Term, int]]:
@@ -136,11 +125,7 @@ class _Pass:
             elif kind is Combine:
                 whole = weights.get(t, 1.0)
                 for k, part in zip(cast(Combine, t).coefficients, parts(t), strict=True):
-                    if (
-                        self.counts[part] == 1
-                        and type(part) is Combine
-                        and all([_exact(whole * k, c) for c in part.coefficients])
-                    ):
+                    if self.counts[part] == 1 and type(part) is Combine and _all_exact(whole * k, part):
                         self.inside[part], weights[part] = Combine, whole * k
 
     def run(self, root: Term) -> Term:
@@ -175,22 +160,18 @@ class _Pass:
         """A term rewritten by the laws that start from its head."""
         for law in SINGLES.get(type(t), ()):
             found: Found = {WHOLE: t}
-            if law.left.match(t, found):
-                made: list[Term] = []
-                right = law.apply(found, made)
-                drops = 1 + (type(t) is Section and self.counts.get(t.bilinear) == 1)
-                if (
-                    right is not None
-                    and right.domain is t.domain
-                    and right.codomain is t.codomain
-                    and self.cost(made) <= drops
-                ):
-                    return self.single(right)
+            drops = 1 + (type(t) is Section and self.counts.get(t.bilinear) == 1)
+            if law.left.match(t, found) and (right := self.applied(law, found, t.domain, t.codomain, drops)):
+                return self.single(right)
         return t
 
-    def cost(self, made: list[Term]) -> int:
-        """How many nodes are new; those with several users are there in any case."""
-        return sum([self.counts.get(t, 0) < 2 for t in made])
+    def applied(self, law: Law, found: Found, domain: Space, codomain: Space, budget: int) -> Term | None:
+        """The right side, if it has the same spaces and makes no more nodes than the budget, apart from shared ones."""
+        made: list[Term] = []
+        right = law.apply(found, made)
+        if right is None or right.domain is not domain or right.codomain is not codomain:
+            return None
+        return right if sum([self.counts.get(t, 0) < 2 for t in made]) <= budget else None
 
     def free(self, t: Term) -> int:
         """How many nodes are sure to go with a part."""
@@ -226,15 +207,15 @@ class _Pass:
         if k == 1.0 or type(t) is ZeroMap:
             return t
         if type(t) is Id and (paid or self.counts.get(t) == 1 or ScalarMul(t.space) in self.counts):
-            return _scaling(t.space, k)
-        if type(t) is Combine and all([_exact(k, c) for c in t.coefficients]):
+            return Section(ScalarMul(t.space), 0, (k,))
+        if type(t) is Combine and _all_exact(k, t):
             return Combine(tuple([k * c for c in t.coefficients]), t.terms)
         return Combine((k,), (t,))
 
     def pieces(self, t: Term) -> list[Piece]:
         """The factors and scalings of a composition, outermost first."""
         found: list[Piece] = []
-        stack = [t]
+        stack: list[Any] = [t]
         while stack:
             x = stack.pop()
             if x is not t and self.inside.get(x) is not Compose:
@@ -242,8 +223,8 @@ class _Pass:
             elif type(x) is Compose:
                 stack += [x.inner, x.outer]
             else:
-                found.append(cast(Combine, x).coefficients[0])
-                stack.append(cast(Combine, x).terms[0])
+                found.append(x.coefficients[0])
+                stack.append(x.terms[0])
         return found
 
     def meet(self, g: Term, free: int, stack: list[tuple[Term, int]]) -> list[Piece] | None:
@@ -265,18 +246,12 @@ class _Pass:
             for law in PAIRS.get(key, ()):
                 left = cast(Head, law.left)
                 found: Found = {}
-                if left.fields[0].match(g, found) and left.fields[1].match(f, found):
-                    made: list[Term] = []
-                    right = law.apply(found, made)
-                    if (
-                        right is not None
-                        and right.domain is f.domain
-                        and right.codomain is g.codomain
-                        and self.cost(made) <= budget
-                    ):
-                        split = isinstance(law.right, Head) and law.right.head is Compose and type(right) is Compose
-                        factors = parts(right) if split else (right,)
-                        return [(x, int(x not in self.counts)) for x in factors]
+                if not (left.fields[0].match(g, found) and left.fields[1].match(f, found)):
+                    continue
+                right = self.applied(law, found, f.domain, g.codomain, budget)
+                if right is not None:
+                    split = isinstance(law.right, Head) and law.right.head is Compose and type(right) is Compose
+                    return [(x, int(x not in self.counts)) for x in (parts(right) if split else (right,))]
         return None
 
     # -- sums ----------------------------------------------------------------------------------------------------------
@@ -284,16 +259,15 @@ class _Pass:
     def sum(self, t: Combine) -> Term:
         """Σ kᵢ · fᵢ, flat, each f once, zeros left out."""
         found: dict[Term, float] = {}
-        stack: list[tuple[float, Term]] = [(1.0, t)]
+        stack: list[tuple[float, Any]] = [(1.0, t)]
         while stack:
             k, x = stack.pop()
             if x is t or x in self.inside:
-                rows = zip(cast(Combine, x).coefficients, cast(Combine, x).terms, strict=True)
-                stack += [(k * c, y) for c, y in rows][::-1]
+                stack += [(k * c, y) for c, y in zip(x.coefficients, x.terms, strict=True)][::-1]
                 continue
-            f = self.done[x]
-            if _is_scaled(f) and self.counts[x] == 1 and _exact(k, cast(Combine, f).coefficients[0]):
-                k, f = k * cast(Combine, f).coefficients[0], cast(Combine, f).terms[0]
+            f: Any = self.done[x]
+            if _is_scaled(f) and self.counts[x] == 1 and _exact(k, f.coefficients[0]):
+                k, f = k * f.coefficients[0], f.terms[0]
             if type(f) is not ZeroMap:
                 found[f] = found[f] + k if f in found else k
         if not found:
@@ -325,8 +299,8 @@ def _exact(k: float, m: float) -> bool:
     return math.isfinite(both) and bool(both or not k or not m)
 
 
-def _scaling(space: Any, k: float) -> Term:
-    return Section(ScalarMul(space), 0, (k,))
+def _all_exact(k: float, t: Combine) -> bool:
+    return all([_exact(k, c) for c in t.coefficients])
 
 
 def _nested(stack: list[tuple[Term, int]], domain: Any) -> Term:

@@ -63,9 +63,7 @@ def array_shape(V: Space) -> tuple[int, ...] | None:
     return shape if V is real_space(shape) else None
 
 
-def named_contraction(
-    labels: tuple[Labels, ...], out: Labels, shapes: tuple[tuple[int, ...], ...], extra: Any
-) -> Term | None:
+def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any) -> Term | None:
     """A labelled contraction of one or two arrays under the name of the product it is, if it has one."""
     if len(labels) == 1:
         return _single(labels[0], out, shapes[0], extra)
@@ -87,11 +85,8 @@ def named_contraction(
     return MatMul(m[:-k], n[:k], n[k:]) if len(a) > k else None
 
 
-def fixed(
-    labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any, side: int, u: Leaves
-) -> tuple[Term, int, Leaves] | None:
-    """A contraction of two arrays, the one at `side` fixed, as a section of a named product: ⋄, side, leaves. A matrix
-    may be transposed."""
+def fixed(labels: Any, out: Labels, shapes: Any, extra: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
+    """A contraction with the array at `side` fixed as a section of a named product: ⋄, side, leaves."""
     turned = [(labels, shapes, side, u), (labels[::-1], shapes[::-1], 1 - side, u)]
     if len(shapes[side]) == 2:
         back = tuple([ls[::-1] if n == side else ls for n, ls in enumerate(labels)])

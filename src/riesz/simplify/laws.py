@@ -9,50 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..relations import Diagonal, Empty, Full, Function, Segments, fused
 from ..spaces.space import DirectSum, R
-from ..terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-    transposed,
-)
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Pack,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Total,
-    Unpack,
-    Unzip,
-    Zip,
-)
-from ..terms.term import Combine, Const, Id, Term, ZeroMap
-from ..terms.unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
+from ..terms import bilinear, sums, unitary
+from ..terms.bilinear import Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
+from ..terms.term import Combine, Const, Id, Term, Unitary, ZeroMap
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one
-from .term_patterns import Found, Missing, Pattern, Var, calc, each, node
+from .term_patterns import Calc, Each, Found, Head, Missing, Pattern, Var
 from .writing import text
 
-UNITARY = (Bra, Unbra, Ket, Unket, Transpose, Assoc, Unassoc, Distrib, Undistrib, Zip, Unzip, Pack, Unpack, Regroup)
 When = Callable[[Found], bool] | None
 
 
@@ -60,8 +29,8 @@ When = Callable[[Found], bool] | None
 class Law:
     """left = right, used from left to right where `when` holds; `less` says what there is less of on the right."""
 
-    name: str
     group: str
+    name: str
     left: Pattern
     right: Pattern
     less: str = "nodes"
@@ -86,7 +55,15 @@ class Law:
         return f"{self.name}:  {text(self.left)} = {text(self.right)}" + (f"   ({self.note})" if self.note else "")
 
 
-# -- variables ---------------------------------------------------------------------------------------------------------
+_laws: list[Law] = []
+
+
+def group(name: str) -> Callable[..., None]:
+    """What enters the laws of a group: name, left, right, and what else a `Law` has."""
+    return lambda *parts, **named: _laws.append(Law(name, *parts, **named))
+
+
+# -- variables, and what patterns are made with ------------------------------------------------------------------------
 
 WHOLE = Var("t", Term)  # the left side itself, for its spaces
 f, g, h = [Var(x, Term) for x in "fgh"]
@@ -97,286 +74,166 @@ i, j, X, Y, V, W, U, form, index = [Var(x) for x in ("i", "j", "X", "Y", "V", "W
 ns, Vs, Ws = [Var(x, family=True) for x in ("", "V", "W")]
 relation, later = Var("R"), Var("S")
 u, v, w, us = Var("u"), Var("v"), Var("w"), Var("w", family=True)
-b = Var("⋄", Bilinear)
-turn, back = Var("u", UNITARY), Var("u⁻¹", UNITARY)
+b = Var("⋄", bilinear.Bilinear)
+turn, back = Var("u", Unitary), Var("u⁻¹", Unitary)
 labels, out, shapes, extra = Var("…"), Var("…"), Var("shapes"), Var("extra")
+one, two, p, q = [Var(x, float) for x in "kmpq"]
+
+
+def maker(kind: type[Term], *last: Any) -> Callable[..., Pattern]:
+    """What makes a pattern of a class from its fields; the last ones may be given."""
+    return lambda *fields: Head(kind, *fields, *last)
+
+
+identity, zeros, const, combine = map(maker, (Id, ZeroMap, Const, Combine))
+proj, inj, fork, join, add, dup = map(maker, (sums.Project, sums.Inject, sums.Fork, sums.Join, sums.Add, sums.Dup))
+par, block = [maker(kind, index, form) for kind in (sums.Par, sums.BlockDiag)]
+rep, total = [maker(kind, None) for kind in (sums.Rep, sums.Total)]  # at every index
+red, zipped, unzipped, pack, unpack = map(maker, (sums.Reduce, sums.Zip, sums.Unzip, sums.Pack, sums.Unpack))
+bra, ket, unbra, unket = map(maker, (unitary.Bra, unitary.Ket, unitary.Unbra, unitary.Unket))
+transpose, regroup = map(maker, (unitary.Transpose, sums.Regroup))
+forget, equip, weigh, represent = map(maker, (Forget, Equip, Weigh, Represent))
+contract, outer, inner, times, hadamard = map(maker, (Contract, Outer, Inner, ScalarMul, Hadamard))
+matvec, labelled, section = map(maker, (bilinear.MatVec, bilinear.Labelled, bilinear.Section))
+
+
+def left(product: Pattern, value: Any) -> Pattern:
+    """(u ⋄)."""
+    return section(product, 0, value)
+
+
+def right(product: Pattern, value: Any) -> Pattern:
+    """(⋄ v)."""
+    return section(product, 1, value)
 
 
 def dom(p: Pattern) -> Pattern:
     """The domain of what p stands for."""
-    return calc("", lambda t: t.domain, p)
+    return Calc("", lambda t: t.domain, p)
 
 
 def cod(p: Pattern) -> Pattern:
     """The codomain of what p stands for."""
-    return calc("", lambda t: t.codomain, p)
-
-
-def term(kind: type[Term], *fields: Pattern) -> Pattern:
-    """A term of the left side, for its spaces."""
-    return calc("", kind, *fields)
+    return Calc("", lambda t: t.codomain, p)
 
 
 def some(which: Pattern, at: Pattern) -> Pattern:
     """Summand number `at` of a direct sum or copower."""
-    return calc("", lambda s, n: s.summands[n] if isinstance(s, DirectSum) else s.base, which, at)
+    return Calc("", lambda s, n: s.summands[n] if isinstance(s, DirectSum) else s.base, which, at)
 
 
 def scaled(coefficient: Any, t: Pattern) -> Pattern:
     """k · t."""
-    return node(Combine, (coefficient,), (t,))
+    return combine((coefficient,), (t,))
 
 
 def scaling(coefficient: Any, space: Any) -> Pattern:
     """(k ·)."""
-    return node(Section, node(ScalarMul, space), 0, (coefficient,))
+    return left(times(space), (coefficient,))
 
 
 def ones(family: Pattern) -> Pattern:
     """1, as often as a family has members."""
-    return calc("", lambda t: (1.0,) * len(t), family)
+    return Calc("", lambda t: (1.0,) * len(t), family)
 
 
-def size(p: Pattern) -> Pattern:
-    """The number of elements of a set."""
-    return calc("|{0}|", lambda s: float(s.size), p)
+def both(x: Pattern, y: Pattern) -> Pattern:
+    """The product of two numbers."""
+    return Calc("({0}{1})", lambda k, m: k * m, x, y)
 
 
-ident, zero = node(Id, V), node(ZeroMap, V, W)
-project, inject = node(Project, V, i), node(Inject, V, i)
-par, block, block_l = node(Par, fs, index, form), node(BlockDiag, fs, index, form), node(BlockDiag, ls, index, form)
-fork, join = node(Fork, fs), node(Join, ls)
-rep, total = node(Rep, X, V, None), node(Total, X, V, None)
-one, two, p, q = [Var(x, float) for x in "kmpq"]
-
-_laws: list[Law] = []
+def made(symbol: str, kind: Any, x: Pattern, y: Pattern, *spaces: Any, by: Callable[..., Any] = product) -> Pattern:
+    """x ⋄ y, computed."""
+    return Calc(f"({{0}} {symbol} {{1}})", lambda s, t, *fields: by(kind(*fields), s, t), x, y, *spaces)
 
 
-def law(
-    name: str, group: str, left: Pattern, right: Pattern, less: str = "nodes", note: str = "", when: When = None
-) -> None:
-    """Enter a law."""
-    _laws.append(Law(name, group, left, right, less, note, when))
+def where(test: Callable[[Any], bool], of: Var = relation) -> When:
+    """Whether something holds of what a variable stands for."""
+    return lambda x: test(x[of])
 
+
+ident, zero, pi, iota = identity(V), zeros(V, W), proj(V, i), inj(V, i)
+whole, nothing, all_zero = identity(dom(WHOLE)), zeros(dom(WHOLE), cod(WHOLE)), Each(zeros(Vs, Ws))
 
 # -- category ----------------------------------------------------------------------------------------------------------
 
-law("id-after", "category", ident @ f, f)
-law("id-before", "category", f @ ident, f)
-law("assoc", "category", (h @ g) @ f, h @ (g @ f), "nesting")
-law("id-map", "category", ident**X, node(Id, dom(WHOLE)))
-law("id-par", "category", node(Par, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
-law("id-block", "category", node(BlockDiag, each(node(Id, Vs)), index, form), node(Id, dom(WHOLE)))
+law = group("category")
+law("id-after", ident @ f, f)
+law("id-before", f @ ident, f)
+law("assoc", (h @ g) @ f, h @ (g @ f), "nesting")
+law("id-map", ident**X, whole)
+law("id-par", par(Each(identity(Vs))), whole)
+law("id-block", block(Each(identity(Vs))), whole)
 
 # -- zeros and constants -----------------------------------------------------------------------------------------------
 
-law("zero-after", "zero", zero @ f, node(ZeroMap, dom(f), W))
-law("zero-before", "zero", L @ zero, node(ZeroMap, V, cod(L)))
-law("const-after", "zero", node(Const, V, W, w) @ f, node(Const, dom(f), W, w))
-law("zero-fork", "zero", node(Fork, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
-law("zero-join", "zero", node(Join, each(node(ZeroMap, Vs, Ws))), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
-law("zero-par", "zero", node(Par, each(node(ZeroMap, Vs, Ws)), index, form), node(ZeroMap, dom(WHOLE), cod(WHOLE)))
-law(
-    "zero-block",
-    "zero",
-    node(BlockDiag, each(node(ZeroMap, Vs, Ws)), index, form),
-    node(ZeroMap, dom(WHOLE), cod(WHOLE)),
-)
-law("zero-map", "zero", zero**X, node(ZeroMap, dom(WHOLE), cod(WHOLE)))
-law("zero-sum", "zero", node(Combine, (one, two), (f, zero)), scaled(one, f))
-law(
-    "const-fork",
-    "zero",
-    node(Fork, each(node(Const, Vs, Ws, us))),
-    node(
-        Const, dom(WHOLE), cod(WHOLE), calc("({0}₁ … {0}ₙ)", lambda t: tuple([x for leaves in t for x in leaves]), us)
-    ),
-)
+law = group("zero")
+law("zero-after", zero @ f, zeros(dom(f), W))
+law("zero-before", L @ zero, zeros(V, cod(L)))
+law("const-after", const(V, W, w) @ f, const(dom(f), W, w))
+law("zero-fork", fork(all_zero), nothing)
+law("zero-join", join(all_zero), nothing)
+law("zero-par", par(all_zero), nothing)
+law("zero-block", block(all_zero), nothing)
+law("zero-map", zero**X, nothing)
+law("zero-sum", combine((one, two), (f, zero)), scaled(one, f))
+together = Calc("({0}₁ … {0}ₙ)", lambda t: tuple([x for leaves in t for x in leaves]), us)
+law("const-fork", fork(Each(const(Vs, Ws, us))), const(dom(WHOLE), cod(WHOLE), together))
 
 # -- biproducts --------------------------------------------------------------------------------------------------------
 
-law("proj-fork", "biproduct", project @ fork, fs[i])
-law("proj-inj", "biproduct", project @ inject, node(Id, some(V, i)))
-law(
-    "proj-other",
-    "biproduct",
-    project @ node(Inject, V, j),
-    node(ZeroMap, some(V, j), some(V, i)),
-    note="i ≠ j",
-    when=lambda x: x[i] != x[j],
-)
-law("join-inj", "biproduct", join @ inject, ls[i])
-law("proj-par", "biproduct", project @ par, fs[i] @ node(Project, dom(term(Par, fs, index, form)), i))
-law("proj-block", "biproduct", project @ block, fs[i] @ node(Project, dom(term(BlockDiag, fs, index, form)), i))
-law(
-    "par-inj",
-    "biproduct",
-    node(Par, ls, index, form) @ inject,
-    node(Inject, cod(term(Par, ls, index, form)), i) @ ls[i],
-)
-law("block-inj", "biproduct", block_l @ inject, node(Inject, cod(term(BlockDiag, ls, index, form)), i) @ ls[i])
-law("proj-dup", "biproduct", project @ node(Dup, V), node(Id, some(V, i)))
-law("add-inj", "biproduct", node(Add, V) @ inject, node(Id, some(V, i)))
-law("add-fork", "biproduct", node(Add, V) @ fork, node(Combine, ones(fs), fs))
-law("add-par", "biproduct", node(Add, V) @ node(Par, ls, index, form), node(Join, ls))
-law("add-block", "biproduct", node(Add, V) @ block_l, node(Join, ls))
-law("par-dup", "biproduct", par @ node(Dup, V), fork)
-law("block-dup", "biproduct", block_l @ node(Dup, V), node(Fork, ls))
-law("join-dup", "biproduct", join @ node(Dup, V), node(Combine, ones(ls), ls))
-law(
-    "fork-projs",
-    "biproduct",
-    node(Fork, each(node(Project, V, ns))),
-    node(Id, V),
-    note="all of them, in order",
-    when=lambda x: _in_order(x, x[V]),
-)
-law(
-    "fork-eta",
-    "biproduct",
-    node(Fork, each(node(Project, V, ns) @ f)),
-    f,
-    note="all of them, in order",
-    when=lambda x: _in_order(x, x[V]) and x[f].codomain is x[WHOLE].codomain,
-)
-law(
-    "join-injs",
-    "biproduct",
-    node(Join, each(node(Inject, V, ns))),
-    node(Id, V),
-    note="all of them, in order",
-    when=lambda x: _in_order(x, x[V]),
-)
-law(
-    "par-par",
-    "biproduct",
-    node(Par, gs, index, form) @ par,
-    node(Par, each(gs @ fs), index, form),
-    "families",
-    "n ≤ 2, or enough identities",
-)
-law(
-    "block-block",
-    "biproduct",
-    node(BlockDiag, ms, index, form) @ block_l,
-    node(BlockDiag, each(ms @ ls), index, form),
-    "families",
-    "likewise",
-)
-law("par-fork", "biproduct", node(Par, gs, index, form) @ fork, node(Fork, each(gs @ fs)), "families", "likewise")
-law(
-    "block-fork",
-    "biproduct",
-    node(BlockDiag, gs, index, form) @ fork,
-    node(Fork, each(gs @ fs)),
-    "families",
-    "likewise",
-)
-law(
-    "join-par",
-    "biproduct",
-    node(Join, ms) @ node(Par, ls, index, form),
-    node(Join, each(ms @ ls)),
-    "families",
-    "likewise",
-)
-law("join-block", "biproduct", node(Join, ms) @ block_l, node(Join, each(ms @ ls)), "families", "likewise")
-law("join-fork", "biproduct", node(Join, gs) @ fork, node(Combine, ones(fs), each(gs @ fs)), "families", "likewise")
+
+def _in_order(x: Found) -> bool:
+    return isinstance(x[V], DirectSum) and x[ns] == tuple(range(len(x[V].summands)))
 
 
-def _in_order(x: Found, space: Any) -> bool:
-    return isinstance(space, DirectSum) and x[ns] == tuple(range(len(space.summands)))
-
+law = group("biproduct")
+law("proj-fork", pi @ fork(fs), fs[i])
+law("proj-inj", pi @ iota, identity(some(V, i)))
+law("proj-other", pi @ inj(V, j), zeros(some(V, j), some(V, i)), note="i ≠ j", when=lambda x: x[i] != x[j])
+law("join-inj", join(ls) @ iota, ls[i])
+law("proj-par", pi @ par(fs), fs[i] @ proj(dom(par(fs)), i))
+law("proj-block", pi @ block(fs), fs[i] @ proj(dom(block(fs)), i))
+law("par-inj", par(ls) @ iota, inj(cod(par(ls)), i) @ ls[i])
+law("block-inj", block(ls) @ iota, inj(cod(block(ls)), i) @ ls[i])
+law("proj-dup", pi @ dup(V), identity(some(V, i)))
+law("add-inj", add(V) @ iota, identity(some(V, i)))
+law("add-fork", add(V) @ fork(fs), combine(ones(fs), fs))
+law("add-par", add(V) @ par(ls), join(ls))
+law("add-block", add(V) @ block(ls), join(ls))
+law("par-dup", par(fs) @ dup(V), fork(fs))
+law("block-dup", block(ls) @ dup(V), fork(ls))
+law("join-dup", join(ls) @ dup(V), combine(ones(ls), ls))
+ordered: Any = {"note": "all of them, in order", "when": _in_order}
+same: Any = {**ordered, "when": lambda x: _in_order(x) and x[f].codomain is x[WHOLE].codomain}
+law("fork-projs", fork(Each(proj(V, ns))), ident, **ordered)
+law("fork-eta", fork(Each(proj(V, ns) @ f)), f, **same)
+law("join-injs", join(Each(inj(V, ns))), ident, **ordered)
+law("par-par", par(gs) @ par(fs), par(Each(gs @ fs)), "families", "n ≤ 2, or enough identities")
+law("block-block", block(ms) @ block(ls), block(Each(ms @ ls)), "families", "likewise")
+law("par-fork", par(gs) @ fork(fs), fork(Each(gs @ fs)), "families", "likewise")
+law("block-fork", block(gs) @ fork(fs), fork(Each(gs @ fs)), "families", "likewise")
+law("join-par", join(ms) @ par(ls), join(Each(ms @ ls)), "families", "likewise")
+law("join-block", join(ms) @ block(ls), join(Each(ms @ ls)), "families", "likewise")
+law("join-fork", join(gs) @ fork(fs), combine(ones(fs), Each(gs @ fs)), "families", "likewise")
 
 # -- copowers ----------------------------------------------------------------------------------------------------------
 
-law("map-map", "copower", g**X @ f**X, (g @ f) ** X)
-law("map-rep", "copower", f**X @ rep, node(Rep, X, cod(f), None) @ f)
-law("total-map", "copower", total @ L**X, L @ node(Total, X, dom(L), None))
-law("proj-map", "copower", project @ f**X, f @ node(Project, dom(term(Map, f, X)), i))
-law("map-inj", "copower", L**X @ inject, node(Inject, cod(term(Map, L, X)), i) @ L)
-law("proj-rep", "copower", node(Project, U, i) @ rep, ident)
-law("total-inj", "copower", total @ node(Inject, U, i), ident)
-law("total-rep", "copower", total @ rep, scaling(size(X), V))
-law("zip-maps", "copower", node(Zip, V) @ node(Fork, each(fs**X)), node(Fork, fs) ** X)
-rows = calc("", lambda s: getattr(Zip(s).codomain, "base", None), V)
-columns = calc("X", lambda s, n: getattr(s.summands[n], "index", None), V, i)
-law("proj-unzip", "copower", project @ node(Unzip, V), node(Project, rows, i) ** columns)
+law = group("copower")
+law("map-map", g**X @ f**X, (g @ f) ** X)
+law("map-rep", f**X @ rep(X, V), rep(X, cod(f)) @ f)
+law("total-map", total(X, V) @ L**X, L @ total(X, dom(L)))
+law("proj-map", pi @ f**X, f @ proj(dom(f**X), i))
+law("map-inj", L**X @ iota, inj(cod(L**X), i) @ L)
+law("proj-rep", proj(U, i) @ rep(X, V), ident)
+law("total-inj", total(X, V) @ inj(U, i), ident)
+law("total-rep", total(X, V) @ rep(X, V), scaling(Calc("|{0}|", lambda s: float(s.size), X), V))
+law("zip-maps", zipped(V) @ fork(Each(fs**X)), fork(fs) ** X)
+rows = Calc("", lambda s: getattr(sums.Zip(s).codomain, "base", None), V)
+columns = Calc("X", lambda s, n: getattr(s.summands[n], "index", None), V, i)
+law("proj-unzip", pi @ unzipped(V), proj(rows, i) ** columns)
 
 # -- relational reduction ----------------------------------------------------------------------------------------------
-
-then = calc("({0};{1})", fused, relation, later)
-law(
-    "red-red",
-    "relations",
-    node(Reduce, later, V) @ node(Reduce, relation, V),
-    node(Reduce, then, V),
-    note="R;S symbolic, and no more work than R and S",
-)
-law(
-    "red-id",
-    "relations",
-    node(Reduce, relation, V),
-    node(Id, dom(WHOLE)),
-    "names",
-    "R is = on X",
-    when=lambda x: _kind(x, Diagonal) and _square(x),
-)
-law(
-    "red-empty",
-    "relations",
-    node(Reduce, relation, V),
-    node(ZeroMap, dom(WHOLE), cod(WHOLE)),
-    "names",
-    "R is ∅",
-    when=lambda x: _kind(x, Empty),
-)
-law(
-    "total-red",
-    "relations",
-    node(Total, Y, V, None) @ node(Reduce, relation, V),
-    node(Total, calc("X", lambda r: r.source, relation), V, None),
-    note="R a function X → Y",
-    when=lambda x: _function(x[relation]),
-)
-law(
-    "red-rep",
-    "relations",
-    node(Reduce, relation, V) @ rep,
-    node(Rep, calc("Y", lambda r: r.target, relation), V, None),
-    note="Rᵀ a function Y → X",
-    when=lambda x: _function(x[relation].converse),
-)
-law(
-    "rep-total",
-    "relations",
-    node(Rep, Y, V, None) @ total,
-    node(Reduce, calc("({0}×{1})", lambda s, t: Full(s, t, 1), X, Y), V),
-)
-law(
-    "proj-full",
-    "relations",
-    project @ node(Reduce, relation, W),
-    node(Total, calc("X", lambda r: r.source, relation), W, None),
-    note="R is X × Y",
-    when=lambda x: _full(x[relation]),
-)
-law(
-    "full-inj",
-    "relations",
-    node(Reduce, relation, W) @ inject,
-    node(Rep, calc("Y", lambda r: r.target, relation), W, None),
-    note="R is X × Y",
-    when=lambda x: _full(x[relation]),
-)
-
-
-def _kind(x: Found, kind: type) -> bool:
-    return type(x[relation]) is kind
-
-
-def _square(x: Found) -> bool:
-    return x[relation].source is x[relation].target
 
 
 def _full(r: Any) -> bool:
@@ -387,248 +244,113 @@ def _function(r: Any) -> bool:
     return type(r) in (Function, Diagonal) or (type(r) is Segments and not r.turned)
 
 
+law = group("relations")
+reduced = red(relation, V)
+source, target = Calc("X", lambda r: r.source, relation), Calc("Y", lambda r: r.target, relation)
+then, square = Calc("({0};{1})", fused, relation, later), Calc("({0}×{1})", lambda s, t: Full(s, t, 1), X, Y)
+equal, full = where(lambda r: type(r) is Diagonal and r.source is r.target), where(_full)
+law("red-red", red(later, V) @ reduced, red(then, V), note="R;S symbolic, and no more work than R and S")
+law("red-id", reduced, whole, "names", "R is = on X", equal)
+law("red-empty", reduced, nothing, "names", "R is ∅", where(lambda r: type(r) is Empty))
+law("total-red", total(Y, V) @ reduced, total(source, V), note="R a function X → Y", when=where(_function))
+backwards = where(lambda r: _function(r.converse))
+law("red-rep", reduced @ rep(X, V), rep(target, V), note="Rᵀ a function Y → X", when=backwards)
+law("rep-total", rep(Y, V) @ total(X, V), red(square, V))
+law("proj-full", pi @ red(relation, W), total(source, W), note="R is X × Y", when=full)
+law("full-inj", red(relation, W) @ iota, rep(target, W), note="R is X × Y", when=full)
+
 # -- unitary maps ------------------------------------------------------------------------------------------------------
 
-law("inverse", "unitary", back @ turn, node(Id, dom(turn)), when=lambda x: x[back] is x[turn].inverse)
-law("regroup-regroup", "unitary", node(Regroup, V, W) @ node(Regroup, U, V), node(Regroup, U, W))
-law("regroup-id", "unitary", node(Regroup, V, V), ident, "names")
-law("forget-equip", "unitary", node(Forget, V) @ node(Equip, V), node(Id, calc("", lambda s: s.unweighted, V)))
-law("equip-forget", "unitary", node(Equip, V) @ node(Forget, V), ident)
-law("weigh-represent", "unitary", node(Weigh, V) @ node(Represent, V), node(Id, calc("", lambda s: s.unweighted, V)))
-law("represent-weigh", "unitary", node(Represent, V) @ node(Weigh, V), ident)
-law("transpose-bra", "unitary", node(Transpose, U, W) @ node(Bra, V), node(Ket, V))
-law("transpose-ket", "unitary", node(Transpose, U, W) @ node(Ket, V), node(Bra, V))
-law("unbra-transpose", "unitary", node(Unbra, V) @ node(Transpose, U, W), node(Unket, V))
-law("unket-transpose", "unitary", node(Unket, V) @ node(Transpose, U, W), node(Unbra, V))
-law("proj-unpack", "unitary", project @ node(Unpack, W, X), node(Project, dom(term(Unpack, W, X)), i))
-law("pack-inj", "unitary", node(Pack, W, X) @ inject, node(Inject, cod(term(Pack, W, X)), i))
-law(
-    "total-pack",
-    "unitary",
-    total @ node(Pack, V, X),
-    node(Add, dom(term(Pack, V, X))),
-    note="X not empty",
-    when=lambda x: x[X].size > 0,
-)
-law(
-    "unpack-rep",
-    "unitary",
-    node(Unpack, V, X) @ rep,
-    node(Dup, cod(term(Unpack, V, X))),
-    note="X not empty",
-    when=lambda x: x[X].size > 0,
-)
-law(
-    "proj-regroup",
-    "unitary",
-    node(Project, W, i) @ node(Regroup, V, W),
-    node(Project, V, i),
-    note="V and W the same sum under two names",
-    when=lambda x: isinstance(x[V], DirectSum) and isinstance(x[W], DirectSum) and x[V].summands == x[W].summands,
-)
+
+def _same_sum(x: Found) -> bool:
+    return isinstance(x[V], DirectSum) and isinstance(x[W], DirectSum) and x[V].summands == x[W].summands
+
+
+law = group("unitary")
+plain = identity(Calc("", lambda s: s.unweighted, V))
+some_index: Any = {"note": "X not empty", "when": where(lambda s: s.size > 0, X)}
+renamed: Any = {"note": "V and W the same sum under two names", "when": _same_sum}
+law("inverse", back @ turn, identity(dom(turn)), when=lambda x: x[back] is x[turn].inverse)
+law("regroup-regroup", regroup(V, W) @ regroup(U, V), regroup(U, W))
+law("regroup-id", regroup(V, V), ident, "names")
+law("forget-equip", forget(V) @ equip(V), plain)
+law("equip-forget", equip(V) @ forget(V), ident)
+law("weigh-represent", weigh(V) @ represent(V), plain)
+law("represent-weigh", represent(V) @ weigh(V), ident)
+law("transpose-bra", transpose(U, W) @ bra(V), ket(V))
+law("transpose-ket", transpose(U, W) @ ket(V), bra(V))
+law("unbra-transpose", unbra(V) @ transpose(U, W), unket(V))
+law("unket-transpose", unket(V) @ transpose(U, W), unbra(V))
+law("proj-unpack", pi @ unpack(W, X), proj(dom(unpack(W, X)), i))
+law("pack-inj", pack(W, X) @ iota, inj(cod(pack(W, X)), i))
+law("total-pack", total(X, V) @ pack(V, X), add(dom(pack(V, X))), **some_index)
+law("unpack-rep", unpack(V, X) @ rep(X, V), dup(cod(unpack(V, X))), **some_index)
+law("proj-regroup", proj(W, i) @ regroup(V, W), proj(V, i), **renamed)
 
 # -- scaling -----------------------------------------------------------------------------------------------------------
 
-law("scale-after", "scaling", scaling(one, V) @ f, scaled(one, f))
-law("scale-before", "scaling", L @ scaling(one, V), scaled(one, L))
-law("scale-left", "scaling", scaled(one, g) @ f, scaled(one, g @ f), "scalings")
-law("scale-right", "scaling", L @ scaled(one, f), scaled(one, L @ f), "scalings")
-law("scale-scale", "scaling", scaled(one, scaled(two, f)), scaled(calc("({0}{1})", lambda p, q: p * q, one, two), f))
-law("scale-one", "scaling", scaled(1.0, f), f)
-law("one", "scaling", scaling(1.0, V), ident)
-law("scale-id", "scaling", scaled(one, ident), scaling(one, V), "families", "id not used elsewhere")
-law(
-    "like-terms",
-    "scaling",
-    node(Combine, (one, two), (f, f)),
-    scaled(calc("({0}+{1})", lambda p, q: p + q, one, two), f),
-    "members",
-)
-law(
-    "sum-sum",
-    "scaling",
-    node(Combine, (one, two), (node(Combine, (p, q), (f, g)), h)),
-    node(
-        Combine,
-        (calc("({0}{1})", lambda x, y: x * y, one, p), calc("({0}{1})", lambda x, y: x * y, one, q), two),
-        (f, g, h),
-    ),
-)
+law = group("scaling")
+law("scale-after", scaling(one, V) @ f, scaled(one, f))
+law("scale-before", L @ scaling(one, V), scaled(one, L))
+law("scale-left", scaled(one, g) @ f, scaled(one, g @ f), "scalings")
+law("scale-right", L @ scaled(one, f), scaled(one, L @ f), "scalings")
+law("scale-scale", scaled(one, scaled(two, f)), scaled(both(one, two), f))
+law("scale-one", scaled(1.0, f), f)
+law("one", scaling(1.0, V), ident)
+law("scale-id", scaled(one, ident), scaling(one, V), "families", "id not used elsewhere")
+plus = Calc("({0}+{1})", lambda k, m: k + m, one, two)
+law("like-terms", combine((one, two), (f, f)), scaled(plus, f), "members")
+nested = combine((one, two), (combine((p, q), (f, g)), h))
+law("sum-sum", nested, combine((both(one, p), both(one, q), two), (f, g, h)))
 
 # -- products and contractions -----------------------------------------------------------------------------------------
 
-law("fix-left", "contraction", b @ node(Fork, (node(Const, V, W, u), f)), node(Section, b, 0, u) @ f)
-law("fix-right", "contraction", b @ node(Fork, (f, node(Const, V, W, v))), node(Section, b, 1, v) @ f)
-for place in (0, 1):
-    constant = node(Const, V, W, u)
-    known = calc("", fixed, labels, out, shapes, extra, place, u)
-    section = node(
-        Section,
-        calc("⋄", lambda x: x[0], known, new=True),
-        calc("", lambda x: x[1], known),
-        calc("u", lambda x: x[2], known),
-    )
-    law(
-        "name-right" if place else "name-left",
-        "contraction",
-        node(Labelled, labels, out, shapes, extra) @ node(Fork, (f, constant) if place else (constant, f)),
-        section @ f,
-        note="⋄ one of ·, ∗, ⊙, ⋆; matrices may be transposed",
-    )
-law(
-    "named",
-    "contraction",
-    node(Labelled, labels, out, shapes, extra),
-    calc("⋄", named_contraction, labels, out, shapes, extra),
-    "names",
-    "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep",
-)
-law("inner-symmetric", "contraction", node(Section, node(Inner, V), 1, v), node(Section, node(Inner, V), 0, v), "names")
-law(
-    "product-symmetric",
-    "contraction",
-    node(Section, node(Hadamard, V), 1, v),
-    node(Section, node(Hadamard, V), 0, v),
-    "names",
-)
-law(
-    "scale-number",
-    "contraction",
-    node(Section, node(ScalarMul, R), 1, v),
-    node(Section, node(ScalarMul, R), 0, v),
-    "names",
-    "on ℝ",
-)
-law(
-    "inner-number",
-    "contraction",
-    node(Section, node(Inner, R), 0, v),
-    node(Section, node(ScalarMul, R), 0, v),
-    "names",
-    "on ℝ",
-)
-law(
-    "product-number",
-    "contraction",
-    node(Section, node(Hadamard, R), 0, v),
-    node(Section, node(ScalarMul, R), 0, v),
-    "names",
-    "on ℝ",
-)
-law(
-    "product-product",
-    "contraction",
-    node(Section, node(Hadamard, V), 0, u) @ node(Section, node(Hadamard, V), 0, v),
-    node(Section, node(Hadamard, V), 0, calc("({1} ∗ {2})", lambda s, p, q: product(Hadamard(s), p, q), V, u, v)),
-)
-law(
-    "inner-scale",
-    "contraction",
-    node(Section, node(Inner, V), 0, u) @ node(Section, node(ScalarMul, V), 1, v),
-    scaling(calc("({1} ⊙ {2})", lambda s, p, q: number(product(Inner(s), p, q) or ()), V, u, v), R),
-)
-law(
-    "rank-one",
-    "contraction",
-    node(Section, node(ScalarMul, W), 1, v) @ node(Section, node(Inner, V), 0, u),
-    node(
-        Section,
-        node(MatVec, calc("", array_shape, W), calc("", array_shape, V)),
-        0,
-        calc("({0} ⊗ {1})", rank_one, v, u, V, W),
-    ),
-    note="V and W arrays; v ⊗ u is not multiplied out",
-)
-law(
-    "matrices",
-    "contraction",
-    node(Section, node(MatVec, X, Y), 0, u) @ node(Section, node(MatVec, Y, U), 0, v),
-    node(
-        Section,
-        node(MatVec, X, U),
-        0,
-        calc("({0} ⋆ {1})", lambda p, q, x, y, z: formal_product(MatMul(x, y, z), p, q), u, v, X, Y, U),
-    ),
-    note="u and v unevaluated products",
-)
-law(
-    "left-left",
-    "contraction",
-    node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 0, v),
-    node(
-        Section,
-        node(Contract, W, X, U),
-        0,
-        calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, W, V, X),
-    ),
-    note="u and v unevaluated products",
-)
-law(
-    "right-right",
-    "contraction",
-    node(Section, node(Contract, W, V, U), 1, v) @ node(Section, node(Contract, W, X, V), 1, u),
-    node(
-        Section,
-        node(Contract, W, X, U),
-        1,
-        calc("({0} ⊛ {1})", lambda p, q, x, y, z: formal_product(Contract(x, y, z), p, q), u, v, X, V, U),
-    ),
-    note="u and v unevaluated products",
-)
-law(
-    "left-right",
-    "contraction",
-    node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 1, v),
-    node(Section, node(Contract, W, X, U), 1, v) @ node(Section, node(Contract, W, V, X), 0, u),
-    "between",
-    "the Kronecker product u ⊗ vᵀ; where W ⊗ X is smaller than V ⊗ U",
-    lambda x: x[W].dim * x[X].dim < x[V].dim * x[U].dim,
-)
-law(
-    "right-left",
-    "contraction",
-    node(Section, node(Contract, W, X, U), 1, v) @ node(Section, node(Contract, W, V, X), 0, u),
-    node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Contract, V, X, U), 1, v),
-    "between",
-    "where V ⊗ U is smaller than W ⊗ X",
-    lambda x: x[V].dim * x[U].dim < x[W].dim * x[X].dim,
-)
-law(
-    "left-outer",
-    "contraction",
-    node(Section, node(Contract, W, V, U), 0, u) @ node(Section, node(Outer, V, U), 0, v),
-    node(
-        Section,
-        node(Outer, W, U),
-        0,
-        calc("({0} ⊛ {1})", lambda p, q, x, y: product(Contract(x, y, R), p, q), u, v, W, V),
-    ),
-)
-law(
-    "right-outer",
-    "contraction",
-    node(Section, node(Contract, W, V, U), 1, u) @ node(Section, node(Outer, W, V), 1, v),
-    node(
-        Section,
-        node(Outer, W, U),
-        1,
-        calc("({1} ⊛ {0})", lambda p, q, x, y: product(Contract(R, x, y), q, p), u, v, V, U),
-    ),
-)
-law(
-    "transpose-left",
-    "contraction",
-    node(Transpose, W, U) @ node(Section, node(Contract, W, V, U), 0, v),
-    node(Section, node(Contract, U, V, W), 1, calc("{0}ᵀ", transposed, v, W, V)) @ node(Transpose, V, U),
-    "transposes",
-)
-law(
-    "transpose-right",
-    "contraction",
-    node(Transpose, W, U) @ node(Section, node(Contract, W, V, U), 1, v),
-    node(Section, node(Contract, U, V, W), 0, calc("{0}ᵀ", transposed, v, V, U)) @ node(Transpose, W, V),
-    "transposes",
-)
+law = group("contraction")
+constant = const(V, W, u)
+law("fix-left", b @ fork((constant, f)), left(b, u) @ f)
+law("fix-right", b @ fork((f, const(V, W, v))), right(b, v) @ f)
+product_of = labelled(labels, out, shapes, extra)
+for place, side, given in ((0, "left", (constant, f)), (1, "right", (f, constant))):
+    known = Calc("", fixed, labels, out, shapes, extra, place, u)
+    parts = [Calc(name, lambda x, at=at: x[at], known, new=at == 0) for at, name in enumerate(("⋄", "", "u"))]
+    note = "⋄ one of ·, ∗, ⊙, ⋆; matrices may be transposed"
+    law(f"name-{side}", product_of @ fork(given), section(*parts) @ f, note=note)
+called = Calc("⋄", named_contraction, labels, out, shapes, extra)
+law("named", product_of, called, "names", "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep")
+law("inner-symmetric", right(inner(V), v), left(inner(V), v), "names")
+law("product-symmetric", right(hadamard(V), v), left(hadamard(V), v), "names")
+law("scale-number", right(times(R), v), left(times(R), v), "names", "on ℝ")
+law("inner-number", left(inner(R), v), left(times(R), v), "names", "on ℝ")
+law("product-number", left(hadamard(R), v), left(times(R), v), "names", "on ℝ")
+products = left(hadamard(V), made("∗", Hadamard, u, v, V))
+law("product-product", left(hadamard(V), u) @ left(hadamard(V), v), products)
+number_of = made("⊙", Inner, u, v, V, by=lambda *given: number(product(*given) or ()))
+law("inner-scale", left(inner(V), u) @ right(times(V), v), scaling(number_of, R))
+matrix = matvec(Calc("", array_shape, W), Calc("", array_shape, V))
+dyad, unevaluated = Calc("({0} ⊗ {1})", rank_one, v, u, V, W), "u and v unevaluated products"
+arrays = "V and W arrays; v ⊗ u is not multiplied out"
+law("rank-one", right(times(W), v) @ left(inner(V), u), left(matrix, dyad), note=arrays)
+formal = partial(made, by=formal_product)
+matrices = left(matvec(X, U), formal("⋆", MatMul, u, v, X, Y, U))
+law("matrices", left(matvec(X, Y), u) @ left(matvec(Y, U), v), matrices, note=unevaluated)
+lefts = left(contract(W, X, U), formal("⊛", Contract, u, v, W, V, X))
+law("left-left", left(contract(W, V, U), u) @ left(contract(V, X, U), v), lefts, note=unevaluated)
+rights = right(contract(W, X, U), formal("⊛", Contract, u, v, X, V, U))
+law("right-right", right(contract(W, V, U), v) @ right(contract(W, X, V), u), rights, note=unevaluated)
+first = left(contract(W, V, U), u) @ right(contract(V, X, U), v)
+last = right(contract(W, X, U), v) @ left(contract(W, V, X), u)
+kronecker = "the Kronecker product u ⊗ vᵀ; where W ⊗ X is smaller than V ⊗ U"
+law("left-right", first, last, "between", kronecker, lambda x: x[W].dim * x[X].dim < x[V].dim * x[U].dim)
+smaller = "where V ⊗ U is smaller than W ⊗ X"
+law("right-left", last, first, "between", smaller, lambda x: x[V].dim * x[U].dim < x[W].dim * x[X].dim)
+lefts = left(outer(W, U), made("⊛", Contract, u, v, W, V, R))
+law("left-outer", left(contract(W, V, U), u) @ left(outer(V, U), v), lefts)
+rights = right(outer(W, U), made("⊛", Contract, v, u, R, V, U))
+law("right-outer", right(contract(W, V, U), u) @ right(outer(W, V), v), rights)
+turned = right(contract(U, V, W), Calc("{0}ᵀ", transposed, v, W, V)) @ transpose(V, U)
+law("transpose-left", transpose(W, U) @ left(contract(W, V, U), v), turned, "transposes")
+turned = left(contract(U, V, W), Calc("{0}ᵀ", transposed, v, V, U)) @ transpose(W, V)
+law("transpose-right", transpose(W, U) @ right(contract(W, V, U), v), turned, "transposes")
 
 LAWS: tuple[Law, ...] = tuple(_laws)
 """Every law."""

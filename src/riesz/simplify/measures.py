@@ -43,18 +43,13 @@ def measure(t: Term, atoms: Collection[Term] = ()) -> Measure:
     found, counts = census(t, atoms)
     order = [x for x in found if x not in atoms]
     chains = [x for x in order if isinstance(x, Compose)]
+    factors = [part for x in chains for part in (x.outer, x.inner) if part not in atoms]
     return Measure(
         nodes=len(found),
         families=sum([isinstance(x, (Par, BlockDiag, Fork, Join, Map, Combine)) for x in order]),
         members=sum(counts.values()),
         names=sum([_unusual(x) for x in order]),
-        scalings=sum(
-            [
-                isinstance(part, Combine) and len(part.terms) == 1 and part not in atoms
-                for x in chains
-                for part in (x.outer, x.inner)
-            ]
-        ),
+        scalings=sum([isinstance(x, Combine) and len(x.terms) == 1 for x in factors]),
         transposes=sum([_sections(x.inner) for x in chains if isinstance(x.outer, Transpose)]),
         between=sum([x.inner.codomain.dim for x in chains]),
         nesting=sum([isinstance(x.outer, Compose) and x.outer not in atoms for x in chains]),

@@ -24,10 +24,8 @@ def page() -> str:
     for group in dict.fromkeys([law.group for law in LAWS]):
         lines += [f"## {group}", "", "| law | left | right | where | less |", "|---|---|---|---|---|"]
         for law in [x for x in LAWS if x.group == group]:
-            lines.append(
-                f"| {law.name} | {_cell(text(law.left))} | {_cell(text(law.right))} | {_cell(law.note, '')} | "
-                f"{law.less} |"
-            )
+            cells = [_cell(text(law.left)), _cell(text(law.right)), _cell(law.note, "")]
+            lines.append(f"| {law.name} | {' | '.join(cells)} | {law.less} |")
         lines.append("")
     return "\n".join(lines)
 

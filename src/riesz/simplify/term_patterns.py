@@ -1,7 +1,7 @@
 """Patterns: terms with variables in them, to match, to build and to print. The two sides of a law are patterns.
 
-`g @ f` composes, `f ** X` maps; a head with its fields is written `node(Fork, fs)`. A variable stands for a term, or
-for whatever a field holds; a variable for many stands for a family f₁ … fₙ, and `each(p)` is a family whose members are
+`g @ f` composes, `f ** X` maps; a head with its fields is written `Head(Fork, fs)`. A variable stands for a term, or
+for whatever a field holds; a variable for many stands for a family f₁ … fₙ, and `Each(p)` is a family whose members are
 all of the form p.
 """
 
@@ -24,18 +24,16 @@ class Pattern:
     """What variables, nodes, families and computed parts have in common."""
 
     def __matmul__(self, other: Pattern) -> Pattern:
-        return node(Compose, self, other)
+        return Head(Compose, self, other)
 
     def __pow__(self, index: Pattern) -> Pattern:
-        return node(Map, self, index)
+        return Head(Map, self, index)
 
     def __getitem__(self, at: Pattern) -> Pattern:
-        return Calc("{0}_{1}", lambda family, i: family[i], (self, at))
+        return Calc("{0}_{1}", lambda family, i: family[i], self, at)
 
-    @property
-    def many(self) -> tuple[Var, ...]:
-        """The variables for families inside."""
-        return ()
+    many: tuple[Var, ...] = ()
+    """The variables for families inside."""
 
     def match(self, value: Any, found: Found) -> bool:
         """Whether a value has this form; `found` gets what the variables stand for."""
@@ -47,20 +45,11 @@ class Pattern:
 
 
 class Var(Pattern):
-    """A variable: for a term (a linear one) of one of some classes, for a family of terms, or for anything a field
-    holds."""
+    """A variable: for a term (a linear one) of some classes, for a family, or for anything a field holds."""
 
-    def __init__(
-        self, name: str, kind: type | tuple[type, ...] = object, linear: bool = False, family: bool = False
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.linear = linear
-        self.family = family
-
-    @property
-    def many(self) -> tuple[Var, ...]:
-        return (self,) if self.family else ()
+    def __init__(self, name: str, kind: Any = object, linear: bool = False, family: bool = False) -> None:
+        self.name, self.kind, self.linear, self.family = name, kind, linear, family
+        self.many = (self,) if family else ()
 
     def accepts(self, value: Any) -> bool:
         """Whether one value is of the kind wanted."""
@@ -83,15 +72,10 @@ class Var(Pattern):
 class Head(Pattern):
     """A node of one class with patterns, or plain values, for its fields."""
 
-    def __init__(self, head: type[Term], fields: tuple[Any, ...]) -> None:
-        self.head = head
-        self.fields = fields
+    def __init__(self, head: type[Term], *fields: Any) -> None:
+        self.head, self.fields = head, fields
         self.named = tuple(zip(head.fields, fields, strict=True))
-        self._many = tuple(dict.fromkeys([v for p in fields for v in _many(p)]))
-
-    @property
-    def many(self) -> tuple[Var, ...]:
-        return self._many
+        self.many = tuple(dict.fromkeys(_many(fields)))
 
     def match(self, value: Any, found: Found) -> bool:
         return type(value) is self.head and all([_match(p, getattr(value, name), found) for name, p in self.named])
@@ -109,15 +93,10 @@ class Each(Pattern):
     """A family whose members all have one form."""
 
     def __init__(self, member: Pattern) -> None:
-        self.member = member
-        self._many = member.many
-
-    @property
-    def many(self) -> tuple[Var, ...]:
-        return self._many
+        self.member, self.many = member, member.many
 
     def match(self, value: Any, found: Found) -> bool:
-        columns: dict[Var, list[Any]] = {v: [] for v in self._many}
+        columns: dict[Var, list[Any]] = {v: [] for v in self.many}
         for element in value:
             if not self.member.match(element, found):
                 return False
@@ -127,26 +106,20 @@ class Each(Pattern):
         return True
 
     def build(self, found: Found, made: list[Term]) -> Any:
-        rows = zip(*[found[v] for v in self._many], strict=True)
-        return tuple([self.member.build({**found, **dict(zip(self._many, row, strict=True))}, made) for row in rows])
+        rows = zip(*[found[v] for v in self.many], strict=True)
+        return tuple([self.member.build({**found, **dict(zip(self.many, row, strict=True))}, made) for row in rows])
 
 
 class Calc(Pattern):
-    """A part of a right side computed from what was matched, with the way it is written; None: there is none. `new`: a
-    node made on the way."""
+    """A part of a right side computed from what was matched; None: there is none. {0}, {1}, … in its text are the
+    parts. `new`: a node of the right side, not one that is there already."""
 
-    def __init__(self, text: str, function: Callable[..., Any], parts: tuple[Any, ...], new: bool = False) -> None:
-        self.text = text
-        self.function = function
-        self.parts = parts
-        self.new = new
-
-    @property
-    def many(self) -> tuple[Var, ...]:
-        return tuple([v for p in self.parts for v in _many(p)])
+    def __init__(self, text: str, function: Callable[..., Any], *parts: Any, new: bool = False) -> None:
+        self.text, self.function, self.parts, self.new = text, function, parts, new
+        self.many = _many(parts)
 
     def build(self, found: Found, made: list[Term]) -> Any:
-        value = self.function(*[_build(p, found, made) for p in self.parts])
+        value = self.function(*[_build(p, found, []) for p in self.parts])
         if value is None:
             raise Missing
         if self.new:
@@ -164,12 +137,9 @@ def _match(p: Any, value: Any, found: Found) -> bool:
     if isinstance(p, Pattern):
         return p.match(value, found)
     if type(p) is tuple:
-        given = cast("tuple[Any, ...]", p)
-        return (
-            type(value) is tuple
-            and len(value) == len(given)
-            and all([_match(q, v, found) for q, v in zip(given, value, strict=True)])
-        )
+        if type(value) is not tuple or len(value) != len(cast(Any, p)):
+            return False
+        return all([_match(q, v, found) for q, v in zip(cast(Any, p), cast(Any, value), strict=True)])
     return type(p) is type(value) and p == value
 
 
@@ -177,19 +147,3 @@ def _build(p: Any, found: Found, made: list[Term]) -> Any:
     if isinstance(p, Pattern):
         return p.build(found, made)
     return tuple([_build(q, found, made) for q in cast("tuple[Any, ...]", p)]) if type(p) is tuple else p
-
-
-def node(head: type[Term], *fields: Any) -> Pattern:
-    """A node of a class."""
-    return Head(head, fields)
-
-
-def each(member: Pattern) -> Pattern:
-    """p₁ … pₙ."""
-    return Each(member)
-
-
-def calc(text: str, function: Callable[..., Any], *parts: Any, new: bool = False) -> Pattern:
-    """A computed part; {0}, {1}, … in the text are its arguments. `new`: it is a node of the right side, not one that
-    is there already."""
-    return Calc(text, function, parts, new)

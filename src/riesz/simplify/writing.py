@@ -6,21 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Total,
-)
+from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Par, Project, Reduce, Regroup, Rep, Total
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
 from .term_patterns import Calc, Each, Head, Var
 
@@ -68,9 +54,7 @@ def text(p: Any, tight: bool = False) -> str:
 def _node(p: Head, tight: bool) -> str:
     f = p.fields
     if p.head is Compose:
-        written = (
-            f"{text(f[0], isinstance(f[0], Head) and f[0].head in (Compose, Combine))} ∘ {text(f[1], _loose(f[1]))}"
-        )
+        written = " ∘ ".join([text(q, isinstance(q, Head) and q.head in (Compose, Combine)) for q in f])
     elif p.head is Combine:
         written = _sum(*f)
     elif p.head is Map:
@@ -85,22 +69,14 @@ def _node(p: Head, tight: bool) -> str:
     return f"({written})" if tight else written
 
 
-def _loose(p: Any) -> bool:
-    return isinstance(p, Head) and p.head in (Combine, Compose)
-
-
 def _sum(coefficients: Any, terms: Any) -> str:
     if isinstance(terms, Each):
         return f"{_member(terms.member, '₁')} + … + {_member(terms.member, 'ₙ')}"
     if isinstance(terms, Var):
         return f"{terms.name}₁ + … + {terms.name}ₙ"
-    pairs = zip(coefficients, terms, strict=True)
-    return " + ".join(
-        [
-            text(t, True) if type(k) is float and len(terms) > 1 else f"{text(k, True)} · {text(t, True)}"
-            for k, t in pairs
-        ]
-    )
+    several = len(terms) > 1
+    lead = ["" if type(k) is float and several else f"{text(k, True)} · " for k in coefficients]
+    return " + ".join([k + text(t, True) for k, t in zip(lead, terms, strict=True)])
 
 
 def _member(p: Any, index: str) -> str:
@@ -108,7 +84,7 @@ def _member(p: Any, index: str) -> str:
     if isinstance(p, Var):
         return p.name + index if p.family else p.name
     if isinstance(p, Head):
-        return _node(Head(p.head, tuple([_indexed(q, index) for q in p.fields])), False)
+        return _node(Head(p.head, *[_indexed(q, index) for q in p.fields]), False)
     return text(_indexed(p, index))
 
 
@@ -116,5 +92,5 @@ def _indexed(p: Any, index: str) -> Any:
     if isinstance(p, Var):
         return Var(p.name + index) if p.family else p
     if isinstance(p, Head):
-        return Head(p.head, tuple([_indexed(q, index) for q in p.fields]))
-    return Calc(p.text, p.function, tuple([_indexed(q, index) for q in p.parts])) if isinstance(p, Calc) else p
+        return Head(p.head, *[_indexed(q, index) for q in p.fields])
+    return Calc(p.text, p.function, *[_indexed(q, index) for q in p.parts]) if isinstance(p, Calc) else p

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from ..relations.index_sets import Array
 from .contraction_order import path, results
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
 
 Labels = tuple[int, ...]
 Factor = tuple[Any, Labels]
@@ -41,10 +35,9 @@ _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 @contextmanager
 def metered() -> Generator[Meter]:
     """Count the multiplications carried out inside."""
-    token = _meter.set(Meter())
+    meter = Meter()
+    token = _meter.set(meter)
     try:
-        meter = _meter.get()
-        assert meter is not None
         yield meter
     finally:
         _meter.reset(token)
@@ -59,7 +52,7 @@ def charge(multiplications: int) -> None:
 
 def number(k: Any) -> Any:
     """A scalar result as a Python float where it is float64, which is faster and rounds the same; float32 stays."""
-    scalar: Any = cast("NDArray[Any]", k)[()] if isinstance(k, np.ndarray) else k
+    scalar: Any = cast(Array, k)[()] if isinstance(k, np.ndarray) else k
     return float(scalar) if type(scalar) is np.float64 else scalar
 
 
@@ -79,7 +72,7 @@ def single(a: Array, labels: Labels, out: Labels, sizes: dict[int, int]) -> Arra
         holes = tuple([i for i, label in enumerate(distinct) if label not in labels])
         a = np.broadcast_to(np.expand_dims(a, holes), [sizes[label] for label in distinct])
     if len(distinct) < len(out):
-        spread = np.zeros([sizes[label] for label in out], a.dtype)
+        spread = cast(Any, np.zeros)([sizes[label] for label in out], a.dtype)
         np.einsum(spread, list(out), list(distinct))[...] = a
         a = spread
     return a
@@ -96,8 +89,7 @@ def column_sums(a: Array) -> Array:
 
 
 def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
-    """Two operands, distinct labels in each, every output label in one of them: a matrix product, batched over shared
-    output labels."""
+    """Two operands, distinct labels in each, all of `out` in them: a matrix product, batched over shared outputs."""
     in_a, in_b, kept = set(la), set(lb), set(out)
     alone_a = tuple([i for i, label in enumerate(la) if label not in in_b and label not in kept])
     alone_b = tuple([i for i, label in enumerate(lb) if label not in in_a and label not in kept])
@@ -119,17 +111,13 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
         return product if free == out else product.transpose([free.index(label) for label in out])
     free_a = [label for label in la if label in kept and label not in batch]
     free_b = [label for label in lb if label in kept and label not in batch]
-    if (
-        not free_a
-        and not free_b
-        and (math.prod([a.shape[la.index(s)] for s in summed]) < 64 or la[-len(summed) :] != tuple(summed))
-    ):
-        return np.einsum(
-            a, list(la), b, list(lb), list(out)
-        )  # dot products of short or scattered rows: one pass, no matrix product
+    n = math.prod([a.shape[la.index(s)] for s in summed])
+    if not free_a and not free_b and (n < 64 or la[-len(summed) :] != tuple(summed)):
+        # dot products of short or scattered rows: one pass, no matrix product
+        return np.einsum(a, list(la), b, list(lb), list(out))
     left = a.transpose([la.index(label) for label in (*batch, *free_a, *summed)])
     right = b.transpose([lb.index(label) for label in (*batch, *summed, *free_b)])
-    head, n = left.shape[: len(batch)], math.prod([a.shape[la.index(s)] for s in summed])
+    head = left.shape[: len(batch)]
     shape_a = left.shape[len(batch) : len(batch) + len(free_a)]
     shape_b = right.shape[len(batch) + len(summed) :]
     left = left.reshape((*head, math.prod(shape_a), n))
@@ -140,8 +128,7 @@ def pair(a: Array, la: Labels, b: Array, lb: Labels, out: Labels) -> Array:
 
 
 def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
-    """Code for products of matrices and vectors, planned once: one label summed, none shared otherwise; None where it
-    is something else."""
+    """Code for products of matrices and vectors, planned once; None unless one label is summed and no other shared."""
     common = [label for label in la if label in lb]
     if len(common) != 1 or max(len(la), len(lb)) > 2 or common[0] in out or len(out) != len(la) + len(lb) - 2:
         return None
@@ -157,8 +144,7 @@ def matrix_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array
 
 
 def product_kernel(la: Labels, lb: Labels, out: Labels) -> Callable[[Array, Array], Array] | None:
-    """Code for products without sums, planned once: axes in the order of the result, size 1 where a label is missing;
-    None where some are summed."""
+    """Code for products without sums, planned once: axes in the order of the result; None where some are summed."""
     if not {*la, *lb} <= set(out):
         return None
     first, second = _axes(la, out), _axes(lb, out)
@@ -197,8 +183,7 @@ def spread(a: Array, labels: Labels, out: Labels) -> Array:
 
 
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:
-    """Carry out the sums of a product of factors, in the order of least work, and leave outer products alone: scale and
-    remaining factors."""
+    """Carry out the sums of a product, in the order of least work, not outer products: scale and remaining factors."""
     kept = set(out)
     scale: Any = 1.0
     work: list[Factor] = []
@@ -242,10 +227,8 @@ def _linked(factors: list[Factor], kept: set[int]) -> list[list[int]]:
 
 def _product(factors: list[Factor], kept: set[int], sizes: dict[int, int]) -> Factor:
     """A product of factors with its sums carried out, as one factor."""
-    labels, out = (
-        [ls for _, ls in factors],
-        tuple([k for k in dict.fromkeys([k for _, ls in factors for k in ls]) if k in kept]),
-    )
+    labels = [ls for _, ls in factors]
+    out = tuple(dict.fromkeys([k for ls in labels for k in ls if k in kept]))
     pairs = path(labels, out, sizes).pairs if len(factors) > 2 else ((0, 1),)
     held = results(labels, out, pairs)
     arrays: list[Any] = [a for a, _ in factors]

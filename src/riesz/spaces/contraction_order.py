@@ -11,27 +11,28 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from ..runtime import tuning
 
 Labels = tuple[int, ...]
+Sizes = dict[int, int]
 Pairs = tuple[tuple[int, int], ...]
+Problem = tuple[tuple[Labels, ...], Labels, tuple[int, ...], Labels, int]
+"""The labels of the arrays, of the result, the sizes of all, which arrays are fixed, and how often the product runs."""
 
 
 class Path(NamedTuple):
-    """Which two arrays are made one, step by step: those given are 0 … n−1, the k-th pair makes number n + k. `flops`
-    is the work."""
+    """Which two arrays become one, in turn: those given are 0 … n−1, the k-th pair makes n + k; `flops`: the work."""
 
     pairs: Pairs
     flops: int
 
 
-def path(
-    labels: Sequence[Labels], out: Labels, sizes: dict[int, int], fixed: Collection[int] = (), runs: int = 1
-) -> Path:
+def path(labels: Sequence[Labels], out: Labels, sizes: Sizes, fixed: Iterable[int] = (), runs: int = 1) -> Path:
     """The order of least work for Σ over all labels but `out` of a product of arrays.
 
     Where a product runs many times and the arrays in `fixed` stay the same, products of them alone are made once: all
@@ -40,11 +41,7 @@ def path(
     >>> path([(0, 1), (1, 2), (2,)], (0,), {0: 10, 1: 10, 2: 10})
     Path(pairs=((1, 2), (0, 3)), flops=400)
     """
-    names: dict[int, int] = {}
-    for ls in labels:
-        for label in ls:
-            if label not in names and sizes[label] != 1:
-                names[label] = len(names)
+    names = {k: i for i, k in enumerate(dict.fromkeys([k for ls in labels for k in ls if sizes[k] != 1]))}
     renamed = tuple([tuple(dict.fromkeys([names[k] for k in ls if k in names])) for ls in labels])
     kept = tuple(sorted({names[k] for k in out if k in names}))
     problem = (renamed, kept, tuple([sizes[k] for k in names]), tuple(sorted(fixed)) if runs > 1 else (), runs)
@@ -59,10 +56,7 @@ def results(labels: Sequence[Labels], out: Iterable[int], pairs: Pairs) -> list[
     """
     kept, found = set(out), list(labels)
     partner = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
-    holders: dict[int, int] = {}
-    for ls in labels:
-        for k in set(ls):
-            holders[k] = holders.get(k, 0) + 1
+    holders = Counter([k for ls in labels for k in set(ls)])
     for i, j in pairs:
         left, right = dict.fromkeys(found[i]), dict.fromkeys(found[j])
         for k in (*left, *right):
@@ -79,87 +73,103 @@ def results(labels: Sequence[Labels], out: Iterable[int], pairs: Pairs) -> list[
     return found
 
 
-@lru_cache(maxsize=4096)
-def _remembered(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: Labels, runs: int) -> Path:
-    return _solved(labels, out, sizes, fixed, runs)
-
-
 def _solved(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: Labels, runs: int) -> Path:
     """The path of a problem in canonical names: distinct labels, none of size 1."""
-    stays = set(fixed)
-    holders: dict[int, int] = {}
-    for ls in labels:
-        for k in ls:
-            holders[k] = holders.get(k, 0) + 1
+    holders = Counter([k for ls in labels for k in ls])
     kept = set(out)
     plain = tuple([tuple([k for k in ls if k in kept or holders[k] > 1]) for ls in labels])
-    alone = 0
-    for i, (ls, ps) in enumerate(zip(labels, plain, strict=True)):
-        if len(ps) < len(ls):
-            alone += (1 if i in stays else runs) * _volume(ls, sizes)
+    summed = [i for i, (ls, ps) in enumerate(zip(labels, plain, strict=True)) if len(ps) < len(ls)]
+    alone = sum([(1 if i in fixed else runs) * _volume(labels[i], sizes) for i in summed])
+    problem = plain, out, sizes, fixed, runs
     if len(plain) <= tuning.ORDER_EXACT_ARRAYS:
-        pairs, flops = _exact(plain, out, sizes, fixed, runs)
+        pairs, flops = _exact(*problem)
         return Path(pairs, alone + flops)
     starts = [_greedy(plain, kept, sizes)]
-    if len(plain) <= tuning.ORDER_CHAIN_ARRAYS:
-        starts.append(_parenthesised(plain, out, sizes, fixed, runs))
-    found = min([_improved(plain, out, sizes, stays, runs, pairs) for pairs in starts], key=lambda p: p.flops)
+    if len(plain) <= tuning.ORDER_CHAIN_ARRAYS:  # all parentheses, in the order in which arrays hang together
+        starts.append(_best(_line(plain, out, sizes), _intervals(len(plain)), problem).pairs)
+    found = min([_improved(problem, pairs) for pairs in starts], key=lambda p: p.flops)
     return Path(found.pairs, alone + found.flops)
+
+
+_remembered = lru_cache(maxsize=4096)(_solved)
 
 
 def _volume(labels: Iterable[int], sizes: Sequence[int]) -> int:
     return math.prod([sizes[k] for k in labels])
 
 
-class _Volumes(dict[int, int]):
-    """The number of indices of a set of labels, given as bits."""
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        super().__init__()
-        self.sizes = sizes
-
-    def __missing__(self, bits: int) -> int:
-        found = self[bits] = math.prod([n for k, n in enumerate(self.sizes) if bits >> k & 1])
-        return found
-
-
 def _bits(labels: Iterable[int]) -> int:
     return sum([1 << k for k in labels])
 
 
+Splits = list[tuple[int, list[int]]]
+"""Sets of at least two of n arrays, as bits, each after its parts; and the second parts they are split into."""
+
+
+@cache
+def _subsets(n: int) -> Splits:
+    """All of them: the lowest array is in the first part."""
+    found: Splits = []
+    for s in range(1, 1 << n):
+        part = rest = s & (s - 1)
+        parts = list[int]()
+        while part:
+            parts.append(part)
+            part = (part - 1) & rest
+        found += [(s, parts)] if parts else []
+    return found
+
+
+@cache
+def _intervals(n: int) -> Splits:
+    """Those of neighbours."""
+    spans = [(i, i + length) for length in range(2, n + 1) for i in range(n - length + 1)]
+    return [((1 << j) - (1 << i), [(1 << j) - (1 << k) for k in range(i + 1, j)]) for i, j in spans]
+
+
 # Note [Pairs]: A and B are made one with |A ∪ B| indices; labels that nobody else needs are summed there. Every label
 # that A ∪ B loses is in both: one that is only in A, and nobody else's, was summed when A was made.
-@lru_cache(maxsize=4096)
-def _exact(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: Labels, runs: int) -> Path:
-    """The best of all orders: the best way to make a subset of the arrays one is the best of its splits into two."""
-    n = len(labels)
-    masks, kept, stays, volumes = [_bits(ls) for ls in labels], _bits(out), _bits(fixed), _Volumes(sizes)
-    every = (1 << n) - 1
-    union = [0] * (every + 1)
-    for s in range(1, every + 1):
-        low = s & -s
-        union[s] = union[s ^ low] | masks[low.bit_length() - 1]
-    result = [union[s] & (kept | union[every ^ s]) for s in range(every + 1)]
-    best, split = [0] * (every + 1), [0] * (every + 1)
-    for s in range(1, every + 1):
-        rest = s & (s - 1)  # without the lowest: that one is in the first part
-        if not rest:
-            continue
-        weight = 1 if not s & ~stays else runs
-        least, at, part, mine = -1, 0, rest, result[s]
-        while part:
+def _best(line: Sequence[int], splits: Splits, problem: Problem) -> Path:
+    """The best order of arrays in a line: the best way to make a set of them one is the best of its splits into two."""
+    labels, out, sizes, fixed, runs = problem
+    n, every = len(line), (1 << len(line)) - 1
+    masks, kept = [_bits(labels[i]) for i in line], _bits(out)
+    moves = _bits([place for place, i in enumerate(line) if i not in fixed])
+
+    @cache
+    def union(s: int) -> int:
+        return union(s & (s - 1)) | masks[(s & -s).bit_length() - 1] if s else 0
+
+    @cache
+    def volume(bits: int) -> int:
+        return math.prod([size for k, size in enumerate(sizes) if bits >> k & 1])
+
+    result = {1 << i: mask for i, mask in enumerate(masks)}
+    best, split = dict.fromkeys(result, 0), dict[int, int]()
+    for s, parts in splits:
+        mine = result[s] = union(s) & (kept | union(every ^ s))
+        weight = runs if s & moves else 1
+        least, at = -1, 0
+        for part in parts:
             cost = best[part] + best[s ^ part]
             if least < 0 or cost < least:
                 both = result[part] | result[s ^ part]
-                cost += weight * (volumes[both] if both == mine else 2 * volumes[both])
+                cost += weight * volume(both) * (1 if both == mine else 2)
                 if least < 0 or cost < least:
                     least, at = cost, part
-            part = (part - 1) & rest
         best[s], split[s] = least, at
-    return Path(
-        _numbered(every, n, lambda s: (s ^ split[s], split[s]) if s & (s - 1) else None, lambda s: s.bit_length() - 1),
-        best[every],
-    )
+
+    def parts_of(s: int) -> tuple[int, int] | None:
+        return (s ^ split[s], split[s]) if s in split else None
+
+    return Path(_numbered(every, n, parts_of, lambda s: line[s.bit_length() - 1]), best.get(every, 0))
+
+
+@lru_cache(maxsize=4096)
+def _exact(*problem: Any) -> Path:
+    """The best of all orders."""
+    n = len(problem[0])
+    return _best(range(n), _subsets(n), problem)
 
 
 def _numbered(root: int, n: int, parts: Callable[[int], tuple[int, int] | None], leaf: Callable[[int], int]) -> Pairs:
@@ -179,41 +189,6 @@ def _numbered(root: int, n: int, parts: Callable[[int], tuple[int, int] | None],
         else:
             stack += [node, below[1], below[0]]
     return tuple(pairs)
-
-
-def _parenthesised(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: Labels, runs: int) -> Pairs:
-    """The best of all parentheses of a product whose arrays stand in the order in which they hang together."""
-    line = _line(labels, out, sizes)
-    n = len(line)
-    masks, kept, volumes = [_bits(labels[i]) for i in line], _bits(out), _Volumes(sizes)
-    stays = [i in fixed for i in line]
-    before, after = [kept] * (n + 1), [0] * (n + 1)
-    for i in range(n):
-        before[i + 1] = before[i] | masks[i]
-    for i in range(n - 1, -1, -1):
-        after[i] = after[i + 1] | masks[i]
-    best, split, result, once = [[[0] * n for _ in range(n)] for _ in range(4)]
-    for i in range(n):
-        result[i][i], once[i][i] = masks[i], stays[i]
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            mine = result[i][j] = (result[i][j - 1] | masks[j]) & (before[i] | after[j + 1])
-            once[i][j] = once[i][j - 1] and stays[j]
-            weight = 1 if once[i][j] else runs
-            least, at = -1, i
-            for k in range(i, j):
-                both = result[i][k] | result[k + 1][j]
-                cost = best[i][k] + best[k + 1][j] + weight * (volumes[both] if both == mine else 2 * volumes[both])
-                if least < 0 or cost < least:
-                    least, at = cost, k
-            best[i][j], split[i][j] = least, at
-
-    def parts(node: int) -> tuple[int, int] | None:
-        i, j = divmod(node, n)
-        return None if i == j else (i * n + split[i][j], (split[i][j] + 1) * n + j)
-
-    return _numbered(n - 1, n, parts, lambda node: line[node // n])
 
 
 def _line(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...]) -> list[int]:
@@ -287,13 +262,10 @@ def _greedy(labels: tuple[Labels, ...], kept: set[int], sizes: tuple[int, ...]) 
             _, i, j = heapq.heappop(heap)
             if i in live and j in live:
                 made = join(i, j)
-                for other in {
-                    o: None
-                    for k in sorted(live[made])
-                    for o in itertools.islice(holders[k], tuning.ORDER_NEAR)
-                    if o != made
-                }:
-                    offer(made, other)
+                near = [o for k in sorted(live[made]) for o in itertools.islice(holders[k], tuning.ORDER_NEAR)]
+                for other in dict.fromkeys(near):
+                    if other != made:
+                        offer(made, other)
     apart = [(_volume(live[i], sizes), i) for i in live]
     heapq.heapify(apart)
     while len(apart) > 1:
@@ -302,10 +274,9 @@ def _greedy(labels: tuple[Labels, ...], kept: set[int], sizes: tuple[int, ...]) 
     return tuple(pairs)
 
 
-def _improved(
-    labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fixed: set[int], runs: int, pairs: Pairs
-) -> Path:
+def _improved(problem: Problem, pairs: Pairs) -> Path:
     """A path with each window of up to `WINDOW` parts in its best order, until no window changes."""
+    labels, out, sizes, fixed, runs = problem
     n = len(labels)
     held = [tuple(sorted(ls)) for ls in results(labels, out, pairs)]
     below: dict[int, tuple[int, int]] = {n + k: pair for k, pair in enumerate(pairs)}
@@ -316,10 +287,7 @@ def _improved(
     def settle(node: int) -> None:
         i, j = below[node]
         both = {*held[i], *held[j]}
-        if i in stays and j in stays:
-            stays.add(node)
-        else:
-            stays.discard(node)
+        (stays.add if i in stays and j in stays else stays.discard)(node)
         work[node] = (1 if node in stays else runs) * _volume(both, sizes) * (1 if len(both) == len(held[node]) else 2)
 
     for node in below:
@@ -351,13 +319,8 @@ def _improved(
 def _window_path(labels: list[Labels], out: Labels, sizes: tuple[int, ...], fixed: list[int], runs: int) -> Path:
     names: dict[int, int] = {}
     renamed = tuple([tuple([names.setdefault(k, len(names)) for k in ls]) for ls in labels])
-    return _exact(
-        renamed,
-        tuple(sorted([names[k] for k in out])),
-        tuple([sizes[k] for k in names]),
-        tuple(fixed) if runs > 1 else (),
-        runs,
-    )
+    kept = tuple(sorted([names[k] for k in out]))
+    return _exact(renamed, kept, tuple([sizes[k] for k in names]), tuple(fixed) if runs > 1 else (), runs)
 
 
 def _upwards(root: int, below: dict[int, tuple[int, int]]) -> list[int]:

@@ -6,21 +6,19 @@ A leaf of a vector is a float, an array or a `Formal`. A user holds an element o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import VectorError
 from ..relations import freeze
+from ..relations.index_sets import Array
 from ..runtime import later
-from .contraction import Factor, charge, network, pair, single
+from .contraction import Factor, Labels, charge, network, pair, single
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .space import Tensor
-
-    Array = NDArray[Any]
 
 
 class FormalProduct(NamedTuple):
@@ -50,7 +48,12 @@ class Formal:
     @property
     def numbers(self) -> int:
         """How many numbers are stored, scales apart."""
-        return sum([f.size for f in {id(f): f for t in self.terms for f, _ in t.factors}.values()])
+        return sum([f.size for f in {id(f): f for f in self.arrays}.values()])
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The factors of all products."""
+        return [f for t in self.terms for f, _ in t.factors]
 
     @property
     def worthwhile(self) -> bool:
@@ -63,9 +66,8 @@ class Formal:
         sizes = dict(enumerate(self.shape))
         total: Any = None
         for k, factors in self.terms:
-            product = (
-                multiply_out(factors, axes, sizes) if factors else k
-            )  # a number takes the type of the arrays it is added to
+            # a number takes the type of the arrays it is added to
+            product: Any = multiply_out(factors, axes, sizes) if factors else k
             if factors and not (type(k) is float and k == 1.0):
                 charge(product.size)
                 product = k * product
@@ -132,23 +134,17 @@ def dense(leaf: Any) -> Any:
 def freeze_leaf(leaf: Any) -> Any:
     """A leaf that nobody can change any more: arrays are copied unless they are read-only."""
     if type(leaf) is Formal:
-        return Formal(
-            leaf.shape,
-            tuple([FormalProduct(t.scale, tuple([(freeze(f), axes) for f, axes in t.factors])) for t in leaf.terms]),
-        )
+        terms = [FormalProduct(t.scale, tuple([(freeze(f), axes) for f, axes in t.factors])) for t in leaf.terms]
+        return Formal(leaf.shape, tuple(terms))
     return freeze(cast("Array", leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def weak(leaf: Any) -> Any:
-    """A formal vector with one number in every component as that number, which takes the type of what it meets;
-    anything else dense."""
-    if (
-        type(leaf) is Formal
-        and len(leaf.terms) == 1
-        and not leaf.terms[0].factors
-        and not isinstance(leaf.terms[0].scale, np.generic)
-    ):
-        return leaf.terms[0].scale
+    """A formal vector with one number everywhere as that number, which has no type of its own; anything else dense."""
+    if type(leaf) is Formal and len(leaf.terms) == 1:
+        scale, factors = leaf.terms[0]
+        if not factors and not isinstance(scale, np.generic):
+            return scale
     return dense(leaf)
 
 
@@ -167,9 +163,7 @@ def as_factors(leaf: Any, labels: tuple[int, ...]) -> list[tuple[Any, list[Facto
     return [(1.0, [(leaf, labels)])] if labels else [(leaf, [])]
 
 
-def contract_formal(
-    leaves: list[Any], labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], sizes: dict[int, int]
-) -> Any:
+def contract_formal(leaves: list[Any], labels: tuple[Labels, ...], out: Labels, sizes: dict[int, int]) -> Any:
     """A labelled contraction that carries out the sums and leaves outer products and scales formal."""
     shape = tuple([sizes[label] for label in out])
     place = {label: i for i, label in enumerate(out)}
@@ -179,9 +173,8 @@ def contract_formal(
     terms: list[FormalProduct] = []
     for k, factors in partial:
         scale, rest = network(factors, out, sizes)
-        terms.append(
-            FormalProduct(_join(k, scale), tuple([(f, tuple([place[label] for label in ls])) for f, ls in rest]))
-        )
+        placed = tuple([(f, tuple([place[label] for label in ls])) for f, ls in rest])
+        terms.append(FormalProduct(_join(k, scale), placed))
     if not shape:
         return sum([t.scale for t in terms[1:]], terms[0].scale) if terms else 0.0
     result = Formal(shape, tuple(terms))
@@ -204,8 +197,7 @@ def leaf_inner(a: Any, b: Any) -> Any:
 
 
 def leaf_norm(a: Any) -> float:
-    """The Euclidean norm. Of Σ uᵣ⊗vᵣ without forming it: ‖U Vᵀ‖ = ‖R_U R_Vᵀ‖ with QR factors, exact under
-    cancellation."""
+    """The Euclidean norm. Of Σ uᵣ⊗vᵣ unformed: ‖U Vᵀ‖ = ‖R_U R_Vᵀ‖ with QR factors, exact under cancellation."""
     if type(a) is not Formal:
         return float(np.linalg.norm(np.ravel(a)))
     if not a.terms:
@@ -217,9 +209,8 @@ def leaf_norm(a: Any) -> float:
     sides: list[Array] = []
     for axes in (sorted(first), [i for i in range(a.ndim) if i not in first]):
         sizes = {i: a.shape[i] for i in axes}
-        columns = [
-            multiply_out(tuple([f for f in t.factors if set(f[1]) <= set(axes)]), tuple(axes), sizes) for t in a.terms
-        ]
+        factors = [tuple([f for f in t.factors if set(f[1]) <= set(axes)]) for t in a.terms]
+        columns = [multiply_out(fs, tuple(axes), sizes) for fs in factors]
         sides.append(np.stack([np.ravel(c) for c in columns], axis=1))
     sides[0] = sides[0] * np.array([float(t.scale) for t in a.terms])
     left, right = [cast("Array", np.linalg.qr(s, mode="r")) for s in sides]
@@ -258,20 +249,17 @@ class TensorValue:
     @property
     def numbers(self) -> int:
         """How many numbers are stored."""
-        arrays = {id(f): f for leaf in self.leaves for f in _arrays(leaf)}
+        arrays = {id(f): f for leaf in self.leaves for f in (leaf.arrays if type(leaf) is Formal else [leaf])}
         return sum([np.size(f) for f in arrays.values()])
 
     def dense(self) -> Any:
         """Multiplied out: an array for ℝ^X ⊗ ℝ^Y, otherwise V's containers of W's containers of arrays."""
-        from .layout import build
+        return self._built([dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
 
-        return build(self._code, [dense(leaf) for leaf in self.leaves], lambda branch, parts: branch.contain(parts))
+    def _built(self, leaves: list[Any], make: Callable[[Any, list[Any]], Any]) -> Any:
+        from .layout import build, tensor_code
 
-    @property
-    def _code(self) -> Any:
-        from .layout import tensor_code
-
-        return tensor_code(self.space, self.lead)
+        return build(tensor_code(self.space, self.lead), leaves, make)
 
     def _like(self, other: Any) -> TensorValue:
         if not isinstance(other, TensorValue) or other.space is not self.space or other.lead != self.lead:
@@ -279,9 +267,7 @@ class TensorValue:
         return other
 
     def _same(self, leaves: list[Any]) -> TensorValue:
-        from .layout import build
-
-        return TensorValue(self.space, self.lead, build(self._code, leaves, lambda _, parts: tuple(parts)))
+        return TensorValue(self.space, self.lead, self._built(leaves, lambda _, parts: tuple(parts)))
 
     def __add__(self, other: Any) -> TensorValue:
         return self._same([add_leaves(a, b) for a, b in zip(self.leaves, self._like(other).leaves, strict=True)])
@@ -316,7 +302,3 @@ class TensorValue:
 
     def __repr__(self) -> str:
         return later.text(self)
-
-
-def _arrays(leaf: Any) -> list[Any]:
-    return [f for t in leaf.terms for f, _ in t.factors] if type(leaf) is Formal else [leaf]

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..errors import SpaceError, VectorError
-from ..relations.index_sets import Plus, Product, Seg
+from ..relations.index_sets import Array, Plus, Product, Seg
 from ..runtime.interning import Node
 from .contraction import number
+from .formal_vectors import Formal, TensorValue
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .space import Space, Tensor, Weighted
 
 
@@ -87,24 +86,22 @@ def container(v: Any) -> tuple[Form | None, list[Any]] | None:
     if isinstance(v, dict):
         table = cast("dict[Any, Any]", v)
         kind = cast(Any, type(table))
-        return Form(kind, tuple(table), () if kind is dict or kind is OrderedDict else _beside(table, ())), list(
-            table.values()
-        )
+        beside = () if kind is dict or kind is OrderedDict else _beside(table, ())
+        return Form(kind, tuple(table), beside), list(table.values())
     if hasattr(cast(Any, type(v)), "__dataclass_fields__"):
         return _fields(v)
     return None
 
 
 def _fields(v: Any) -> tuple[Form, list[Any]]:
-    """A dataclass: fields that hold words, functions or (where the field says so) whole numbers are part of its form,
-    the others are components."""
+    """A dataclass: words, functions and fields declared as whole numbers are part of its form, others components."""
     names: list[str] = []
     parts: list[Any] = []
     fixed: list[tuple[str, Any, Any]] = []
     counts = _field_names(cast(Any, type(v)))
     for name, counted in counts.items():
         value: Any = getattr(v, name, _MISSING)
-        if _steers(value, counted):
+        if isinstance(value, (*_STEERING, *_WHOLE) if counted else _STEERING):
             fixed.append((name, cast(Any, type(value)), value))
         elif value is not _MISSING:  # with init=False, one that was never set
             names.append(name)
@@ -112,12 +109,10 @@ def _fields(v: Any) -> tuple[Form, list[Any]]:
     return Form(type(v), tuple(names), (*fixed, *_beside(v, counts))), parts
 
 
-def _steers(value: Any, counted: bool) -> bool:
-    return isinstance(value, (str, bytes, bool, Enum, *_CALLED)) or (counted and isinstance(value, (int, np.integer)))
-
-
 _MISSING = object()
-_CALLED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+_STEERING: tuple[Any, ...] = (str, bytes, bool, Enum, type, *_FUNCTIONS)
+_WHOLE: tuple[Any, ...] = (int, np.integer)
 
 
 @lru_cache(maxsize=1024)
@@ -125,42 +120,38 @@ def _field_names(kind: type) -> dict[str, bool]:
     """The fields of a dataclass, and which of them are declared as whole numbers."""
     from dataclasses import fields
 
-    return {
-        f.name: "int" in (f.type if isinstance(f.type, str) else getattr(f.type, "__name__", str(f.type)))
-        for f in fields(cast(Any, kind))
-    }
+    types = {f.name: f.type for f in fields(cast(Any, kind))}
+    return {n: "int" in (t if isinstance(t, str) else getattr(t, "__name__", str(t))) for n, t in types.items()}
 
 
 def _beside(v: Any, fields: Any) -> tuple[tuple[str, Any, Any], ...]:
-    """The attributes of a container that are no components of it: kept as they are, so they must not hold numbers to
-    differentiate in."""
+    """The attributes of a container that are no components: kept as they are, so they must not hold numbers."""
     kind = cast(Any, type(v))
     held: dict[str, Any] = {**getattr(v, "__dict__", {})}
     if isinstance(v, defaultdict):
         held["default_factory"] = cast(Any, v).default_factory
     found: list[tuple[str, Any, Any]] = []
     for name, value in held.items():
-        if name in fields or isinstance(
-            getattr(kind, name, None), cached_property
-        ):  # computed again from the components
+        again = isinstance(getattr(kind, name, None), cached_property)  # computed from the components
+        if name in fields or again:
             continue
         if isinstance(value, (float, np.ndarray, np.floating)) or hasattr(cast(Any, type(value)), "__array__"):
+            declare = f"declare it as a field ({name}: float = dataclasses.field(init=False))"
             raise VectorError(
                 f"{kind.__name__} has the attribute {name} with numbers beside its fields, which no derivative would "
-                "see; "
-                f"declare it as a field ({name}: float = dataclasses.field(init=False)), or compute it where it is "
-                "used (@property)"
+                f"see; {declare}, or compute it where it is used (@property)"
             )
-        found.append((name, cast(Any, type(value)), value if _hashable(value) else _Held(value)))
+        found.append((name, cast(Any, type(value)), _held(value)))
     return tuple(found)
 
 
-def _hashable(value: Any) -> bool:
+def _held(value: Any) -> Any:
+    """A value that can be compared: by identity, where it has no hash."""
     try:
         hash(value)
     except TypeError:
-        return False
-    return True
+        return _Held(value)
+    return value
 
 
 class _Held:
@@ -193,8 +184,6 @@ class Branch(NamedTuple):
     def make(self, parts: list[Any]) -> Any:
         """Components → container."""
         if self.tensor is not None:
-            from .formal_vectors import TensorValue
-
             return TensorValue(*self.tensor, parts[0])
         return tuple(parts) if self.inside else self.contain(parts)
 
@@ -211,22 +200,13 @@ class Branch(NamedTuple):
         if self.tensor is not None:
             return [("⊗", _tensor_content(value, self.tensor, space, path))]
         if self.form is None or (self.inside and type(value) is tuple):
-            found = (
-                list(enumerate(cast("tuple[Any, ...]", value)))
-                if isinstance(value, tuple)
-                else []
-                if value is None
-                else None
-            )
+            given: Any = () if value is None else cast(Any, value)
+            found = list(enumerate(cast("tuple[Any, ...]", given))) if isinstance(given, tuple) else None
             wanted = f"a tuple of {self.arity}"
         else:
-            found = self.form.take(value)
-            kind = self.form.kind.__name__
-            wanted = (
-                f"a {kind} with {', '.join(map(str, self.form.names))}"
-                if self.form.names
-                else f"a {kind} of {self.arity}"
-            )
+            found, names = self.form.take(value), self.form.names
+            parts = f"with {', '.join(map(str, names))}" if names else f"of {self.arity}"
+            wanted = f"a {self.form.kind.__name__} {parts}"
         if found is None or len(found) != self.arity:
             raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}")
         return found
@@ -237,8 +217,7 @@ METRIC, INVERSE, ROOT = range(3)
 
 
 class Weight(NamedTuple):
-    """A weighted inner product on some axes of an array: the first, how many, the three arrays, and whether they are
-    matrices."""
+    """A weighted inner product on some axes: the first, how many, the three arrays, and whether they are matrices."""
 
     first: int
     arity: int
@@ -334,21 +313,19 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
     return code
 
 
-class _Weigh:
+class _Weigh(NamedTuple):
     """A weighted space unrolled for the walk: V's own tree, each leaf with its weight."""
 
-    __slots__ = ("branch", "leaf", "parts", "weight")
-
-    def __init__(
-        self, parts: tuple[Any, ...] = (), branch: Branch | None = None, leaf: Leaf | None = None, weight: Any = None
-    ) -> None:
-        self.parts, self.branch, self.leaf, self.weight = parts, branch, leaf, weight
+    parts: tuple[Any, ...] = ()
+    branch: Branch | None = None
+    leaf: Leaf | None = None
+    weight: Any = None
 
 
 def _weigh(space: Weighted) -> _Weigh:
     each = [(arrays, space.matrix) for arrays in space.arrays]
     tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
-    return build(space.base.code, tops, lambda branch, parts: _Weigh(parts=tuple(parts), branch=branch))
+    return build(space.base.code, tops, lambda branch, parts: _Weigh(tuple(parts), branch))
 
 
 def build(code: list[Leaf | Branch], leaves: list[Any], make: Callable[[Branch, list[Any]], Any]) -> Any:
@@ -371,27 +348,36 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
     if type(value) is float and not shape:
         return value
     if isinstance(value, (np.ndarray, np.generic)):
-        array = cast("NDArray[Any]", value)
+        array = cast(Array, value)
         if (problem := own_arithmetic(array)) is not None:
             raise VectorError(f"not an element of {space}{_at(path)}: got {problem}")
         if array.dtype.kind == "f" and array.shape == shape:
             return array if shape else number(array)
-    elif is_formal(value) and cast(Any, value).shape == shape:
+    elif isinstance(value, Formal) and cast(Any, value).shape == shape:
         return cast(Any, value)
     wanted = f"an array of floats of shape {shape}" if shape else "a float"
     raise VectorError(f"not an element of {space}{_at(path)}: expected {wanted}, got {describe(value)}{hint(value)}")
 
 
+def leaf_axes(value: Any) -> tuple[int, ...]:
+    """The shape of a float, a float array or a formal vector; anything else is refused."""
+    if isinstance(value, (float, np.floating)):
+        return ()
+    if (problem := own_arithmetic(value)) is not None:
+        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
+    if isinstance(value, Formal) or (isinstance(value, np.ndarray) and cast(Array, value).dtype.kind == "f"):
+        return cast(Any, value).shape
+    due = "a vector is a float, a float array or a tuple, list, dict or dataclass of vectors"
+    raise VectorError(f"{due}; got {describe(value)}{hint(value)}")
+
+
 def _tensor_content(value: Any, wanted: tuple[Tensor, tuple[int, ...]], space: Space, path: tuple[Any, ...]) -> Any:
     """What is inside a tensor given as a TensorValue; anything else is taken as multiplied out."""
-    from .formal_vectors import TensorValue
-
     if not isinstance(value, TensorValue):
         return value
     if (value.space, value.lead) != wanted:
-        raise VectorError(
-            f"not an element of {space}{_at(path)}: expected an element of {wanted[0]}, got one of {value.space}"
-        )
+        due = f"expected an element of {wanted[0]}, got one of {value.space}"
+        raise VectorError(f"not an element of {space}{_at(path)}: {due}")
     return value.content
 
 
@@ -404,25 +390,18 @@ def own_arithmetic(x: Any) -> str | None:
         return "a masked array, whose arithmetic is its own; use its plain array, x.data, and np.where(mask, …)"
     if isinstance(x, np.matrix):
         return "an np.matrix, whose arithmetic is its own; use the plain array, np.asarray(x), and the operator @"
-    if (
-        kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
-        or kind.__array_function__ is not np.ndarray.__array_function__
-    ):
+    plain: Any = np.ndarray
+    same = kind.__array_ufunc__ is plain.__array_ufunc__ and kind.__array_function__ is plain.__array_function__
+    if not same:
         return f"a {kind.__name__}, an array with arithmetic of its own; use np.asarray(x)"
     return None
-
-
-def is_formal(value: Any) -> bool:
-    from .formal_vectors import Formal
-
-    return isinstance(value, Formal)
 
 
 def describe(value: Any) -> str:
     if hasattr(cast(Any, type(value)), "home"):
         return f"a traced array of shape {value.shape}"
     if isinstance(value, np.ndarray):
-        array = cast("NDArray[Any]", value)
+        array = cast(Array, value)
         return f"an array of {array.dtype} of shape {array.shape}"
     if isinstance(value, (tuple, list)):
         return f"a {type(cast(Any, value)).__name__} of {len(cast('tuple[Any, ...]', value))}"

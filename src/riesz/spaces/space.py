@@ -9,35 +9,18 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import IndexSetError, SpaceError, VectorError
 from ..relations import freeze
-from ..relations.index_sets import Seg, Set, box_set
+from ..relations.index_sets import Array, Seg, Set, box_set
 from ..runtime import buffers, later
-from ..runtime.interning import Node, derived, documented, postorder
+from ..runtime.interning import Node, derived, documented, each, postorder
 from .contraction import number
-from .layout import (
-    INVERSE,
-    METRIC,
-    ROOT,
-    Branch,
-    Form,
-    Leaf,
-    build,
-    check_leaf,
-    container,
-    describe,
-    hint,
-    is_formal,
-    layout,
-    own_arithmetic,
-)
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .formal_vectors import Formal, FormalProduct, TensorValue, dense, freeze_leaf, leaf_bound, leaf_inner, leaf_norm
+from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, layout, leaf_axes
 
 
 class Space(Node):
@@ -65,9 +48,8 @@ class Space(Node):
     def __pow__(self, index: object) -> Copower:
         """V^X, the copower over an index set."""
         if not isinstance(index, Set):
-            raise SpaceError(
-                f"cannot form {self} ** {index!r}: exponents are index sets; write {self} ** seg({index!r})"
-            )
+            write = f"write {self} ** seg({index!r})"
+            raise SpaceError(f"cannot form {self} ** {index!r}: exponents are index sets; {write}")
         return Copower(self, index)
 
     def __matmul__(self, other: object) -> Tensor:
@@ -124,21 +106,15 @@ class Space(Node):
         >>> (rz.R * rz.R).inner((1.0, 2.0), (3.0, 4.0))
         11.0
         """
-        from .formal_vectors import leaf_inner
-
         left, right = self.open(u), self.metric(self.open(v))
         return float(sum([leaf_inner(a, b) for a, b in zip(left, right, strict=True)]))
 
     def norm(self, v: Any) -> float:
         """√(v ⊙ v)."""
-        from .formal_vectors import leaf_norm
-
         return math.hypot(*[leaf_norm(a) for a in self._weighed(self.open(v), ROOT)])
 
     def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
         """Whether u and v are the same vector up to rounding; formal tensors are compared modulo bilinearity."""
-        from .formal_vectors import leaf_bound
-
         scale = max([math.hypot(*[leaf_bound(a) for a in self.open(w)]) for w in (u, v)])
         return self.norm(self.add(u, self.scale(-1.0, v))) <= tolerance * scale
 
@@ -149,21 +125,19 @@ class Space(Node):
             return False
         return True
 
-    def flatten(self, value: Any) -> NDArray[Any]:
+    def flatten(self, value: Any) -> Array:
         """The coordinates in one array: components in order, arrays row-major."""
-        from .formal_vectors import dense
-
         arrays = [np.ravel(dense(leaf)) for leaf in self.open(value)]
         return np.concatenate(arrays) if arrays else np.zeros(0)
 
-    def unflatten(self, coordinates: NDArray[Any]) -> Any:
+    def unflatten(self, coordinates: Array) -> Any:
         """The vector with the given coordinates."""
         given = np.asarray(coordinates)
         if given.shape != (self.dim,):
             raise VectorError(f"{self} has dimension {self.dim}; got coordinates of shape {given.shape}")
         return self.wrap(self.cut(given))
 
-    def cut(self, coordinates: NDArray[Any]) -> list[Any]:
+    def cut(self, coordinates: Array) -> list[Any]:
         """Coordinates → leaves."""
         found: list[Any] = []
         at = 0
@@ -178,21 +152,9 @@ class Space(Node):
         """The same vectors with the Euclidean inner product: every weight inside is dropped."""
         if self.plain:
             return self
-        done: dict[Any, Space] = {}
+        done: dict[Any, Any] = {}
         for s in postorder(self):
-            match s:
-                case Space(plain=True):
-                    done[s] = s
-                case Weighted():
-                    done[s] = done[s.base]
-                case DirectSum():
-                    done[s] = DirectSum(s.index, tuple([done[p] for p in s.summands]), s.form)
-                case Copower():
-                    done[s] = Copower(done[s.base], s.index)
-                case Tensor():
-                    done[s] = Tensor(done[s.left], done[s.right])
-                case _:
-                    pass
+            done[s] = done[s.base] if isinstance(s, Weighted) else type(s)(*each(s.parts(), lambda p: done.get(p, p)))
         return done[self]
 
     # -- layout ---------------------------------------------------------------------------------------
@@ -221,23 +183,15 @@ class Space(Node):
         return found
 
     def wrap(self, leaves: list[Any], held: Iterable[int] = ()) -> Any:
-        """Leaves → a user's value, his own: arrays he may write to; unevaluated tensors that nothing he writes to
-        changes.
-
-        `held`: the identities of arrays that somebody else holds.
-        """
-        from .formal_vectors import dense, freeze_leaf
-
-        taken = set(held)
-        shown = [
-            freeze_leaf(x) if leaf.formal else _owned(dense(x), taken)
-            for leaf, x in zip(self.leaves, leaves, strict=True)
-        ]
-        return build(self.code, shown, lambda branch, parts: branch.make(parts))
+        """Leaves → a user's value, his own: arrays he may write to, tensors that nothing he writes to changes; `held`:
+        the identities of arrays that somebody else holds."""
+        taken, pairs = set(held), zip(self.leaves, leaves, strict=True)
+        shown = [freeze_leaf(x) if leaf.formal else _owned(dense(x), taken) for leaf, x in pairs]
+        return build(self.code, shown, Branch.make)
 
     def tree(self, leaves: list[Any]) -> Any:
         """Leaves → nested plain tuples, the values the interpreter works on."""
-        return build(self.code, leaves, lambda branch, parts: branch.nest(parts))
+        return build(self.code, leaves, Branch.nest)
 
     def metric(self, leaves: list[Any], inverse: bool = False) -> list[Any]:
         """The Riesz map M : V → V* in coordinates, u ⊙ v = Σ u · metric(v); or its inverse."""
@@ -279,7 +233,7 @@ class Basis(Sequence[Any]):
 
 def _owned(x: Any, taken: set[int]) -> Any:
     """A float, or an array the caller may write to, which is taken then."""
-    if isinstance(x, np.ndarray) and (array := cast("NDArray[Any]", x)).ndim:
+    if isinstance(x, np.ndarray) and (array := cast(Array, x)).ndim:
         found = buffers.handed(array, id(array) in taken)
         taken.add(id(found))
         return found
@@ -287,15 +241,11 @@ def _owned(x: Any, taken: set[int]) -> Any:
 
 
 def _zero(leaf: Leaf) -> Any:
-    from .formal_vectors import Formal
-
     return Formal(leaf.shape, ()) if leaf.formal and leaf.shape else np.zeros(leaf.shape) if leaf.shape else 0.0
 
 
 def _unit(leaf: Leaf, at: int) -> Any:
     """One at one position; e_i ⊗ e_j in a tensor."""
-    from .formal_vectors import Formal, FormalProduct
-
     if not leaf.shape:
         return 1.0
     places = np.unravel_index(at, leaf.shape)
@@ -322,8 +272,7 @@ class Real(Space):
 
 
 class DirectSum(Space):
-    """⊕_{x∈X} V_x, a family of spaces, one per element of X in its order; values are tuples unless `form` says
-    otherwise."""
+    """⊕_{x∈X} V_x, one space per element of X in its order; values are tuples unless `form` says otherwise."""
 
     index: Set
     summands: tuple[Space, ...]
@@ -339,22 +288,15 @@ class DirectSum(Space):
         names = self.form.names if self.form else None
         if names and which in names and (isinstance(which, str) or not isinstance(which, int)):
             return names.index(which)
-        if (
-            isinstance(which, int)
-            and not isinstance(which, bool)
-            and isinstance(self.index, Seg)
-            and -len(self.summands) <= which < 0
-        ):
-            return which + len(self.summands)
+        n = len(self.summands)
+        if isinstance(which, int) and isinstance(self.index, Seg) and -n <= which < 0:
+            return which + n
         try:
             return self.index.position(which)
         except IndexSetError:
-            have = f"the names {', '.join(map(str, names))}" if names else f"components {_range(len(self.summands))}"
+            have = "components " + (f"0 to {n - 1}" if n else "none")
+            have = f"the names {', '.join(map(str, names))}" if names else have
             raise SpaceError(f"there is no component {which!r} in {self}: it has {have}") from None
-
-
-def _range(n: int) -> str:
-    return f"0 to {n - 1}" if n else "none"
 
 
 class Copower(Space):
@@ -395,15 +337,10 @@ class Weighted(Space):
     @cached_property
     def arrays(self) -> list[tuple[Any, Any, Any]]:
         """M, M⁻¹ and a root of M for each leaf."""
+        la: Any = np.linalg
         if self.matrix:
-            return [
-                (m, freeze(_array(np.linalg.inv(m))), freeze(_array(np.linalg.cholesky(m)).T)) for m in self.weights
-            ]
+            return [(m, freeze(la.inv(m)), freeze(la.cholesky(m).T)) for m in self.weights]
         return [(w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))) for w in self.weights]
-
-
-def _array(a: Any) -> NDArray[Any]:
-    return np.asarray(a)
 
 
 R: Real = documented(
@@ -443,41 +380,23 @@ def space_of(value: Any) -> Space:
     stack: list[Any] = [value]
     while stack:
         v = stack.pop()
-        if isinstance(v, _Close):
+        if isinstance(v, Branch):
             parts = tuple(done[len(done) - v.arity :])
             del done[len(done) - v.arity :]
             done.append(DirectSum(Seg(v.arity), parts, v.form) if parts or v.form else zero_space)
         elif (form_parts := container(v)) is not None:
             form, parts = form_parts
-            stack.append(_Close(len(parts), form))
+            stack.append(Branch(len(parts), form))
             stack.extend(reversed(parts))
         else:
             done.append(_leaf_space(v))
     return done[0]
 
 
-class _Close:
-    __slots__ = ("arity", "form")
-
-    def __init__(self, arity: int, form: Form | None) -> None:
-        self.arity = arity
-        self.form = form
-
-
 def _leaf_space(v: Any) -> Space:
-    from .formal_vectors import TensorValue
-
     if isinstance(v, TensorValue):
         return Copower(v.space, box_set(v.lead)) if v.lead else v.space
-    if isinstance(v, (float, np.floating)):
-        return R
-    if (problem := own_arithmetic(v)) is not None:
-        raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
-    if is_formal(v) or (isinstance(v, np.ndarray) and cast("NDArray[Any]", v).dtype.kind == "f"):
-        return real_space(cast(Any, v).shape)
-    raise VectorError(
-        f"a vector is a float, a float array or a tuple, list, dict or dataclass of vectors; got {describe(v)}{hint(v)}"
-    )
+    return real_space(leaf_axes(v))
 
 
 @lru_cache(maxsize=4096)
@@ -503,9 +422,8 @@ def direct_sum(*spaces: Space, index: Set | None = None, **named: Space) -> Dire
     if index is None and not named and all([s.plain for s in spaces]):
         return _tuples(spaces)
     parts = (*spaces, *named.values())
-    return DirectSum(
-        Seg(len(parts)) if index is None else index, parts, Form(dict, tuple(named), ()) if named else None
-    )
+    form = Form(dict, tuple(named), ()) if named else None
+    return DirectSum(Seg(len(parts)) if index is None else index, parts, form)
 
 
 @lru_cache(maxsize=1024)
@@ -517,14 +435,11 @@ def _tuples(spaces: tuple[Space, ...]) -> DirectSum:
 def _weighted(space: Space, weight: Any) -> Weighted:
     if not space.plain:
         raise SpaceError(f"{space} has a weighted inner product already; weight the plain space")
-    if isinstance(weight, (int, float)) and not isinstance(weight, bool):
-        weights = [np.full(leaf.shape, float(weight)) for leaf in space.leaves]
-        return _positive(space, weights)
     n = space.dim
-    matrix = isinstance(weight, np.ndarray) and cast("NDArray[Any]", weight).shape == (n, n) and len(space.leaves) == 1
+    matrix = isinstance(weight, np.ndarray) and cast(Array, weight).shape == (n, n) and len(space.leaves) == 1
     if not matrix or space.leaves[0].shape == (n, n):
         return _positive(space, _scales(space, weight))
-    if np.asarray(weight).dtype.kind != "f":
+    if cast(Array, weight).dtype.kind != "f":
         raise SpaceError(f"the weight of {space} must be a matrix of floats; got {describe(weight)}")
     given = _canonical(np.asarray(weight, float))
     if not np.allclose(given, given.T, rtol=1e-12, atol=0.0):
@@ -557,9 +472,9 @@ def _positive(space: Space, weights: list[Any]) -> Weighted:
     return Weighted(space, tuple(arrays), False)
 
 
-_weights: weakref.WeakValueDictionary[Any, NDArray[Any]] = weakref.WeakValueDictionary()
+_weights: weakref.WeakValueDictionary[Any, Array] = weakref.WeakValueDictionary()
 
 
-def _canonical(weight: NDArray[Any]) -> NDArray[Any]:
+def _canonical(weight: Array) -> Array:
     """Equal weights are one array, so that weighting a space twice gives one space."""
     return _weights.setdefault((weight.shape, weight.tobytes()), freeze(weight))

@@ -4,13 +4,14 @@ sections   (§3.1, §3.3)."""
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import accumulate, pairwise, product
 from typing import Any, NamedTuple
 
 from ..errors import SpaceError
 from ..ops.op import contraction
 from ..relations.index_sets import Seg
 from ..runtime.interning import derived
-from ..spaces.space import Copower, R, Space, Tensor, direct_sum, real_space
+from ..spaces.space import Copower, Leaf, R, Space, Tensor, direct_sum, real_space
 from .sums import Map, Par, Regroup, Zip
 from .term import Compose, Derived, Term
 from .unitary import Bra, Ket, Unbra, Unket
@@ -19,8 +20,7 @@ Labels = tuple[int, ...]
 
 
 class Row(NamedTuple):
-    """One leaf of the result gets the contraction of one leaf of each argument; `metric` weights the second one's first
-    axes."""
+    """A leaf of the result gets the contraction of two leaves; `metric` weights the second one's first axes."""
 
     out: int
     left: int
@@ -42,9 +42,6 @@ class Bilinear(Term):
     @cached_property
     def table(self) -> list[Row]:
         """The function on leaves."""
-        return self._table()
-
-    def _table(self) -> list[Row]:
         raise NotImplementedError
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
@@ -53,8 +50,8 @@ class Bilinear(Term):
 
     @property
     def definition(self) -> Term:
-        """The function in terms of ⊛."""
-        raise NotImplementedError
+        """The function in terms of ⊛; itself where it is given."""
+        return self
 
 
 class Section(Term):
@@ -75,8 +72,15 @@ class Section(Term):
         return space.wrap(list(self.leaves))
 
 
-def _run(start: int, shape: tuple[int, ...]) -> Labels:
-    return tuple(range(start, start + len(shape)))
+def _runs(*shapes: tuple[int, ...]) -> list[Labels]:
+    """Labels for the axes of some arrays, one after the other."""
+    ends = [0, *accumulate([len(shape) for shape in shapes])]
+    return [tuple(range(*run)) for run in pairwise(ends)]
+
+
+def _leaves(space: Space) -> list[tuple[int, Leaf, Labels]]:
+    """The leaves of a space, with their numbers and with labels for their axes."""
+    return [(i, leaf, tuple(range(len(leaf.shape)))) for i, leaf in enumerate(space.leaves)]
 
 
 class Contract(Bilinear):
@@ -90,17 +94,14 @@ class Contract(Bilinear):
         W, V, U = self.first, self.middle, self.last
         self._bilinear(Tensor(W, V), Tensor(V, U), Tensor(W, U))
 
-    def _table(self) -> list[Row]:
+    @cached_property
+    def table(self) -> list[Row]:
         ws, vs, us = self.first.leaves, self.middle.leaves, self.last.leaves
         rows: list[Row] = []
-        for i, w in enumerate(ws):
-            for j, v in enumerate(vs):
-                for k, u in enumerate(us):
-                    lw = _run(0, w.shape)
-                    lv = _run(len(lw), v.shape)
-                    lu = _run(len(lw) + len(lv), u.shape)
-                    labels = ((*lw, *lv), (*lv, *lu), (*lw, *lu))
-                    rows.append(Row(i * len(us) + k, i * len(vs) + j, j * len(us) + k, labels, v.weights))
+        for (i, w), (j, v), (k, u) in product(enumerate(ws), enumerate(vs), enumerate(us)):
+            lw, lv, lu = _runs(w.shape, v.shape, u.shape)
+            labels = ((*lw, *lv), (*lv, *lu), (*lw, *lu))
+            rows.append(Row(i * len(us) + k, i * len(vs) + j, j * len(us) + k, labels, v.weights))
         return rows
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
@@ -109,21 +110,14 @@ class Contract(Bilinear):
             return Section(Contract(V, W, U), 0, transposed(leaves, W, V))  # (v⊛)* = (vᵀ⊛)
         return Section(Contract(W, U, V), 1, transposed(leaves, V, U))  # (⊛w)* = (⊛wᵀ)
 
-    @property
-    def definition(self) -> Term:
-        return self
-
 
 def transposed(leaves: tuple[Any, ...], V: Space, W: Space) -> tuple[Any, ...]:
     """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W."""
-    rows, cols = V.leaves, W.leaves
     found: list[Any] = []
-    for j, w in enumerate(cols):
-        for i, v in enumerate(rows):
-            labels = _run(0, (*v.shape, *w.shape))
-            turned = (*labels[len(v.shape) :], *labels[: len(v.shape)])
-            leaf = leaves[i * len(cols) + j]
-            found.append(contraction((labels,), turned).run(leaf) if labels else leaf)
+    for (j, w), (i, v) in product(enumerate(W.leaves), enumerate(V.leaves)):
+        lv, lw = _runs(v.shape, w.shape)
+        leaf = leaves[i * len(W.leaves) + j]
+        found.append(contraction((lv + lw,), lw + lv).run(leaf) if lv + lw else leaf)
     return tuple(found)
 
 
@@ -136,12 +130,12 @@ class Outer(Bilinear):
     def check(self) -> None:
         self._bilinear(self.first, self.last, Tensor(self.first, self.last))
 
-    def _table(self) -> list[Row]:
+    @cached_property
+    def table(self) -> list[Row]:
         rows: list[Row] = []
-        for i, v in enumerate(self.first.leaves):
-            for j, w in enumerate(self.last.leaves):
-                lv, lw = _run(0, v.shape), _run(len(v.shape), w.shape)
-                rows.append(Row(i * len(self.last.leaves) + j, i, j, (lv, lw, (*lv, *lw))))
+        for (i, v), (j, w) in product(enumerate(self.first.leaves), enumerate(self.last.leaves)):
+            lv, lw = _runs(v.shape, w.shape)
+            rows.append(Row(i * len(self.last.leaves) + j, i, j, (lv, lw, lv + lw)))
         return rows
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
@@ -164,9 +158,9 @@ class Inner(Bilinear):
     def check(self) -> None:
         self._bilinear(self.space, self.space, R)
 
-    def _table(self) -> list[Row]:
-        leaves = self.space.leaves
-        return [Row(0, i, i, (_run(0, v.shape), _run(0, v.shape), ()), v.weights) for i, v in enumerate(leaves)]
+    @cached_property
+    def table(self) -> list[Row]:
+        return [Row(0, i, i, (labels, labels, ()), v.weights) for i, v, labels in _leaves(self.space)]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         return Section(ScalarMul(self.space), 1, leaves)  # (u⊙)* = (·u)
@@ -185,9 +179,9 @@ class ScalarMul(Bilinear):
     def check(self) -> None:
         self._bilinear(R, self.space, self.space)
 
-    def _table(self) -> list[Row]:
-        leaves = self.space.leaves
-        return [Row(i, 0, i, ((), _run(0, v.shape), _run(0, v.shape))) for i, v in enumerate(leaves)]
+    @cached_property
+    def table(self) -> list[Row]:
+        return [Row(i, 0, i, ((), labels, labels)) for i, _, labels in _leaves(self.space)]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         if side == 0:
@@ -209,8 +203,9 @@ class MatVec(Bilinear):
     def check(self) -> None:
         self._bilinear(real_space((*self.rows, *self.cols)), real_space(self.cols), real_space(self.rows))
 
-    def _table(self) -> list[Row]:
-        lx, ly = _run(0, self.rows), _run(len(self.rows), self.cols)
+    @cached_property
+    def table(self) -> list[Row]:
+        lx, ly = _runs(self.rows, self.cols)
         return [Row(0, 0, 0, ((*lx, *ly), ly, lx))]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
@@ -237,10 +232,9 @@ class MatMul(Bilinear):
         X, Y, Z = self.rows, self.inner, self.cols
         self._bilinear(real_space((*X, *Y)), real_space((*Y, *Z)), real_space((*X, *Z)))
 
-    def _table(self) -> list[Row]:
-        lx = _run(0, self.rows)
-        ly = _run(len(lx), self.inner)
-        lz = _run(len(lx) + len(ly), self.cols)
+    @cached_property
+    def table(self) -> list[Row]:
+        lx, ly, lz = _runs(self.rows, self.inner, self.cols)
         return [Row(0, 0, 0, ((*lx, *ly), (*ly, *lz), (*lx, *lz)))]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
@@ -266,11 +260,9 @@ class Hadamard(Bilinear):
             raise SpaceError(f"the Hadamard product multiplies real coordinates; {self.space} has weights or tensors")
         self._bilinear(self.space, self.space, self.space)
 
-    def _table(self) -> list[Row]:
-        return [
-            Row(i, i, i, (_run(0, v.shape), _run(0, v.shape), _run(0, v.shape)))
-            for i, v in enumerate(self.space.leaves)
-        ]
+    @cached_property
+    def table(self) -> list[Row]:
+        return [Row(i, i, i, (labels, labels, labels)) for i, _, labels in _leaves(self.space)]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         return Section(self, side, leaves)  # (u∗)* = (u∗)
@@ -283,8 +275,7 @@ class Hadamard(Bilinear):
 
 
 class Labelled(Derived):
-    """A labelled contraction of any number of arrays, Σ over labels of their product: what a program's contraction step
-    is as a term."""
+    """A labelled contraction of any number of arrays, Σ over labels of their product: a program's step as a term."""
 
     labels: tuple[Labels, ...]
     out: Labels

@@ -8,8 +8,11 @@ from typing import Any
 from ..errors import SpaceError
 from ..ops.opaque import DeclaredForm
 from ..spaces.space import Space
-from .bilinear import Bilinear, Row
+from .bilinear import Bilinear, Section
 from .term import Term
+
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
 
 
 class DeclaredLinear(Term):
@@ -34,54 +37,29 @@ class DeclaredBilinear(Bilinear):
         left, right = [leg for i, leg in enumerate(self.form.legs) if i != self.target]
         self._bilinear(left, right, self.form.legs[self.target])
 
-    def _table(self) -> list[Row]:
-        raise AssertionError("a declared function is not a contraction")
-
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
-        from .bilinear import Section
-
         # Fixing leg a and transposing exchanges the free leg and the target: ⟨u ⋄ v, w⟩ = ⟨v, (u⋄)*w⟩.
         sources = [i for i in range(3) if i != self.target]
         fixed, free = sources[side], sources[1 - side]
         after = [i for i in range(3) if i != free]
         return Section(DeclaredBilinear(self.form, free), after.index(fixed), leaves)
 
-    @property
-    def definition(self) -> Term:
-        return self
-
 
 def _plain(form: DeclaredForm) -> None:
     for leg in form.legs:
         if not leg.plain:
-            raise SpaceError(
-                f"declare {form.name} on plain spaces, with their Euclidean adjoints; {leg} is weighted (weights are "
-                "added with space=…)"
-            )
+            weighted = f"{leg} is weighted (weights are added with space=…)"
+            raise SpaceError(f"declare {form.name} on plain spaces, with their Euclidean adjoints; {weighted}")
 
 
-def declare_linear(
-    function: Callable[[Any], Any],
-    adjoint: Callable[[Any], Any],
-    domain: Space,
-    codomain: Space,
-    name: str,
-    batched: bool,
-) -> Term:
+def declare_linear(f: Unary, adjoint: Unary, domain: Space, codomain: Space, name: str, batched: bool) -> Term:
     """A linear function from its implementation and that of its adjoint."""
-    return DeclaredLinear(DeclaredForm(name, (domain, codomain), (adjoint, function), batched), 1)
+    return DeclaredLinear(DeclaredForm(name, (domain, codomain), (adjoint, f), batched), 1)
 
 
 def declare_bilinear(
-    function: Callable[[Any, Any], Any],
-    left_adjoint: Callable[[Any, Any], Any] | None,
-    right_adjoint: Callable[[Any, Any], Any] | None,
-    spaces: tuple[Space, Space, Space],
-    name: str,
-    batched: bool,
+    f: Binary, left: Binary | None, right: Binary | None, spaces: tuple[Space, ...], name: str, batched: bool
 ) -> Bilinear:
-    """A bilinear function from its implementation and those of its sections' adjoints.
-
-    left_adjoint(u, w) = (u ⋄)* w ∈ V and right_adjoint(v, w) = (⋄ v)* w ∈ U.
-    """
-    return DeclaredBilinear(DeclaredForm(name, spaces, (right_adjoint, left_adjoint, function), batched), 2)
+    """A bilinear function from its implementation and those of its sections' adjoints: left(u, w) = (u ⋄)* w ∈ V and
+    right(v, w) = (⋄ v)* w ∈ U."""
+    return DeclaredBilinear(DeclaredForm(name, spaces, (right, left, f), batched), 2)

@@ -111,26 +111,21 @@ def codomain_of(f: Arrow) -> Space | None:
     return f.codomain if isinstance(f, Term) else cast(Open, f).known
 
 
-def _arrow(f: Any, what: str) -> Arrow:
-    if isinstance(f, Arrow):
-        return f
-    raise SpaceError(f"{what} takes functions in combinatory form; got {f!r}")
-
-
 def compose(g: Any, f: Any) -> Arrow:
     """g ∘ f."""
     if not isinstance(f, Arrow):
         if isinstance(f, later.LinearMap):
             return NotImplemented
         raise SpaceError(f"cannot compose g @ f: f must be a function, got {f!r}; to apply g to a vector write g(v)")
-    if isinstance(f, Term):
-        return connect(fit(g, f.codomain) if not isinstance(g, Term) else g, f)
-    return OpenCompose(g, f)
+    if not isinstance(f, Term):
+        return OpenCompose(g, f)
+    if not isinstance(g, Term):
+        return connect(fit(g, f.codomain), f)
+    return Compose(g, f) if f.codomain is g.domain else connect(g, f)
 
 
 def connect(g: Term, f: Term) -> Term:
-    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where that is what separates
-    them."""
+    """g ∘ f, through the identification of V × V with V^2 or the forgetting of a weight where need be."""
     if isinstance(f, Id):
         return _fit_term(g, f.space)
     if g.domain is not f.codomain:
@@ -143,10 +138,10 @@ def connect(g: Term, f: Term) -> Term:
 def coerce(source: Space, target: Space) -> Term | None:
     """The map that changes nothing but the way a vector is held, if there is one."""
     if not source.plain and source.unweighted is not source and target.plain:
-        rest = None if source.unweighted is target else coerce(source.unweighted, target)
-        return (
-            Forget(source) if source.unweighted is target else None if rest is None else Compose(rest, Forget(source))
-        )
+        if source.unweighted is target:
+            return Forget(source)
+        rest = coerce(source.unweighted, target)
+        return None if rest is None else Compose(rest, Forget(source))
     match source, target:
         case Copower(), DirectSum() if target is Unpack(source.base, source.index).codomain:
             return Unpack(source.base, source.index)
@@ -179,11 +174,9 @@ def _fit_term(f: Term, space: Space) -> Term:
         return f
     bridge = coerce(space, f.domain)
     if bridge is None:
-        hint = (
-            f"; write f ** X with X = {space.index} to apply it at every index"
-            if isinstance(space, Copower) and space.base is f.domain
-            else ""
-        )
+        hint = ""
+        if isinstance(space, Copower) and space.base is f.domain:
+            hint = f"; write f ** X with X = {space.index} to apply it at every index"
         raise SpaceError(f"cannot use f = {f} at {space}: f starts at {f.domain}{hint}")
     return Compose(f, bridge)
 
@@ -200,17 +193,12 @@ def _fit(f: Arrow, space: Space) -> Rule:
             first = yield f.inner, space
             second = yield f.outer, first.codomain
             return connect(second, first)
-        case OpenFamily(kind="⟨⟩"):
-            forked: list[Term] = []
-            for t in f.terms:
-                forked.append((yield t, space))
-            return Fork(tuple(forked))
         case OpenFamily():
-            inside, bridge = family(space, len(f.terms), f.kind)
+            inside, bridge = (None, None) if f.kind == "⟨⟩" else family(space, len(f.terms), f.kind)
             typed: list[Term] = []
-            for t, part in zip(f.terms, inside.summands, strict=True):
-                typed.append((yield t, part))
-            made = _family_term(f.kind, tuple(typed), inside)
+            for i, t in enumerate(f.terms):
+                typed.append((yield t, space if inside is None else inside.summands[i]))
+            made = Fork(tuple(typed)) if inside is None else _family_term(f.kind, tuple(typed), inside)
             return made if bridge is None else Compose(made, bridge)
         case OpenMap():
             inside = _over(space, f.index)
@@ -260,27 +248,25 @@ def _family_term(kind: str, terms: tuple[Term, ...], space: DirectSum) -> Term:
             return BlockDiag(terms, space.index, space.form)
         case "[]":
             joined = Join(terms)
-            return joined if joined.domain is space else _renamed(joined, space)
+            return joined if joined.domain is space else Compose(joined, Regroup(space, joined.domain))
         case _:
             raise TypeError(f"not a family: {kind}")
 
 
-def _renamed(t: Term, space: DirectSum) -> Term:
-    return Compose(t, Regroup(space, t.domain))
-
-
 def make_family(kind: str, terms: tuple[Any, ...]) -> Arrow:
     """Π, ⟨⟩, [] or Δ of functions: a term where all are typed, open otherwise."""
-    arrows = tuple([_arrow(t, kind) for t in terms])
-    for t in arrows:
+    if not terms:
+        raise SpaceError("a family needs at least one function")
+    for t in terms:
+        if not isinstance(t, Arrow):
+            raise SpaceError(f"{kind} takes functions in combinatory form; got {t!r}")
         if kind in ("Δ", "[]") and isinstance(t, Term):
             require_linear(t, "Δ (block_diag)" if kind == "Δ" else "a join []")
-    if not all([isinstance(t, Term) for t in arrows]):
-        return OpenFamily(kind, arrows)
-    typed = cast("tuple[Term, ...]", arrows)
+    if not all([isinstance(t, Term) for t in terms]):
+        return OpenFamily(kind, terms)
     if kind == "⟨⟩":
-        return Fork(typed)
-    return _family_term(kind, typed, DirectSum(Seg(len(typed)), tuple([t.domain for t in typed]), None))
+        return Fork(terms)
+    return _family_term(kind, terms, DirectSum(Seg(len(terms)), tuple([t.domain for t in terms]), None))
 
 
 def mapped(f: Arrow, index: Set) -> Arrow:

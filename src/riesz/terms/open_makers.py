@@ -4,6 +4,7 @@ weight."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 from ..errors import SpaceError
@@ -24,14 +25,12 @@ def frozen(leaves: Iterable[Any]) -> tuple[Any, ...]:
 def past_weight(maker: MakerT) -> MakerT:
     """A maker that enters a weighted space through Forget."""
 
+    @wraps(maker)
     def made(space: Space, *parameters: Any) -> Term:
         if isinstance(space, Weighted):
             return Compose(maker(space.base, *parameters), Forget(space))
         return maker(space, *parameters)
 
-    made.__name__ = maker.__name__
-    made.__qualname__ = maker.__qualname__
-    made.__doc__ = maker.__doc__
     return made
 
 
@@ -39,8 +38,7 @@ class Maker:
     """A picklable maker: found again by its name."""
 
     def __init__(self, name: str, maker: MakerT) -> None:
-        self.name, self.maker = name, maker
-        self.__doc__ = maker.__doc__
+        self.name, self.maker, self.__doc__ = name, maker, maker.__doc__
         _makers[name] = self
 
     def __call__(self, space: Space, *parameters: Any) -> Term:
@@ -57,9 +55,16 @@ def _find_maker(name: str) -> Maker:
     return _makers[name]
 
 
+def maker(name: str, weights: bool = False) -> Callable[[MakerT], Maker]:
+    """A function as a maker of that name; unless it knows `weights`, it enters a weighted space through Forget."""
+    return lambda function: Maker(name, function if weights else past_weight(function))
+
+
+def opened(function: MakerT) -> Combinator:
+    """The combinator that a function makes, called as the function is."""
+    name = function.__name__
+    return Combinator(name, maker(name)(function), ())
+
+
 def needs(what: str, wanted: str, space: Space) -> SpaceError:
     return SpaceError(f"{what} needs {wanted}; got {space}")
-
-
-def opened(name: str, maker: MakerT) -> Combinator:
-    return Combinator(name, Maker(name, past_weight(maker)), ())

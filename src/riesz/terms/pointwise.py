@@ -28,18 +28,13 @@ def _number(k: Any) -> bool:
     return isinstance(k, (int, float, np.integer, np.floating)) and not isinstance(k, bool)
 
 
-def _is_zero(f: Any) -> bool:
-    return isinstance(f, Combinator) and f.maker is zero_at
-
-
 def _operand(f: Any, symbol: str) -> Any:
     if isinstance(f, Arrow) or _number(f):
         return f
     if isinstance(f, (np.ndarray, tuple, list, dict)):
         return const(f)
-    raise SpaceError(
-        f"cannot form f {symbol} g with g = {f!r}: functions combine with functions, numbers and constant vectors"
-    )
+    rule = "functions combine with functions, numbers and constant vectors"
+    raise SpaceError(f"cannot form f {symbol} g with g = {f!r}: {rule}")
 
 
 def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> Any:
@@ -51,10 +46,16 @@ def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> A
             return with_number(h, maker, k, first, *parameters)
         return OpenPointwise(symbol, with_number, (h,), (maker, k, first, *parameters))
     if isinstance(f, Term):
-        return maker(f, ZeroMap(f.domain, f.codomain) if _is_zero(g) else g.at(f.domain), *parameters)
+        return maker(f, _beside(f, g), *parameters)
     if isinstance(g, Term):
-        return maker(ZeroMap(g.domain, g.codomain) if _is_zero(f) else f.at(g.domain), g, *parameters)
+        return maker(_beside(g, f), g, *parameters)
     return OpenPointwise(symbol, maker, (f, g), parameters)
+
+
+def _beside(f: Term, g: Arrow) -> Term:
+    """g at the domain of f; the zero map has the codomain of f too."""
+    zero = isinstance(g, Combinator) and g.maker is zero_at
+    return ZeroMap(f.domain, f.codomain) if zero else g.at(f.domain)
 
 
 def with_number(f: Term, maker: Any, k: float, first: bool, *parameters: Any) -> Term:
@@ -113,9 +114,8 @@ def _product(f: Term, g: Term) -> Term:
         return Compose(ScalarMul(V), Fork((g, f)))
     if V is W and _coordinates(V):
         return Compose(Hadamard(V), Fork((f, g)))
-    raise SpaceError(
-        f"cannot multiply f · g: f ends in {V}, g ends in {W}; one of them must be ℝ, or both the same space of arrays"
-    )
+    needed = "one of them must be ℝ, or both the same space of arrays"
+    raise SpaceError(f"cannot multiply f · g: f ends in {V}, g ends in {W}; {needed}")
 
 
 def _coordinates(space: Space) -> bool:
@@ -139,17 +139,15 @@ def _quotient(f: Term, g: Term) -> Term:
         return Compose(Compose(Map(quotient, V.index), Zip(direct_sum(V, V))), Fork((f, g)))
     if W is R or (V is W and _coordinates(V)):
         return _product(Compose(everywhere(power(-1), W), g), f)
-    raise SpaceError(
-        f"cannot divide f / g: f ends in {V}, g ends in {W}; g must end in ℝ, or both in the same space of arrays"
-    )
+    needed = "g must end in ℝ, or both in the same space of arrays"
+    raise SpaceError(f"cannot divide f / g: f ends in {V}, g ends in {W}; {needed}")
 
 
 def raised(f: Arrow, k: Any) -> Any:
     """f ** k at every point, for a number k."""
     if not _number(k):
-        raise SpaceError(
-            f"cannot raise a function to {k!r}: a number gives the pointwise power, an index set maps the function"
-        )
+        rule = "a number gives the pointwise power, an index set maps the function"
+        raise SpaceError(f"cannot raise a function to {k!r}: {rule}")
     p = power(k)
     return _raised(f, p) if isinstance(f, Term) else OpenPointwise("**", _raised, (f,), (p,))
 

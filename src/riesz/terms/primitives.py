@@ -23,29 +23,27 @@ from ..runtime.warnings_off import quietly
 from ..spaces.space import R, direct_sum
 from .term import Term
 
+__all__: list[str] = ["absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cos", "cosh"]
+__all__ += ["divide", "exp", "expm1", "ln", "log", "log1p", "power", "primitive", "reciprocal", "relu", "sigmoid"]
+__all__ += ["sign", "sin", "sinh", "sqrt", "step", "tan", "tanh"]
+
+
+F = Callable[..., Any]
+
 
 class Rule:
-    """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive."""
+    """What is known about a primitive. A primitive keeps its rule; declaring the name again makes another primitive.
+
+    `selects`: its partial derivatives choose between the arguments, so their zeros are strong. `domain`: where it is
+    defined, in words; empty: everywhere."""
 
     __slots__ = ("arity", "array", "derivative", "domain", "name", "scalar", "selects")
 
     def __init__(
-        self,
-        name: str,
-        array: Callable[..., Any],
-        scalar: Callable[..., Any] | None,
-        derivative: Callable[..., Any],
-        arity: int,
-        selects: bool = False,
-        domain: str = "",
+        self, name: str, array: F, scalar: F | None, derivative: F, arity: int, selects: bool = False, domain: str = ""
     ) -> None:
-        self.name = name
-        self.array = array
-        self.scalar = scalar
-        self.derivative = derivative
-        self.arity = arity
-        self.selects = selects  # its partial derivatives choose between the arguments: their zeros are strong
-        self.domain = domain  # where it is defined, in words; empty: everywhere
+        self.name, self.array, self.scalar, self.derivative = name, array, scalar, derivative
+        self.arity, self.selects, self.domain = arity, selects, domain
 
     def __reduce__(self) -> Any:
         if RULES.get(self.name) is self:
@@ -148,6 +146,7 @@ class Primitive(Term):
 
 Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
+Ternary = Callable[[Any, Any, Any], Any]
 
 
 @overload
@@ -187,38 +186,25 @@ def primitive(name: Any = None, array: Any = None, scalar: Any = None, derivativ
         return partial(primitive, derivative=derivative)
     if callable(name):
         title = getattr(name, "__name__", "p")
-        arity = _arity(name)
-        return _declare(Rule(title, name, None, derivative or _underived(title), arity))
+        return _declare(Rule(title, name, None, derivative or _underived(title), _arity(name)))
     if array is None or derivative is None:
-        raise SpaceError(
-            f"primitive {name!r}: give its function on arrays and its derivative, as in rz.primitive(name, array, "
-            "None, derivative)"
-        )
+        usage = "rz.primitive(name, array, None, derivative)"
+        raise SpaceError(f"primitive {name!r}: give its function on arrays and its derivative, as in {usage}")
     return _declare(Rule(name, array, scalar, derivative, _arity(array)))
 
 
 def _arity(function: Any) -> int:
     try:
-        return max(
-            1,
-            len(
-                [
-                    p
-                    for p in inspect.signature(function).parameters.values()
-                    if p.default is p.empty and p.kind in (0, 1)
-                ]
-            ),
-        )
+        given = inspect.signature(function).parameters.values()
+        return max(1, len([p for p in given if p.default is p.empty and p.kind in (0, 1)]))
     except (TypeError, ValueError):
         return getattr(function, "nin", 1)
 
 
 def _underived(name: str) -> Callable[..., Any]:
     def rule(*args: Any) -> Any:
-        raise TraceError(
-            f"the primitive {name} has no derivative yet: write @{name}.derivative above a function of its arguments "
-            "and its value"
-        )
+        advice = f"write @{name}.derivative above a function of its arguments and its value"
+        raise TraceError(f"the primitive {name} has no derivative yet: {advice}")
 
     return rule
 
@@ -238,12 +224,8 @@ def _unary(name: str, array: Unary, scalar: Unary | None, derivative: Binary) ->
     return _declare(Rule(name, array, scalar, derivative, 1))
 
 
-def _binary(name: str, array: Binary, scalar: Binary | None, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
-    return _declare(Rule(name, array, scalar, derivative, 2))
-
-
-def _choice(name: str, array: Binary, derivative: Callable[[Any, Any, Any], Any]) -> Primitive:
-    return _declare(Rule(name, array, None, derivative, 2, selects=True))
+def _binary(name: str, array: Binary, scalar: Binary | None, derivative: Ternary, selects: bool = False) -> Primitive:
+    return _declare(Rule(name, array, scalar, derivative, 2, selects))
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -256,17 +238,9 @@ def _larger_number(a: Any, b: Any) -> Any:
     return np.where(np.isnan(b) & ~np.isnan(a), 1.0, _larger(a, b)).astype(np.result_type(a, b), copy=False)[()]
 
 
-def _smaller_number(a: Any, b: Any) -> Any:
-    return _larger_number(-a, -b)
-
-
 def _inverse(x: Any) -> Any:
     with np.errstate(divide="ignore"):
         return np.where(x == 0, 0, 1 / np.where(x == 0, 1, x))[()]
-
-
-def _log0(x: Any) -> Any:
-    return np.log(np.where(x == 0, 1, x))[()]
 
 
 def _power_slope(a: Any, b: Any) -> Any:
@@ -279,22 +253,15 @@ def _less_one(b: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any, rest: Any) -> Any:
-    """The whole number (a − rest) / b; a / b itself may be rounded over a whole number that it does not reach, or under
-    one that it does."""
+    """The whole number (a − rest) / b; a / b itself may be rounded to another one."""
     return floor((a - rest) / b + 0.5)
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
 
-def _sinc1(x: Any) -> Any:
-    """The derivative of sinc, as a primitive with derivatives of its own."""
-    return sinc_derivative(1)(x)
-
-
 def _sinc_derivative(x: Any, n: float) -> Any:
-    """sinc⁽ⁿ⁾(x): from the integral ∫₀¹ of cos(πxt) differentiated n times, by its Taylor series near 0 and by
-    recurrence elsewhere."""
+    """sinc⁽ⁿ⁾(x), from ∫₀¹ cos(πxt) dt: by its Taylor series near 0 and by recurrence elsewhere."""
     z = np.asarray(np.pi * np.asarray(x, float))
     order = int(n)
     small = np.abs(z) < 1.0 + order
@@ -311,13 +278,13 @@ def _sinc_derivative(x: Any, n: float) -> Any:
     return result.astype(np.result_type(x))[()]
 
 
-def _next_sinc(x: Any, y: Any, n: float) -> Any:
-    return sinc_derivative(int(n) + 1)(x)
-
-
 def sinc_derivative(n: int) -> Primitive:
     """The n-th derivative of sinc."""
     return Primitive(RULES["sinc_derivative"], float(n))
+
+
+def _next_sinc(x: Any, y: Any, n: float) -> Any:
+    return sinc_derivative(int(n) + 1)(x)
 
 
 def power(k: float) -> Primitive:
@@ -388,12 +355,11 @@ exp2 = _unary("exp2", np.exp2, None, lambda x, y: _LN2 * y)
 log2 = _unary("log2", np.log2, math.log2, lambda x, y: (1.0 / _LN2) * power(-1)(x))
 log10 = _unary("log10", np.log10, math.log10, lambda x, y: (1.0 / _LN10) * power(-1)(x))
 cbrt = _unary("cbrt", np.cbrt, None, lambda x, y: (1.0 / 3.0) / (y * y))
-sinc = _unary("sinc", np.sinc, None, lambda x, y: _sinc1(x))
-root = _unary(
-    "root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y)
-)  # √ of a sum of squares: a norm, with derivative 0 at 0
-inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)  # 1/x, and 0 at 0
-log0 = _unary("log0", _log0, None, lambda x, y: inverse(x))  # ln x, and 0 at 0
+sinc = _unary("sinc", np.sinc, None, lambda x, y: sinc_derivative(1)(x))
+# √ of a sum of squares: a norm, with derivative 0 at 0; 1/x and ln x, both 0 at 0
+root = _unary("root", np.sqrt, math.sqrt, lambda x, y: 0.5 * inverse(y))
+inverse = _unary("inverse", _inverse, None, lambda x, y: -y * y)
+log0 = _unary("log0", lambda x: np.log(np.where(x == 0, 1, x))[()], None, lambda x, y: inverse(x))
 divide = _binary("divide", np.divide, lambda a, b: a / b, lambda a, b, y: (power(-1)(b), -y / b))
 pow = _binary("pow", np.power, math.pow, lambda a, b, y: (power_slope(a, b), y * log0(a)))
 power_slope = _binary(
@@ -412,31 +378,29 @@ fmod = _binary("fmod", np.fmod, math.fmod, lambda a, b, y: (1.0, -_quotient(a, b
 floor = _unary("floor", np.floor, None, lambda x, y: None)
 trunc = _unary("trunc", np.trunc, None, lambda x, y: None)
 larger = _binary("larger", _larger, None, lambda a, b, y: (None, None))  # 1 where a > b, ½ where a = b, 0 elsewhere
-maximum = _choice("maximum", np.maximum, lambda a, b, y: (larger(a, b), larger(b, a)))
-minimum = _choice("minimum", np.minimum, lambda a, b, y: (larger(b, a), larger(a, b)))
-larger_number = _binary(
-    "larger_number", _larger_number, None, lambda a, b, y: (None, None)
-)  # and 1 where only b is nan
-smaller_number = _binary("smaller_number", _smaller_number, None, lambda a, b, y: (None, None))
-fmax = _choice("fmax", np.fmax, lambda a, b, y: (larger_number(a, b), larger_number(b, a)))
-fmin = _choice("fmin", np.fmin, lambda a, b, y: (smaller_number(a, b), smaller_number(b, a)))
+maximum = _binary("maximum", np.maximum, None, lambda a, b, y: (larger(a, b), larger(b, a)), True)
+minimum = _binary("minimum", np.minimum, None, lambda a, b, y: (larger(b, a), larger(a, b)), True)
+# 1 where only b is nan, too
+larger_number = _binary("larger_number", _larger_number, None, lambda a, b, y: (None, None))
+smaller_number = _binary("smaller_number", lambda a, b: _larger_number(-a, -b), None, lambda a, b, y: (None, None))
+fmax = _binary("fmax", np.fmax, None, lambda a, b, y: (larger_number(a, b), larger_number(b, a)), True)
+fmin = _binary("fmin", np.fmin, None, lambda a, b, y: (smaller_number(a, b), smaller_number(b, a)), True)
 log = ln
 reciprocal = power(-1)
 _closed.append(True)
-for _name, _where in {
-    **dict.fromkeys(("ln", "log2", "log10"), "x > 0"),
-    "log1p": "x > −1",
-    "sqrt": "x ≥ 0",
-    **dict.fromkeys(("arcsin", "arccos"), "−1 ≤ x ≤ 1"),
-    "arccosh": "x ≥ 1",
-    "arctanh": "−1 < x < 1",
-    "divide": "y ≠ 0",
-    "remainder": "y ≠ 0",
-    "fmod": "y ≠ 0",
-    "power": "x ≥ 0, or k a whole number; x ≠ 0 where k < 0",
-    "pow": "x ≥ 0, or y a whole number; x ≠ 0 where y < 0",
+for _where, _names in {
+    "x > 0": ("ln", "log2", "log10"),
+    "x > −1": ("log1p",),
+    "x ≥ 0": ("sqrt",),
+    "x ≥ 1": ("arccosh",),
+    "−1 ≤ x ≤ 1": ("arcsin", "arccos"),
+    "−1 < x < 1": ("arctanh",),
+    "y ≠ 0": ("divide", "remainder", "fmod"),
+    "x ≥ 0, or k a whole number; x ≠ 0 where k < 0": ("power",),
+    "x ≥ 0, or y a whole number; x ≠ 0 where y < 0": ("pow",),
 }.items():
-    RULES[_name].domain = _where
+    for _name in _names:
+        RULES[_name].domain = _where
 
 for _p, _what, _call, _value in (
     (sin, "the sine; sin' = cos", "sin(0.0)", 0.0),

@@ -6,7 +6,7 @@ from ..errors import RelationError, SpaceError
 from ..relations import Relation, Triangular, full, pairs
 from ..relations.index_sets import Seg, Set
 from ..spaces.space import Copower, DirectSum, Form, Space
-from .term import Compose, Derived, Term, require_linear
+from .term import Compose, Derived, Term, Undoing, Unitary, inverses, require_linear
 
 
 def components(space: Space) -> tuple[Space, ...]:
@@ -40,9 +40,7 @@ class Inject(Term):
         self._type(components(self.space)[self.position], self.space, True)
 
 
-class Par(Term):
-    """Π_{x∈X} f_x : ⊕ V_x → ⊕ W_x, zipped apply; f × g for two   (§2.2.2)."""
-
+class _Parallel(Term):
     terms: tuple[Term, ...]
     index: Set
     form: Form | None
@@ -53,19 +51,17 @@ class Par(Term):
         self._type(domain, codomain, all([t.linear for t in self.terms]))
 
 
-class BlockDiag(Term):
-    """Δ(⊕ f_x) : ⊕ V_x ⊸ ⊕ W_x for a family of linear maps   (§2.2.2)."""
+class Par(_Parallel):
+    """Π_{x∈X} f_x : ⊕ V_x → ⊕ W_x, zipped apply; f × g for two   (§2.2.2)."""
 
-    terms: tuple[Term, ...]
-    index: Set
-    form: Form | None
+
+class BlockDiag(_Parallel):
+    """Δ(⊕ f_x) : ⊕ V_x ⊸ ⊕ W_x for a family of linear maps   (§2.2.2)."""
 
     def check(self) -> None:
         for t in self.terms:
             require_linear(t, "Δ (block_diag)")
-        domain = DirectSum(self.index, tuple([t.domain for t in self.terms]), self.form)
-        codomain = DirectSum(self.index, tuple([t.codomain for t in self.terms]), self.form)
-        self._type(domain, codomain, True)
+        super().check()
 
 
 class Map(Term):
@@ -88,7 +84,7 @@ class Reduce(Term):
         self._type(Copower(self.base, self.relation.source), Copower(self.base, self.relation.target), True)
 
 
-class Unpack(Term):
+class Unpack(Unitary):
     """V^X ⊸ ⊕_{x∈X} V, unitary: an array as a tuple. The paper's V × V = V^2."""
 
     base: Space
@@ -97,23 +93,12 @@ class Unpack(Term):
     def check(self) -> None:
         self._type(Copower(self.base, self.index), DirectSum(self.index, (self.base,) * self.index.size, None), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Pack(self.base, self.index)
 
-
-class Pack(Term):
+class Pack(Undoing):
     """⊕_{x∈X} V ⊸ V^X, unitary: the inverse of Unpack."""
 
     base: Space
     index: Set
-
-    def check(self) -> None:
-        self._type(DirectSum(self.index, (self.base,) * self.index.size, None), Copower(self.base, self.index), True)
-
-    @property
-    def inverse(self) -> Term:
-        return Unpack(self.base, self.index)
 
 
 class Fork(Derived):
@@ -124,12 +109,11 @@ class Fork(Derived):
     def check(self) -> None:
         if not self.terms:
             raise SpaceError("a fork ⟨⟩ of no functions has no domain; use the zero map into 0")
-        domain = self.terms[0].domain
-        for t in self.terms:
-            if t.domain is not domain:
-                raise SpaceError(
-                    f"cannot fork ⟨f, g⟩: f starts at {domain}, g starts at {t.domain}   (f = {self.terms[0]}, g = {t})"
-                )
+        f, domain = self.terms[0], self.terms[0].domain
+        for g in self.terms:
+            if g.domain is not domain:
+                starts = f"f starts at {domain}, g starts at {g.domain}"
+                raise SpaceError(f"cannot fork ⟨f, g⟩: {starts}   (f = {f}, g = {g})")
         codomain = DirectSum(Seg(len(self.terms)), tuple([t.codomain for t in self.terms]), None)
         self._type(domain, codomain, all([t.linear for t in self.terms]))
 
@@ -147,13 +131,12 @@ class Join(Derived):
     def check(self) -> None:
         if not self.terms:
             raise SpaceError("a join [] of no maps has no codomain; use the zero map from 0")
-        codomain = self.terms[0].codomain
-        for t in self.terms:
-            require_linear(t, "a join []")
-            if t.codomain is not codomain:
-                raise SpaceError(
-                    f"cannot join [f, g]: f ends in {codomain}, g ends in {t.codomain}   (f = {self.terms[0]}, g = {t})"
-                )
+        f, codomain = self.terms[0], self.terms[0].codomain
+        for g in self.terms:
+            require_linear(g, "a join []")
+            if g.codomain is not codomain:
+                ends = f"f ends in {codomain}, g ends in {g.codomain}"
+                raise SpaceError(f"cannot join [f, g]: {ends}   (f = {f}, g = {g})")
         domain = DirectSum(Seg(len(self.terms)), tuple([t.domain for t in self.terms]), None)
         self._type(domain, codomain, True)
 
@@ -263,7 +246,7 @@ class Scan(Derived):
         return Reduce(Triangular(self.index, self.index, not self.suffix), self.base)
 
 
-class Zip(Term):
+class Zip(Unitary):
     """zip : (⊕V_x) ⊕ (⊕W_x) ⊸ ⊕(V_x ⊕ W_x), of any number of sums over one index set; unitary   (§3.2)."""
 
     space: DirectSum
@@ -276,10 +259,6 @@ class Zip(Term):
             raise SpaceError(f"zip needs a direct sum of sums over one index set; got {self.space}")
         self._type(self.space, _zipped(self.space), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Unzip(self.space)
-
 
 def _zipped(space: DirectSum) -> Space:
     first = space.summands[0]
@@ -287,28 +266,21 @@ def _zipped(space: DirectSum) -> Space:
         base = DirectSum(space.index, tuple([p.base for p in space.summands if isinstance(p, Copower)]), space.form)
         return Copower(base, first.index)
     families = [p for p in space.summands if isinstance(p, DirectSum)]
-    rows = zip(*[f.summands for f in families], strict=True)
-    return DirectSum(
-        families[0].index, tuple([DirectSum(space.index, row, space.form) for row in rows]), families[0].form
-    )
+    rows = [DirectSum(space.index, row, space.form) for row in zip(*[f.summands for f in families], strict=True)]
+    return DirectSum(families[0].index, tuple(rows), families[0].form)
 
 
-class Unzip(Term):
+class Unzip(Undoing):
     """unzip : ⊕(V_x ⊕ W_x) ⊸ (⊕V_x) ⊕ (⊕W_x), the inverse of zip; `space` is its codomain."""
 
     space: DirectSum
 
-    def check(self) -> None:
-        self._type(Zip(self.space).codomain, self.space, True)
 
-    @property
-    def inverse(self) -> Term:
-        return Zip(self.space)
+inverses((Unpack, Pack), (Zip, Unzip))
 
 
-class Regroup(Term):
-    """V^X ⊸ V^Y along the order-preserving bijection of two index sets of one size, unitary: (V^Y)^X and V^(X×Y),
-    renamed indices."""
+class Regroup(Unitary):
+    """V^X ⊸ V^Y along the order-preserving bijection of index sets, unitary: (V^Y)^X and V^(X×Y), renamed indices."""
 
     source: Space
     target: Space

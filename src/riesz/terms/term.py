@@ -9,7 +9,7 @@ from ..errors import LinearityError, SpaceError
 from ..relations.index_sets import Set
 from ..runtime import later
 from ..runtime.interning import Node, derived
-from ..spaces.space import Space
+from ..spaces.space import Copower, Space
 
 if TYPE_CHECKING:
     from ..maps.linear_map import LinearMap
@@ -38,55 +38,36 @@ class Arrow(Node):
         return later.evaluate(self, *args)
 
     def __add__(self, other: Any) -> Arrow:
-        from .pointwise import add
-
-        return add(self, other, 1.0)
+        return _pointwise().add(self, other, 1.0)
 
     def __radd__(self, other: Any) -> Arrow:
-        from .pointwise import add
-
-        return add(other, self, 1.0)
+        return _pointwise().add(other, self, 1.0)
 
     def __sub__(self, other: Any) -> Arrow:
-        from .pointwise import add
-
-        return add(self, other, -1.0)
+        return _pointwise().add(self, other, -1.0)
 
     def __rsub__(self, other: Any) -> Arrow:
-        from .pointwise import add
-
-        return add(other, self, -1.0)
+        return _pointwise().add(other, self, -1.0)
 
     def __neg__(self) -> Arrow:
-        from .pointwise import scale
-
-        return scale(-1.0, self)
+        return _pointwise().scale(-1.0, self)
 
     def __mul__(self, other: Any) -> Arrow:
-        from .pointwise import multiply
-
-        return multiply(self, other)
+        return _pointwise().multiply(self, other)
 
     def __rmul__(self, other: Any) -> Arrow:
-        from .pointwise import multiply
-
-        return multiply(other, self)
+        return _pointwise().multiply(other, self)
 
     def __truediv__(self, other: Any) -> Arrow:
-        from .pointwise import divide
-
-        return divide(self, other)
+        return _pointwise().divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Arrow:
-        from .pointwise import divide
-
-        return divide(other, self)
+        return _pointwise().divide(other, self)
 
     def __pow__(self, exponent: Any) -> Arrow:
         from .open import mapped
-        from .pointwise import raised
 
-        return mapped(self, exponent) if isinstance(exponent, Set) else raised(self, exponent)
+        return mapped(self, exponent) if isinstance(exponent, Set) else _pointwise().raised(self, exponent)
 
     def at(self, space: Space) -> Term:
         """This function as a term with the given domain."""
@@ -105,6 +86,12 @@ class Arrow(Node):
         return f"${self.latex()}$"
 
 
+def _pointwise() -> Any:
+    from . import pointwise
+
+    return pointwise
+
+
 class Term(Arrow):
     """A function V → W in combinatory form: closed, immutable, interned; `t.domain`, `t.codomain`, `t.linear`."""
 
@@ -121,17 +108,6 @@ class Term(Arrow):
             for child in cast("tuple[Any, ...]", part) if type(part) is tuple else (part,):
                 if isinstance(child, Term):
                     child._set(uses=child.uses + 1)
-
-    @overload
-    def __matmul__(self, other: Term) -> Term: ...
-    @overload
-    def __matmul__(self, other: Arrow) -> Arrow: ...
-    @overload
-    def __matmul__(self, other: LinearMap) -> LinearMap: ...
-    def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, Term) and other.codomain is self.domain:
-            return Compose(self, other)
-        return super().__matmul__(other)
 
     if TYPE_CHECKING:  # with a term on the left, or a number or a vector on the other side, the spaces are known
 
@@ -176,10 +152,8 @@ class Term(Arrow):
 def require_linear(t: Term, what: str) -> None:
     """Refuse a term that is not linear."""
     if not t.linear:
-        raise LinearityError(
-            f"{what} needs a linear map; {t} : {t.domain} → {t.codomain} is not linear (its derivative is: linearize "
-            "it at a point)"
-        )
+        advice = "(its derivative is: linearize it at a point)"
+        raise LinearityError(f"{what} needs a linear map; {t} : {t.domain} → {t.codomain} is not linear {advice}")
 
 
 class Derived(Term):
@@ -189,6 +163,32 @@ class Derived(Term):
     def definition(self) -> Term:
         """The defining term of the paper."""
         raise NotImplementedError
+
+
+class Unitary(Term):
+    """A linear isometry onto; its inverse is its adjoint."""
+
+    @property
+    def inverse(self) -> Term:
+        """Of bra it is unbra, with the same fields."""
+        return _INVERSES[type(self)](*self.parts())
+
+
+class Undoing(Unitary):
+    """The inverse of an operator that says which spaces it is between."""
+
+    def check(self) -> None:
+        there = self.inverse
+        self._type(there.codomain, there.domain, True)
+
+
+_INVERSES: dict[type[Term], type[Term]] = {}
+
+
+def inverses(*pairs: tuple[type[Unitary], type[Undoing]]) -> None:
+    """Which operators undo each other."""
+    for there, back in pairs:
+        _INVERSES[there], _INVERSES[back] = back, there
 
 
 class Id(Term):
@@ -229,20 +229,12 @@ class Compose(Term):
 
     def check(self) -> None:
         g, f = self.outer, self.inner
-        if f.codomain is not g.domain:
-            raise SpaceError(
-                f"cannot compose g @ f: f ends in {f.codomain}, g starts at {g.domain}   (g = {g}, f = "
-                f"{f}){_hint(g, f)}"
-            )
+        if (W := f.codomain) is not g.domain:
+            hint = ""
+            if isinstance(W, Copower) and W.base is g.domain:
+                hint = f"; to apply g at every index write (g ** X) with X = {W.index}"
+            raise SpaceError(f"cannot compose g @ f: f ends in {W}, g starts at {g.domain}   (g = {g}, f = {f}){hint}")
         self._type(f.domain, g.codomain, g.linear and f.linear)
-
-
-def _hint(g: Term, f: Term) -> str:
-    from ..spaces.space import Copower
-
-    if isinstance(f.codomain, Copower) and f.codomain.base is g.domain:
-        return f"; to apply g at every index write (g ** X) with X = {f.codomain.index}"
-    return ""
 
 
 class Combine(Derived):
@@ -255,10 +247,8 @@ class Combine(Derived):
         first = self.terms[0]
         for t in self.terms:
             if t.domain is not first.domain or t.codomain is not first.codomain:
-                raise SpaceError(
-                    f"cannot add f + g: f : {first.domain} → {first.codomain}, g : {t.domain} → {t.codomain}   (f = "
-                    f"{first}, g = {t})"
-                )
+                types = f"f : {first.domain} → {first.codomain}, g : {t.domain} → {t.codomain}"
+                raise SpaceError(f"cannot add f + g: {types}   (f = {first}, g = {t})")
         self._type(first.domain, first.codomain, all([t.linear for t in self.terms]))
 
     @property
@@ -266,11 +256,6 @@ class Combine(Derived):
         from .bilinear import ScalarMul, Section
         from .sums import Add, Fork
 
-        W = self.codomain
-        scaled = tuple(
-            [
-                Compose(Section(ScalarMul(W), 0, (float(k),)), t)
-                for k, t in zip(self.coefficients, self.terms, strict=True)
-            ]
-        )
-        return Compose(Add(Fork(scaled).codomain), Fork(scaled))
+        scalings = [Section(ScalarMul(self.codomain), 0, (float(k),)) for k in self.coefficients]
+        scaled = Fork(tuple([Compose(k, t) for k, t in zip(scalings, self.terms, strict=True)]))
+        return Compose(Add(scaled.codomain), scaled)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from ..errors import SpaceError
 from ..spaces.space import Copower, DirectSum, R, Space, Tensor
-from .term import Term
-
-
-class Unitary(Term):
-    """A linear isometry onto; its inverse is its adjoint."""
-
-    @property
-    def inverse(self) -> Term:
-        raise NotImplementedError
+from .term import Term, Undoing, Unitary, inverses
 
 
 class Bra(Unitary):
@@ -28,22 +20,11 @@ class Bra(Unitary):
     def check(self) -> None:
         self._type(self.space, Tensor(R, self.space), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Unbra(self.space)
 
-
-class Unbra(Unitary):
+class Unbra(Undoing):
     """unbra : ℝ ⊗ V ⊸ V,  |k ⊗ v| = k · v."""
 
     space: Space
-
-    def check(self) -> None:
-        self._type(Tensor(R, self.space), self.space, True)
-
-    @property
-    def inverse(self) -> Term:
-        return Bra(self.space)
 
 
 class Ket(Unitary):
@@ -59,22 +40,11 @@ class Ket(Unitary):
     def check(self) -> None:
         self._type(self.space, Tensor(self.space, R), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Unket(self.space)
 
-
-class Unket(Unitary):
+class Unket(Undoing):
     """unket : V ⊗ ℝ ⊸ V,  |v ⊗ k| = k · v."""
 
     space: Space
-
-    def check(self) -> None:
-        self._type(Tensor(self.space, R), self.space, True)
-
-    @property
-    def inverse(self) -> Term:
-        return Ket(self.space)
 
 
 class Transpose(Unitary):
@@ -102,35 +72,13 @@ class Assoc(Unitary):
         U, V, W = self.first, self.middle, self.last
         self._type(Tensor(Tensor(U, V), W), Tensor(U, Tensor(V, W)), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Unassoc(self.first, self.middle, self.last)
 
-
-class Unassoc(Unitary):
+class Unassoc(Undoing):
     """unassoc : U ⊗ (V ⊗ W) ⊸ (U ⊗ V) ⊗ W."""
 
     first: Space
     middle: Space
     last: Space
-
-    def check(self) -> None:
-        U, V, W = self.first, self.middle, self.last
-        self._type(Tensor(U, Tensor(V, W)), Tensor(Tensor(U, V), W), True)
-
-    @property
-    def inverse(self) -> Term:
-        return Assoc(self.first, self.middle, self.last)
-
-
-def _distributed(sums: Space, right: Space) -> Space:
-    match sums:
-        case DirectSum():
-            return DirectSum(sums.index, tuple([Tensor(s, right) for s in sums.summands]), sums.form)
-        case Copower():
-            return Copower(Tensor(sums.base, right), sums.index)
-        case _:
-            raise SpaceError(f"distrib needs a direct sum or copower on the left of ⊗; got {sums} ⊗ {right}")
 
 
 class Distrib(Unitary):
@@ -142,20 +90,22 @@ class Distrib(Unitary):
     def check(self) -> None:
         self._type(Tensor(self.sums, self.last), _distributed(self.sums, self.last), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Undistrib(self.sums, self.last)
 
-
-class Undistrib(Unitary):
+class Undistrib(Undoing):
     """undistrib : ⊕(V_x ⊗ W) ⊸ (⊕V_x) ⊗ W."""
 
     sums: Space
     last: Space
 
-    def check(self) -> None:
-        self._type(_distributed(self.sums, self.last), Tensor(self.sums, self.last), True)
 
-    @property
-    def inverse(self) -> Term:
-        return Distrib(self.sums, self.last)
+inverses((Bra, Unbra), (Ket, Unket), (Assoc, Unassoc), (Distrib, Undistrib))
+
+
+def _distributed(sums: Space, right: Space) -> Space:
+    match sums:
+        case DirectSum():
+            return DirectSum(sums.index, tuple([Tensor(s, right) for s in sums.summands]), sums.form)
+        case Copower():
+            return Copower(Tensor(sums.base, right), sums.index)
+        case _:
+            raise SpaceError(f"distrib needs a direct sum or copower on the left of ⊗; got {sums} ⊗ {right}")

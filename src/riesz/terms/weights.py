@@ -7,37 +7,31 @@ from ..spaces.space import Space
 from .term import Term
 
 
-class Forget(Term):
+class _FromWeighted(Term):
+    space: Space
+
+    def check(self) -> None:
+        self._type(self.space, self.space.unweighted, True)
+
+
+class _ToWeighted(Term):
+    space: Space
+
+    def check(self) -> None:
+        self._type(self.space.unweighted, self.space, True)
+
+
+class Forget(_FromWeighted):
     """V_w ⊸ V,  v ↦ v.   ⟨v, u⟩_V = ⟨v, M⁻¹u⟩_w, so its adjoint is M⁻¹."""
 
-    space: Space
 
-    def check(self) -> None:
-        self._type(self.space, self.space.unweighted, True)
-
-
-class Represent(Term):
+class Represent(_ToWeighted):
     """V ⊸ V_w,  u ↦ M⁻¹u: the Riesz representative of u; the adjoint of Forget."""
 
-    space: Space
 
-    def check(self) -> None:
-        self._type(self.space.unweighted, self.space, True)
-
-
-class Equip(Term):
+class Equip(_ToWeighted):
     """V ⊸ V_w,  v ↦ v.   ⟨v, w⟩_w = ⟨v, Mw⟩_V, so its adjoint is M."""
 
-    space: Space
 
-    def check(self) -> None:
-        self._type(self.space.unweighted, self.space, True)
-
-
-class Weigh(Term):
+class Weigh(_FromWeighted):
     """V_w ⊸ V,  v ↦ Mv; the adjoint of Equip."""
-
-    space: Space
-
-    def check(self) -> None:
-        self._type(self.space, self.space.unweighted, True)

@@ -14,30 +14,8 @@ Hypothesis.
 
 from .law_checks import check_adjoint, check_derivative, check_derivatives, check_taylor
 from .random_terms import Builder, smooth_functions
-from .strategies import (
-    bilinears,
-    functions,
-    index_sets,
-    linear_terms,
-    relations,
-    scalar_functions,
-    spaces,
-    vectors,
-)
+from .strategies import bilinears, functions, index_sets, linear_terms, relations, scalar_functions, spaces, vectors
 
-__all__ = [
-    "Builder",
-    "bilinears",
-    "check_adjoint",
-    "check_derivative",
-    "check_derivatives",
-    "check_taylor",
-    "functions",
-    "index_sets",
-    "linear_terms",
-    "relations",
-    "scalar_functions",
-    "smooth_functions",
-    "spaces",
-    "vectors",
-]
+__all__ = ["Builder", "bilinears", "check_adjoint", "check_derivative", "check_derivatives", "check_taylor"]
+__all__ += ["functions", "index_sets", "linear_terms", "relations", "scalar_functions", "smooth_functions"]
+__all__ += ["spaces", "vectors"]

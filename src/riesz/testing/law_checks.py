@@ -27,10 +27,8 @@ def check_adjoint(L: LinearMap | Term, draws: int = 10, tolerance: float = 1e-12
     for _ in range(draws):
         error, there, here = adjoint_error(L, V.random(rng), W.random(rng))
         if not error <= tolerance:
-            raise AssertionError(
-                f"not an adjoint: ⟨L v, w⟩ = {there!r} but ⟨v, L* w⟩ = {here!r}, {error:.1e} relative to ‖L v‖‖w‖   "
-                f"(L : {V} ⊸ {W})"
-            )
+            sides = f"⟨L v, w⟩ = {there!r} but ⟨v, L* w⟩ = {here!r}"
+            raise AssertionError(f"not an adjoint: {sides}, {error:.1e} relative to ‖L v‖‖w‖   (L : {V} ⊸ {W})")
 
 
 def check_derivatives(f: Any, *args: Any, **options: Any) -> None:
@@ -60,6 +58,5 @@ def check_taylor(f: Callable[[float], Any], y: Any, dy: Any, W: Space) -> None:
         found = slopes(lambda h: opened(W, f(h)), opened(W, y), opened(W, dy), float(np.finfo(float).eps))
     for slope in found:
         if not slope.ok:
-            raise AssertionError(
-                f"not the derivative: f(x + h·dx) − f(x) − h·f'(x)dx is of {slope}, not of order 2; {slope.note}"
-            )
+            remainder = "f(x + h·dx) − f(x) − h·f'(x)dx"
+            raise AssertionError(f"not the derivative: {remainder} is of {slope}, not of order 2; {slope.note}")

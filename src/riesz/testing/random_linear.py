@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,53 +11,20 @@ import numpy as np
 from ..ops.op import Reshape
 from ..relations.index_sets import Product, Seg, Set
 from ..spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, real_space
+from ..terms import sums, unitary
 from ..terms.applied_op import Applied
-from ..terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-)
+from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import declare_bilinear, declare_linear
-from ..terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Pack,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Scan,
-    Total,
-    Unpack,
-    Unzip,
-    Zip,
-)
+from ..terms.sums import Fork, Map, Regroup, Rep, Zip
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap
-from ..terms.unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .random_spaces import Moves, SpaceBuilder
 
 
 @dataclass(frozen=True)
 class RandomForm:
-    """A random linear or bilinear function to declare, by the array of its form: `leg` of ⟨f(v), w⟩ or ⟨u ⋄ v, w⟩ from
-    the other legs.
-
-    `batched` is for legs ℝ^n: the functions accept leading axes.
-    """
+    """A random function to declare, by the array of its form: `leg` of ⟨f(v), w⟩ or ⟨u ⋄ v, w⟩ from the other legs.
+    `batched` is for legs ℝ^n: the functions accept leading axes."""
 
     spaces: tuple[Space, ...]
     leg: int
@@ -112,12 +80,12 @@ class LinearBuilder(SpaceBuilder):
         return [
             lambda: Id(V),
             lambda: ZeroMap(V, self.space()),
-            lambda: Dup(self.sum_of([V] * self.among((2, 3, 1)))),
+            lambda: sums.Dup(self.sum_of([V] * self.among((2, 3, 1)))),
             lambda: self._inject(V),
             lambda: Rep(self.index_set(room), V, None),
-            lambda: self._rep_only(V, self.index_set(room)),
-            lambda: Bra(V),
-            lambda: Ket(V),
+            lambda: Rep(index := self.index_set(room), V, self._some(index)),
+            lambda: unitary.Bra(V),
+            lambda: unitary.Ket(V),
             lambda: self._declared(V),
             lambda: self._reshaped(V),
             *([lambda: self.among((Equip, Represent))(self.weight(V))] if V.plain and self.weighted else []),
@@ -126,13 +94,10 @@ class LinearBuilder(SpaceBuilder):
     def _inject(self, V: Space) -> Term:
         if self.maybe():
             index = self.some_set(self.most // max(V.dim, 1))
-            return Inject(Copower(V, index), self.pick(index.size))
+            return sums.Inject(Copower(V, index), self.pick(index.size))
         others = [self.space(self.most - V.dim, 1) for _ in range(self.pick(3))]
         at = self.pick(len(others) + 1)
-        return Inject(self.sum_of([*others[:at], V, *others[at:]]), at)
-
-    def _rep_only(self, V: Space, index: Set) -> Term:
-        return Rep(index, V, self._some(index))
+        return sums.Inject(self.sum_of([*others[:at], V, *others[at:]]), at)
 
     def _some(self, index: Set) -> tuple[int, ...]:
         return tuple([p for p in range(index.size) if self.maybe()])
@@ -190,17 +155,11 @@ class LinearBuilder(SpaceBuilder):
         return declare_bilinear(w, v, u, spaces, "trilinear", batched)
 
     def _array_section(self, V: Space, shape: tuple[int, ...]) -> Term:
-        cut, n = self.pick(len(shape) + 1), self.pick(4)
+        cut, n = self.pick(len(shape) + 1), (self.pick(4),)
         head, tail = shape[:cut], shape[cut:]
-        options = [
-            (MatVec((n,), shape), 0),
-            (MatVec(head, tail), 1),
-            (MatMul((n,), head, tail), 0),
-            (MatMul(head, tail, (n,)), 1),
-        ]
-        bilinear, side = self.among(options)
-        section = self.section(bilinear, side)
-        return section if section.domain is V else Compose(section, Regroup(V, section.domain))
+        matrices = [(MatMul(n, head, tail), 0), (MatMul(head, tail, n), 1)]
+        bilinear, side = self.among([(MatVec(n, shape), 0), (MatVec(head, tail), 1), *matrices])
+        return _at(self.section(bilinear, side), V)
 
     def _labelled(self, V: Space, shape: tuple[int, ...]) -> Term:
         labels: list[int] = []
@@ -211,8 +170,7 @@ class LinearBuilder(SpaceBuilder):
         out = out[::-1] if self.maybe() else out
         extra = ((9, self.pick(3)),) if self.maybe(3) else ()
         out = [9, *out] if extra else out
-        t = Labelled((tuple(labels),), tuple(out), (shape,), extra)
-        return t if t.domain is V else Compose(t, Regroup(V, t.domain))
+        return _at(Labelled((tuple(labels),), tuple(out), (shape,), extra), V)
 
     def _by_shape(self, V: Space) -> Moves:
         match V:
@@ -231,51 +189,47 @@ class LinearBuilder(SpaceBuilder):
         parts = V.summands
         found: Moves = [lambda: Regroup(V, self.sum_of(parts))]
         if parts:
-            found.append(lambda: Project(V, self.pick(len(parts))))
+            found.append(lambda: sums.Project(V, self.pick(len(parts))))
         if parts and all([p is parts[0] for p in parts]):
-            found.append(lambda: Add(V))
+            found.append(lambda: sums.Add(V))
             if V.form is None:
-                found.append(lambda: Pack(parts[0], V.index))
-        if parts and all(
-            [isinstance(p, type(parts[0])) and getattr(p, "index", p) is getattr(parts[0], "index", 0) for p in parts]
-        ):
+                found.append(lambda: sums.Pack(parts[0], V.index))
+        first = getattr(parts[0], "index", 0) if parts else 0
+        same = [isinstance(p, type(parts[0])) and getattr(p, "index", p) is first for p in parts]
+        if parts and all(same):
             found += [lambda: Zip(V)] * 2
         rows = [p for p in parts if isinstance(p, DirectSum)]
-        if (
-            rows
-            and len(rows) == len(parts)
-            and all([p.index is rows[0].index and p.form is rows[0].form for p in rows])
-        ):
+        alike = len(rows) == len(parts) and all([p.index is rows[0].index and p.form is rows[0].form for p in rows])
+        if rows and alike:
             columns = [DirectSum(V.index, column, V.form) for column in zip(*[p.summands for p in rows], strict=True)]
             if columns:
-                found.append(lambda: Unzip(DirectSum(rows[0].index, tuple(columns), rows[0].form)))
+                found.append(lambda: sums.Unzip(DirectSum(rows[0].index, tuple(columns), rows[0].form)))
         tensors = [p for p in parts if isinstance(p, Tensor)]
         if tensors and len(tensors) == len(parts) and all([p.right is tensors[0].right for p in tensors]):
             left = DirectSum(V.index, tuple([p.left for p in tensors]), V.form)
-            found.append(lambda: Undistrib(left, tensors[0].right))
+            found.append(lambda: unitary.Undistrib(left, tensors[0].right))
         return found
 
     def _on_copower(self, V: Copower) -> Moves:
         X, base = V.index, V.base
         found: Moves = [
-            lambda: Reduce(self.relation(X, X), base),
-            *[lambda: Reduce(self.relation(X, self.index_set(self.most // max(base.dim, 1))), base)] * 2,
-            lambda: Total(X, base, None),
-            lambda: Total(X, base, self._some(X)),
+            lambda: sums.Reduce(self.relation(X, X), base),
+            *[lambda: sums.Reduce(self.relation(X, self.index_set(self.most // max(base.dim, 1))), base)] * 2,
+            lambda: sums.Total(X, base, None),
+            lambda: sums.Total(X, base, self._some(X)),
             lambda: self._regroup(V),
         ]
         if X.size:
-            found.append(lambda: Project(V, self.pick(X.size)))
+            found.append(lambda: sums.Project(V, self.pick(X.size)))
         if X.size <= 4:
-            found.append(lambda: Unpack(base, X))
+            found.append(lambda: sums.Unpack(base, X))
         if isinstance(X, Seg):
-            found.append(lambda: Scan(X, base, self.maybe()))
+            found.append(lambda: sums.Scan(X, base, self.maybe()))
         if isinstance(base, Tensor):
-            found.append(lambda: Undistrib(Copower(base.left, X), base.right))
+            found.append(lambda: unitary.Undistrib(Copower(base.left, X), base.right))
         if isinstance(base, DirectSum) and base.summands:
-            found += [
-                lambda: Unzip(DirectSum(base.index, tuple([Copower(s, X) for s in base.summands]), base.form))
-            ] * 2
+            columns = tuple([Copower(s, X) for s in base.summands])
+            found += [lambda: sums.Unzip(DirectSum(base.index, columns, base.form))] * 2
         return found
 
     def _regroup(self, V: Copower) -> Term:
@@ -290,41 +244,42 @@ class LinearBuilder(SpaceBuilder):
 
     def _on_tensor(self, V: Tensor) -> Moves:
         A, B = V.left, V.right
-        found: Moves = [lambda: Transpose(A, B)]
+        found: Moves = [lambda: unitary.Transpose(A, B)]
         if A is R:
-            found.append(lambda: Unbra(B))
+            found.append(lambda: unitary.Unbra(B))
         if B is R:
-            found.append(lambda: Unket(A))
+            found.append(lambda: unitary.Unket(A))
         if isinstance(A, Tensor):
-            found.append(lambda: Assoc(A.left, A.right, B))
+            found.append(lambda: unitary.Assoc(A.left, A.right, B))
         if isinstance(B, Tensor):
-            found.append(lambda: Unassoc(A, B.left, B.right))
+            found.append(lambda: unitary.Unassoc(A, B.left, B.right))
         if isinstance(A, (DirectSum, Copower)):
-            found += [lambda: Distrib(A, B)] * 2
+            found += [lambda: unitary.Distrib(A, B)] * 2
         return found
 
     def _composite(self, V: Space, depth: int) -> Moves:
         found: Moves = [
             lambda: self._combine(V, depth),
-            lambda: self._fork(V, depth),
+            lambda: self.fork(self.linear, V, depth),
             lambda: self._zipped(V, depth),
             lambda: self.between(V, self.space(), depth),
         ]
         match V:
             case DirectSum(summands=parts) if parts:
-                family = self.among((Par, BlockDiag))
+                family = self.among((sums.Par, sums.BlockDiag))
                 found.append(lambda: family(tuple([self.linear(p, depth) for p in parts]), V.index, V.form))
                 found.append(lambda: self.between(V, self.space(), depth))
             case Copower():
-                found += [lambda: Map(self._inside(V.base, depth), V.index)] * 3
+                found += [lambda: Map(self.inside(self.linear, V.base, depth), V.index)] * 3
             case _:
                 pass
         return found
 
-    def _inside(self, V: Space, depth: int) -> Term:
+    def inside(self, build: Callable[[Space, int], Term], V: Space, depth: int) -> Term:
+        """A term to be mapped."""
         mapped, self.mapped = self.mapped, True
         try:
-            return self.linear(V, depth)
+            return build(V, depth)
         finally:
             self.mapped = mapped
 
@@ -333,20 +288,19 @@ class LinearBuilder(SpaceBuilder):
         f = self.linear(V, depth)
         parts = [(self.among((1.0, 0.5, 2.0, 0.0)), f)]
         for _ in range(self.pick(3)):
-            parts.append(
-                self.among([(2.5, f), (self.among((-1.0, 1.0, 0.7, -0.3)), self.between(V, f.codomain, depth))])
-            )
+            other = self.among((-1.0, 1.0, 0.7, -0.3)), self.between(V, f.codomain, depth)
+            parts.append(self.among([(2.5, f), other]))
         return Combine(tuple([k for k, _ in parts]), tuple([t for _, t in parts]))
 
-    def _fork(self, V: Space, depth: int) -> Term:
-        f = self.linear(V, depth)
-        rest = [f if self.maybe(3) else self.linear(V, depth) for _ in range(self.pick(3))]
-        return Fork((f, *rest))
+    def fork(self, build: Callable[[Space, int], Term], V: Space, depth: int) -> Term:
+        """⟨f, …⟩, sometimes with f again."""
+        f = build(V, depth)
+        return Fork((f, *[f if self.maybe(3) else build(V, depth) for _ in range(self.pick(3))]))
 
     def _zipped(self, V: Space, depth: int) -> Term:
         """zip • ⟨f^X, g^X⟩ • rep_X."""
         index = self.index_set(self.most // max(V.dim, 1))
-        both = Fork((Map(self._inside(V, depth), index), Map(Id(V), index)))
+        both = Fork((Map(self.inside(self.linear, V, depth), index), Map(Id(V), index)))
         return Compose(Zip(both.codomain), Compose(both, Rep(index, V, None)))
 
     def between(self, V: Space, W: Space, depth: int = 2) -> Term:
@@ -367,18 +321,19 @@ class LinearBuilder(SpaceBuilder):
         options: Moves = []
         if isinstance(V, DirectSum) and V.summands:
             joined = tuple([self.between(p, W, depth) for p in V.summands])
-            options += [lambda: self._at(Join(joined), V)] * 2
+            options += [lambda: _at(sums.Join(joined), V)] * 2
         if isinstance(W, DirectSum) and W.summands:
             forked = Fork(tuple([self.between(V, p, depth) for p in W.summands]))
             options.append(lambda: forked if forked.codomain is W else Compose(Regroup(forked.codomain, W), forked))
         if isinstance(W, Copower):
             options.append(lambda: Compose(Rep(W.index, W.base, None), self.between(V, W.base, depth)))
         if isinstance(V, Copower):
-            options.append(lambda: Compose(self.between(V.base, W, depth), Total(V.index, V.base, None)))
+            options.append(lambda: Compose(self.between(V.base, W, depth), sums.Total(V.index, V.base, None)))
         return options
 
-    def _at(self, t: Term, V: Space) -> Term:
-        return t if t.domain is V else Compose(t, Regroup(V, t.domain))
+
+def _at(t: Term, V: Space) -> Term:
+    return t if t.domain is V else Compose(t, Regroup(V, t.domain))
 
 
 def _is_vector(V: Space) -> bool:

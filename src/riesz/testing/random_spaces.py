@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..relations import (
-    Beside,
-    Diagonal,
-    Empty,
-    Full,
-    Point,
-    Range,
-    Relation,
-    Segments,
-    Sum,
-    Through,
-    freeze,
-    function,
-    pairs,
-    triangular,
-    window,
-)
+from .. import relations as rel
 from ..relations.index_sets import Plus, Product, Seg, Set, unit
-from ..spaces.formal_vectors import Formal
-from ..spaces.formal_vectors import FormalProduct as FormalProduct
+from ..spaces.formal_vectors import Formal, FormalProduct
 from ..spaces.space import Copower, DirectSum, Form, Leaf, R, Space, Tensor, zero_space
 from ..terms.term import Term
 
@@ -52,18 +35,16 @@ class Duo:
 
 
 class SpaceBuilder:
-    """Builds random things of dimension at most `most`; `pick(n)` chooses a number below n, and 0 leads to the
-    simplest."""
+    """Builds random sets, relations, spaces and vectors."""
 
     def __init__(self, pick: Pick, most: int = 24, weighted: bool = True) -> None:
-        self.pick = pick
-        self.most = most
-        self.weighted = weighted
+        self.pick: Pick = lambda n: int(pick(n))
+        self.most, self.weighted = most, weighted
         self.mapped = False  # inside f^X, where declared functions must accept leading axes
 
     def among(self, options: Sequence[T]) -> T:
         """One of the options."""
-        return options[int(self.pick(len(options)))]
+        return options[self.pick(len(options))]
 
     def maybe(self, one_in: int = 2) -> bool:
         """True, once in a while."""
@@ -71,7 +52,7 @@ class SpaceBuilder:
 
     def rng(self) -> np.random.Generator:
         """A source of numbers."""
-        return np.random.default_rng(int(self.pick(1 << 16)))
+        return np.random.default_rng(self.pick(1 << 16))
 
     # -- sets and relations --------------------------------------------------------------------------------------------
 
@@ -95,75 +76,61 @@ class SpaceBuilder:
         found = self.index_set(max(most, 1))
         return found if found.size else Seg(1)
 
-    def relation(self, source: Set, target: Set, depth: int = 1) -> Relation:
+    def relation(self, source: Set, target: Set, depth: int = 1) -> rel.Relation:
         """A relation between two sets."""
         n, m, rng = source.size, target.size, self.rng()
-        options: list[Callable[[], Relation]] = [
-            lambda: pairs(
-                source,
-                target,
-                [(source.element(i), target.element(j)) for i, j in rng.integers(0, (n, m), (n + m, 2))]
-                if n * m
-                else [],
-            ),
-            lambda: Full(source, target, 1 + self.pick(2)),
-            lambda: Empty(source, target),
+        options: list[Callable[[], rel.Relation]] = [
+            lambda: self._pairs(source, target, rng),
+            lambda: rel.Full(source, target, 1 + self.pick(2)),
+            lambda: rel.Empty(source, target),
         ]
         if m or not n:
-            options.append(lambda: function(source, target, rng.integers(0, max(m, 1), n)))
-            cuts = np.sort(rng.integers(0, n + 1, max(m - 1, 0)))
-            options.append(
-                lambda: Segments(source, target, freeze(np.concatenate([[0], cuts, [n] * min(m, 1)]).astype(np.intp)))
-            )
+            options.append(lambda: rel.function(source, target, rng.integers(0, max(m, 1), n)))
+            cuts = [0, *np.sort(rng.integers(0, n + 1, max(m - 1, 0))), *[n] * min(m, 1)]
+            options.append(lambda: rel.Segments(source, target, rel.freeze(np.array(cuts, np.intp))))
         if n or not m:
-            options.append(lambda: function(target, source, rng.integers(0, max(n, 1), m)).converse)
+            options.append(lambda: rel.function(target, source, rng.integers(0, max(n, 1), m)).converse)
         if n == m:
-            options.append(lambda: Diagonal(source, target))
+            options.append(lambda: rel.Diagonal(source, target))
         if source is target and isinstance(source, Seg):
-            options.append(lambda: triangular(source))
-        if isinstance(source, Seg) and isinstance(target, Seg) and 0 < m <= n:
+            options.append(lambda: rel.triangular(source))
+        segments = isinstance(source, Seg) and isinstance(target, Seg)
+        if segments and 0 < m <= n:
             step = 1 + self.pick((n - 1) // (m - 1)) if m > 1 else 1
             first = self.pick(n - step * (m - 1))
-            options.append(
-                lambda: (
-                    Range(source, target, first, step)
-                    if self.maybe()
-                    else Range(source, target, first + step * (m - 1), -step)
-                )
-            )
+            last = first + step * (m - 1)
+            options.append(lambda: rel.Range(source, target, *((first, step) if self.maybe() else (last, -step))))
         if target is unit and n:
-            options.append(lambda: Point(source, target, self.pick(n)))
-        if isinstance(source, Seg) and isinstance(target, Seg) and 0 < m < n:
-            options.append(lambda: window(source, n - m + 1))
-        if depth:
-            options.append(lambda: self.relation(source, target, 0) | self.relation(source, target, 0))
-        flat = [
-            isinstance(s, Product) and not any([isinstance(f, Product) for f in s.factors]) and len(s.factors) == 2
-            for s in (source, target)
-        ]
-        if depth and isinstance(source, Product) and isinstance(target, Product) and all(flat):
-            pairs_of = tuple(zip(source.factors, target.factors, strict=True))
-            options += [lambda: self.relation(*pairs_of[0], 0) * self.relation(*pairs_of[1], 0)] * 2
-        if (
-            depth
-            and isinstance(source, Plus)
-            and isinstance(target, Plus)
-            and len(source.summands) == len(target.summands) > 1
-        ):
-            rows = tuple(zip(source.summands, target.summands, strict=True))
-            options += [lambda: Sum(source, target, tuple([self.relation(s, t, 0) for s, t in rows]))] * 2
-        if depth:
-            options.append(lambda: self.relation(target, source, depth - 1).converse)
-            options.append(lambda: self._then(source, self.index_set(4), target))
-        if isinstance(source, Plus) and depth:
-            options += [
-                lambda: Beside(source, target, tuple([self.relation(s, target, 0) for s in source.summands]), False)
-            ] * 2
+            options.append(lambda: rel.Point(source, target, self.pick(n)))
+        if isinstance(source, Seg) and segments and 0 < m < n:
+            options.append(lambda: rel.window(source, n - m + 1))
+        if not depth:
+            return self.among(options)()
+        options.append(lambda: self.relation(source, target, 0) | self.relation(source, target, 0))
+        if isinstance(source, Product) and isinstance(target, Product):
+            one, two = source.factors, target.factors
+            if len(one) == len(two) == 2 and not any([isinstance(f, Product) for f in one + two]):
+                options += [lambda: self.relation(one[0], two[0], 0) * self.relation(one[1], two[1], 0)] * 2
+        sums = [s.summands if isinstance(s, Plus) else () for s in (source, target)]
+        if len(sums[0]) == len(sums[1]) > 1:
+            options += [lambda: rel.Sum(source, target, self._relations(zip(*sums, strict=True)))] * 2
+        options.append(lambda: self.relation(target, source, depth - 1).converse)
+        options.append(lambda: self._then(source, self.index_set(4), target))
+        if isinstance(source, Plus):
+            options += [lambda: rel.Beside(source, target, self._relations([(s, target) for s in sums[0]]), False)] * 2
         return self.among(options)()
 
-    def _then(self, source: Set, middle: Set, target: Set) -> Relation:
+    def _relations(self, ends: Iterable[tuple[Set, Set]]) -> tuple[rel.Relation, ...]:
+        return tuple([self.relation(s, t, 0) for s, t in ends])
+
+    def _pairs(self, source: Set, target: Set, rng: np.random.Generator) -> rel.Relation:
+        n, m = source.size, target.size
+        drawn: Any = rng.integers(0, (n, m), (n + m, 2)).tolist() if n * m else ()
+        return rel.pairs(source, target, [(source.element(i), target.element(j)) for i, j in drawn])
+
+    def _then(self, source: Set, middle: Set, target: Set) -> rel.Relation:
         first, second = self.relation(source, middle, 0), self.relation(middle, target, 0)
-        return first.then(second) if self.maybe() else Through(source, target, (first, second))
+        return first.then(second) if self.maybe() else rel.Through(source, target, (first, second))
 
     # -- spaces and vectors --------------------------------------------------------------------------------------------
 
@@ -181,8 +148,9 @@ class SpaceBuilder:
                 lambda: self._copower(room, depth - 1),
                 lambda: self._tensor(room, depth - 1),
                 lambda: self._sum(room, depth - 1),
-                *([lambda: self.weight(self.space(room, depth - 1))] if self.weighted else []),
             ]
+        if depth and self.weighted:
+            kinds.append(lambda: self.weight(self.space(room, depth - 1)))
         return self.among(kinds)()
 
     def plain_space(self, most: int, depth: int = 2) -> Space:
@@ -249,11 +217,8 @@ def _leaf(leaf: Leaf, rng: np.random.Generator, formal: bool) -> Any:
     if not shape:
         return float(rng.standard_normal())
     if not (formal and leaf.formal and len(shape) > 1):
-        return freeze(rng.standard_normal(shape))
-    rest = tuple(range(1, len(shape)))
-    numbers = [
-        (freeze(rng.standard_normal(shape[0])), freeze(rng.standard_normal(shape[1:])))
-        for _ in range(1 + rng.integers(2))
-    ]
+        return rel.freeze(rng.standard_normal(shape))
+    rest, sides, count = tuple(range(1, len(shape))), (shape[0], shape[1:]), 1 + rng.integers(2)
+    numbers = [[rel.freeze(rng.standard_normal(side)) for side in sides] for _ in range(count)]
     products = [((a, (0,)), (b, rest)) for a, b in numbers]
     return Formal(shape, tuple([FormalProduct(float(rng.standard_normal()), p) for p in products]))

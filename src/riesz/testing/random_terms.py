@@ -20,32 +20,16 @@ from .random_spaces import Moves
 
 @cache
 def smooth_functions() -> tuple[Term, ...]:
-    """Functions ℝ → ℝ that are smooth everywhere, made of every smooth primitive.
-
-    tanh' = 1 − tanh² loses digits far out, where two ways of computing its argument are two derivatives; so tanh stays
-    near 0 here.
-    """
+    """Functions ℝ → ℝ that are smooth everywhere, made of every smooth primitive. tanh stays near 0: far out, tanh' = 1
+    − tanh² loses digits, and two ways of computing its argument are two derivatives."""
     p = prim
-    tanh = p.tanh @ p.sin
+    tanh, half, more = p.tanh @ p.sin, 0.5 * p.sin, p.cos + 2.0
     return (
         *(p.sin, p.cos, tanh, p.sigmoid, p.arctan, p.arcsinh, p.exp @ p.sin, p.power(2) @ p.sin, p.power(3) @ tanh),
-        *(
-            p.ln @ (p.cos + 2.0),
-            p.sqrt @ (p.sin + 2.0),
-            p.log1p @ p.power(2),
-            p.expm1 @ p.sin,
-            p.tan @ (0.5 * p.sin),
-            p.sinh @ (0.5 * p.cos),
-            p.cosh @ p.cos,
-        ),
-        *(
-            p.arcsin @ (0.5 * p.sin),
-            p.arccos @ (0.5 * p.cos),
-            p.arccosh @ (p.sin + 3.0),
-            p.arctanh @ (0.5 * tanh),
-            p.reciprocal @ (p.cos + 2.0),
-        ),
-        *(p.power(1), p.power(0), p.power(-2) @ (p.sin + 3.0), p.power(0.5) @ (p.cos + 2.0), p.sin / (p.cos + 2.0)),
+        *(p.ln @ more, p.sqrt @ (p.sin + 2.0), p.log1p @ p.power(2), p.expm1 @ p.sin, p.tan @ half),
+        *(p.sinh @ (0.5 * p.cos), p.cosh @ p.cos, p.arcsin @ half, p.arccos @ (0.5 * p.cos)),
+        *(p.arccosh @ (p.sin + 3.0), p.arctanh @ (0.5 * tanh), p.reciprocal @ more, p.power(1), p.power(0)),
+        *(p.power(-2) @ (p.sin + 3.0), p.power(0.5) @ more, p.sin / more),
     )
 
 
@@ -67,18 +51,11 @@ class Builder(LinearBuilder):
             lambda: MatVec((n, 2), (m,)),
             lambda: MatMul((n,), (m,), (k,)),
             lambda: Hadamard(array),
-            lambda: (
-                declare_bilinear(multiply, multiply, multiply, (array, array, array), "multiply", True)
-                if array.index.box
-                else Hadamard(array)
-            ),
+            lambda: _multiply(array) if array.index.box else Hadamard(array),
             lambda: self._trilinear((Copower(R, Seg(n)), Copower(R, Seg(m)), Copower(R, Seg(k)))),
-            *(
-                [lambda: self._trilinear((V, self.plain_space(4), self.plain_space(4)))]
-                if V.plain and not self.mapped
-                else []
-            ),
         ]
+        if V.plain and not self.mapped:
+            options.append(lambda: self._trilinear((V, self.plain_space(4), self.plain_space(4))))
         return self.among(options)()
 
     def _contract(self) -> Bilinear:
@@ -93,7 +70,7 @@ class Builder(LinearBuilder):
                 lambda: self.chain(V, depth - 1),
                 lambda: self.product(V, depth - 1),
                 lambda: self.arithmetic(V, depth - 1),
-                lambda: self._forked(V, depth - 1),
+                lambda: self.fork(self.function, V, depth - 1),
                 lambda: Const(V, W := self.space(6, 1), self.leaves(W)),
                 *self._families(V, depth - 1),
             ]
@@ -146,11 +123,8 @@ class Builder(LinearBuilder):
         f = self.function(V, depth)
         W = f.codomain
         g = f if self.maybe(3) else self.toward(V, W)
-        options: list[Callable[[], Any]] = [
-            lambda: f + g,
-            lambda: f - self.toward(V, W),
-            lambda: self.among((0.5, -1.0, -1.3)) * f,
-        ]
+        options: list[Callable[[], Any]] = [lambda: f + g, lambda: f - self.toward(V, W)]
+        options.append(lambda: self.among((0.5, -1.0, -1.3)) * f)
         options.append(lambda: Combine((1.0, 1.0), (f, Const(V, W, self.leaves(W)))))
         if W is R or (isinstance(W, Copower) and W.base is R):
             sines = Compose(Map(prim.sin, W.index) if isinstance(W, Copower) else prim.sin, g)
@@ -159,22 +133,15 @@ class Builder(LinearBuilder):
             options.append(lambda: f * self.toward(V, R))
         return self.among(options)()
 
-    def _forked(self, V: Space, depth: int) -> Term:
-        f = self.function(V, depth)
-        return Fork((f, *[f if self.maybe(3) else self.function(V, depth) for _ in range(self.pick(3))]))
-
     def _families(self, V: Space, depth: int) -> Moves:
         match V:
             case DirectSum(summands=parts):
                 return [lambda: Par(tuple([self.function(p, depth) for p in parts]), V.index, V.form)]
             case Copower():
-                return [lambda: Map(self._function_inside(V.base, depth), V.index)] * 2
+                return [lambda: Map(self.inside(self.function, V.base, depth), V.index)] * 2
             case _:
                 return []
 
-    def _function_inside(self, V: Space, depth: int) -> Term:
-        mapped, self.mapped = self.mapped, True
-        try:
-            return self.function(V, depth)
-        finally:
-            self.mapped = mapped
+
+def _multiply(array: Space) -> Bilinear:
+    return declare_bilinear(multiply, multiply, multiply, (array, array, array), "multiply", True)

@@ -23,6 +23,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -32,6 +33,8 @@ from ..runtime.stackless import solve
 from .text_limits import LIMIT, MOST_AXES, Limit, TextMeter
 from .text_table import CONSTANTS, FUNCTIONS, NO_NODE, NO_OPERATOR, OPERATORS, TextFunction
 
+Function = Callable[..., Any]
+Options = dict[str, Any] | None
 Place = tuple[int, int]
 """Where in the text: the first character, and the one after the last."""
 
@@ -68,16 +71,12 @@ class Expression:
     def __init__(
         self, text: str, parameters: Sequence[str], steps: list[TextStep], result: Operand, limit: Limit | None = LIMIT
     ) -> None:
-        self.text = text
-        self.limit = limit
-        self.parameters = tuple(parameters)
-        self._steps = steps
-        self._result = result
+        self.text, self.limit, self.parameters = text, limit, tuple(parameters)
+        self._steps, self._result = steps, result
         self.__name__ = self.__qualname__ = " ".join(text.split())
         self.__doc__ = f"The function {self.__name__}."
-        self.__signature__ = inspect.Signature(
-            [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
-        )
+        named = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
+        self.__signature__ = inspect.Signature(named)
 
     def __call__(self, /, *args: Any, **named: Any) -> Any:
         values = self._bound(args, named)
@@ -98,9 +97,7 @@ class Expression:
         rest = names[len(args) :]
         if len(args) <= len(names) and sorted(rest) == sorted(named):
             return [*args, *[named[p] for p in rest]]
-        takes = f"takes {len(names)} argument{'s' if len(names) != 1 else ''}" + (
-            f", {', '.join(names)}" if names else ""
-        )
+        takes = ", ".join([f"takes {len(names)} argument{'s' if len(names) != 1 else ''}", *names])
         given = ", ".join([*([f"{len(args)} by position"] if args or not named else []), *[f"{k}=…" for k in named]])
         raise TypeError(f"{self.__name__}: {takes}; got {given}")
 
@@ -130,7 +127,7 @@ def shown(text: str, place: Place) -> str:
     first, last = max(start - 60, 0), start + 80
     before = "…" if first else ""
     clipped = before + line[first:last] + ("…" if last < len(line) else "")
-    pad = "".join([_blank(c) for c in before + line[first:start]])
+    pad = "".join([c if c == "\t" else " " * _width(c) for c in before + line[first:start]])
     carets = "".join(["^" * _width(c) for c in line[start : min(start + count, last)]]) or "^"
     return f"    {''.join([c if c.isprintable() or c == chr(9) else '�' for c in clipped])}\n    {pad}{carets}"
 
@@ -138,10 +135,6 @@ def shown(text: str, place: Place) -> str:
 def _width(c: str) -> int:
     """How many columns a character takes."""
     return 0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-
-
-def _blank(c: str) -> str:
-    return c if c == "\t" else " " * _width(c)
 
 
 def _refuse(text: str, place: Place, message: str) -> NoReturn:
@@ -155,9 +148,8 @@ def _short(name: str) -> str:
 def _closest(name: str, known: Sequence[str]) -> str:
     if len(name) > 40 or len(known) > 1000:
         return ""
-    found = [k for k in known if sorted(k) == sorted(name)] or difflib.get_close_matches(
-        name, known, 1, 0.65
-    )  # letters swapped first
+    swapped = [k for k in known if sorted(k) == sorted(name)]
+    found = swapped or difflib.get_close_matches(name, known, 1, 0.65)
     return f"; did you mean {found[0]}?" if found else ""
 
 
@@ -181,12 +173,8 @@ def parse(text: str, limit: Limit | None = LIMIT) -> Expression:
             _refuse(text, (text.index(character), text.index(character) + 1), what)
     arrow = text.find("->")
     if arrow < 0:
-        _refuse(
-            text,
-            (0, len(text)),
-            "a function in text names its parameters and gives an expression, as in 'x, y -> x * sin(y)'; there is "
-            "no -> here",
-        )
+        usage = "a function in text names its parameters and gives an expression, as in 'x, y -> x * sin(y)'"
+        _refuse(text, (0, len(text)), f"{usage}; there is no -> here")
     parameters = _parameters(text, arrow)
     reader = _Reader(text, parameters, arrow + 2)
     result = solve((reader.tree, "result"), reader.read)
@@ -210,18 +198,14 @@ def _parameters(text: str, end: int) -> list[str]:
         first = at + len(part) - len(part.lstrip())
         place = (first, first + max(len(part.strip()), 1))
         if not name.isidentifier() or keyword.iskeyword(name):
-            _refuse(text, place, f"{_no_parameter(name)}; before -> there are names with commas between them")
+            what = "a parameter is a name such as x or W_1" if name else "a parameter is missing"
+            what = f"{name} is a word of Python" if keyword.iskeyword(name) else what
+            _refuse(text, place, f"{what}; before -> there are names with commas between them")
         if name in found:
             _refuse(text, place, f"there are two parameters {_short(name)}")
         found[name] = None
         at += len(part) + 1
     return list(found)
-
-
-def _no_parameter(name: str) -> str:
-    if not name:
-        return "a parameter is missing"
-    return f"{name} is a word of Python" if keyword.iskeyword(name) else "a parameter is a name such as x or W_1"
 
 
 class _Reader:
@@ -259,11 +243,8 @@ class _Reader:
         _refuse(self.text, place, f"not an expression: {message}")
 
     def _too_deep(self) -> NoReturn:
-        _refuse(
-            self.text,
-            (self.start, self.start + 1),
-            "this expression is nested too deeply for Python's parser; write it as a Python function",
-        )
+        advice = "this expression is nested too deeply for Python's parser; write it as a Python function"
+        _refuse(self.text, (self.start, self.start + 1), advice)
 
     def place(self, node: Any) -> Place:
         """Where a node is written: Python counts bytes, people count characters."""
@@ -278,34 +259,18 @@ class _Reader:
         """An error at a node."""
         _refuse(self.text, self.place(node), message)
 
-    def step(
-        self,
-        node: Any,
-        function: Callable[..., Any],
-        operands: Sequence[Operand],
-        options: dict[str, Any] | None = None,
-    ) -> Operand:
+    def step(self, node: Any, function: Function, operands: Sequence[Operand], options: Options = None) -> Operand:
         """Write one step; its value is the next."""
         self.steps.append(TextStep(function, tuple(operands), options or {}, self.place(node)))
         return len(self.parameters) + len(self.steps) - 1
 
-    def computed(
-        self,
-        node: Any,
-        function: Callable[..., Any],
-        operands: Sequence[Operand],
-        options: dict[str, Any] | None = None,
-    ) -> Operand:
+    def computed(self, node: Any, function: Function, operands: Sequence[Operand], options: Options = None) -> Operand:
         """A step, or its value where all numbers are known."""
         known = [o.value for o in operands if isinstance(o, Known)]
         if len(known) < len(operands):
             return self.step(node, function, operands, options)
-        if (
-            function is OPERATORS[ast.Pow]
-            and all([isinstance(k, int) for k in known])
-            and known[0].bit_length() * known[1] > 80
-            and known[0] not in (-1, 0, 1)
-        ):
+        whole = function is OPERATORS[ast.Pow] and all([isinstance(k, int) for k in known])
+        if whole and known[0].bit_length() * known[1] > 80 and known[0] not in (-1, 0, 1):
             self._too_large(node)
         try:
             with np.errstate(all="ignore"):
@@ -316,9 +281,8 @@ class _Reader:
             self.refuse(node, "division by zero")
         except Exception as problem:
             self.refuse(node, f"this cannot be computed: {problem}")
-        return self.number(
-            node, value.item() if isinstance(value, (np.generic, np.ndarray)) and value.size == 1 else value
-        )
+        single = isinstance(value, (np.generic, np.ndarray)) and value.size == 1
+        return self.number(node, value.item() if single else value)
 
     def number(self, node: Any, value: Any) -> Known:
         """A real number, not too large for an integer of NumPy."""
@@ -338,15 +302,9 @@ class _Reader:
         of a display."""
         match node:
             case ast.Tuple() | ast.List() if role == "parts":
-                found: list[Operand] = []
-                for part in node.elts:
-                    found.append((yield part, "value"))
-                return self.step(node, _parts, found)
+                return self.step(node, _parts, (yield from self._each(node.elts)))
             case ast.Tuple(elts=[_, *_]) if role == "result":
-                found = []
-                for part in node.elts:
-                    found.append((yield part, "result"))
-                return self.step(node, _together, found)
+                return self.step(node, _together, (yield from self._each(node.elts, "result")))
             case _ if role == "option":
                 return (yield from self._option(node))
             case _ if role == "index":
@@ -363,18 +321,12 @@ class _Reader:
                 inside: Operand = yield node.operand, "value"
                 return self.computed(node, self._operator(node, node.op), (inside,))
             case ast.BoolOp():
-                found = []
-                for part in node.values:
-                    found.append((yield part, "value"))
+                found: list[Operand] = yield from self._each(node.values)
                 return self.computed(node, _Chain((self._operator(node, node.op),) * (len(found) - 1), False), found)
             case ast.Compare():
-                functions = [self._operator(node, op) for op in node.ops]
-                found = [(yield node.left, "value")]
-                for part in node.comparators:
-                    found.append((yield part, "value"))
-                return self.computed(
-                    node, functions[0] if len(functions) == 1 else _Chain(tuple(functions), True), found
-                )
+                functions = tuple([self._operator(node, op) for op in node.ops])
+                found = yield from self._each([node.left, *node.comparators])
+                return self.computed(node, functions[0] if len(functions) == 1 else _Chain(functions, True), found)
             case ast.Subscript():
                 inside = yield node.value, "value"
                 key: Known = yield node.slice, "index"
@@ -389,6 +341,13 @@ class _Reader:
                 self._attribute(node)
             case _:
                 self.refuse(node, NO_NODE.get(cast(Any, type(node)), f"{type(node).__name__} is not known here"))
+
+    def _each(self, nodes: Sequence[Any], role: str = "value") -> Generator[Any, Any, list[Any]]:
+        """What some nodes are, one after the other."""
+        found: list[Any] = []
+        for node in nodes:
+            found.append((yield node, role))
+        return found
 
     def _operator(self, node: Any, op: ast.AST) -> Callable[..., Any]:
         if type(op) not in OPERATORS:
@@ -424,11 +383,7 @@ class _Reader:
         """[a, b] is np.stack; its numbers are floats."""
         if not node.elts:
             self.refuse(node, "an empty list has no shape; write the numbers inside")
-        found: list[Operand] = []
-        for part in node.elts:
-            operand: Operand = yield part, "value"
-            found.append(Known(float(operand.value)) if isinstance(operand, Known) else operand)
-        return self.step(node, _stacked, found)
+        return self.step(node, _stacked, _floats((yield from self._each(node.elts))))
 
     def _option(self, node: Any) -> Generator[Any, Any, Known]:
         """A constant: a number, True, False, None, or a tuple of them."""
@@ -436,10 +391,7 @@ class _Reader:
             return Known(node.value)
         if isinstance(node, (ast.Tuple, ast.List)):
             self._axes(node, node.elts)
-            parts: list[Any] = []
-            for part in node.elts:
-                parts.append((yield part, "option").value)
-            return Known(tuple(parts))
+            return Known(tuple([part.value for part in (yield from self._each(node.elts, "option"))]))
         operand: Operand = yield node, "value"
         if not isinstance(operand, Known):
             self.refuse(node, "an option of a function is a constant, such as axis=0 or keepdims=True")
@@ -460,43 +412,29 @@ class _Reader:
                 return Known(value)
             case ast.Tuple():
                 self._axes(node, node.elts)
-                keys: list[Any] = []
-                for part in node.elts:
-                    keys.append((yield part, "index").value)
-                return Known(tuple(keys))
+                return Known(tuple([key.value for key in (yield from self._each(node.elts, "index"))]))
             case ast.List(elts=[_, *_]):
-                places: list[int] = []
-                for part in node.elts:
-                    places.append(self._integer(part, (yield part, "value")))
-                return Known(places)
+                places = yield from self._each(node.elts)
+                return Known([self._integer(part, place) for part, place in zip(node.elts, places, strict=True)])
             case _:
                 return Known(self._integer(node, (yield node, "value")))
 
     def _integer(self, node: Any, operand: Operand) -> int:
         if not isinstance(operand, Known) or type(operand.value) is not int:
-            self.refuse(
-                node,
-                "an index is a constant: an integer, a slice such as 1:, …, None, a list of integers, or several "
-                "with commas between them",
-            )
+            kinds = "an integer, a slice such as 1:, …, None, a list of integers, or several with commas between them"
+            self.refuse(node, f"an index is a constant: {kinds}")
         return operand.value
 
     def _attribute(self, node: ast.Attribute) -> NoReturn:
-        name = node.attr
-        if isinstance(node.value, ast.Name) and node.value.id in _MODULES and node.value.id not in self.parameters:
-            hint = (
-                f"write {name}"
-                if name in FUNCTIONS or name in CONSTANTS
-                else "functions are written without the name of a module"
-            )
+        name, home = node.attr, node.value
+        if isinstance(home, ast.Name) and home.id in _MODULES and home.id not in self.parameters:
+            hint = "functions are written without the name of a module"
+            hint = f"write {name}" if name in FUNCTIONS or name in CONSTANTS else hint
         elif name in ("T", "mT"):
             hint = "write transpose(x)"
         else:
-            hint = (
-                f"write {name}(x)"
-                if name in FUNCTIONS
-                else "what can be done with a value is written as a function of it, such as sum(x)"
-            )
+            hint = "what can be done with a value is written as a function of it, such as sum(x)"
+            hint = f"write {name}(x)" if name in FUNCTIONS else hint
         self.refuse(node, f"attributes (.{_short(name)}) are not known here; {hint}")
 
     def _call(self, node: ast.Call) -> Generator[Any, Any, Operand]:
@@ -514,24 +452,15 @@ class _Reader:
             self.refuse(node, f"{name} is written {row.usage(name)}{row.advice}")
         found: list[Operand] = [*leading]
         for i, part in enumerate(given[:count]):
-            found.append(
-                (
-                    yield (
-                        part,
-                        "parts" if row.sequence and i == 0 and isinstance(part, (ast.List, ast.Tuple)) else "value",
-                    )
-                )
-            )
+            several = row.sequence and i == 0 and isinstance(part, (ast.List, ast.Tuple))
+            found.append((yield part, "parts" if several else "value"))
         options: dict[str, Any] = {}
         for key, part in (*zip(row.options, extra, strict=False), *[(k.arg, k.value) for k in node.keywords]):
             if key is None:
                 self.refuse(part, "** before an argument is not known here; write the options one by one")
             if key not in row.options or key in options:
-                what = (
-                    f"{name} is given {key} twice"
-                    if key in options
-                    else f"{name} has no option {_short(key)}{_closest(key, row.options)}"
-                )
+                what = f"{name} has no option {_short(key)}{_closest(key, row.options)}"
+                what = f"{name} is given {key} twice" if key in options else what
                 self.refuse(part, f"{what}; it is written {row.usage(name)}")
             options[key] = (yield part, "option").value
         for key in row.options[: row.required]:
@@ -539,10 +468,8 @@ class _Reader:
                 self.refuse(node, f"{name} needs {key}: {row.usage(name)}")
         if not row.elementwise:
             return self.step(node, row.function, found, options)
-        floats = [Known(float(o.value)) if isinstance(o, Known) else o for o in found]
-        return self.computed(
-            node, row.function, floats if all([isinstance(o, Known) for o in found]) else found, options
-        )
+        known = all([isinstance(o, Known) for o in found])
+        return self.computed(node, row.function, _floats(found) if known else found, options)
 
     def _function(self, node: ast.Call) -> TextFunction:
         function = node.func
@@ -552,31 +479,22 @@ class _Reader:
             self.refuse(function, "only functions by name can be called, such as sin(x)")
         name = function.id
         if name in self.parameters or name in CONSTANTS:
-            self.refuse(
-                function,
-                f"{name} is {'a parameter' if name in self.parameters else 'a number'}, not a function; a product is "
-                f"written {name} * (…)",
-            )
+            what = "a parameter" if name in self.parameters else "a number"
+            self.refuse(function, f"{name} is {what}, not a function; a product is written {name} * (…)")
         if name not in FUNCTIONS:
             guess = _closest(name, list(FUNCTIONS))
-            self.refuse(
-                function,
-                f"unknown function {_short(name)}"
-                + (guess or "; docs/coverage.md lists what riesz knows, as Python functions do"),
-            )
+            guess = guess or "; docs/coverage.md lists what riesz knows, as Python functions do"
+            self.refuse(function, f"unknown function {_short(name)}{guess}")
         return FUNCTIONS[name]
 
     def _labels(self, node: Any) -> Known:
         """The labels of einsum."""
-        if not (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.fullmatch(r"[A-Za-z., ]*(->[A-Za-z. ]*)?", node.value)
-        ):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if not isinstance(text, str) or not re.fullmatch(r"[A-Za-z., ]*(->[A-Za-z. ]*)?", text):
             self.refuse(node, 'einsum starts with a string of labels, as in einsum("ij,j->i", A, x)')
-        for labels in re.split(",|->", node.value):
+        for labels in re.split(",|->", text):
             self._axes(node, labels.strip())
-        return Known(node.value)
+        return Known(text)
 
     def _axes(self, node: Any, entries: Sequence[Any]) -> None:
         """Entries that stand for axes: there are not more of them than an array can have."""
@@ -590,19 +508,18 @@ class _Reader:
 class _Chain:
     """a < b < c, or a and b and c: neighbours compared, and all of it together."""
 
-    def __init__(self, functions: tuple[Callable[..., Any], ...], pairs: bool) -> None:
-        self.functions = functions
-        self.pairs = pairs
+    def __init__(self, functions: tuple[Function, ...], pairs: bool) -> None:
+        self.functions, self.pairs = functions, pairs
 
     def __call__(self, *xs: Any) -> Any:
-        result: Any = None
-        for i, f in enumerate(self.functions):
-            if self.pairs:
-                now = f(xs[i], xs[i + 1])
-                result = now if result is None else np.logical_and(result, now)
-            else:
-                result = f(xs[0] if result is None else result, xs[i + 1])
-        return result
+        if self.pairs:
+            return reduce(np.logical_and, (f(xs[i], xs[i + 1]) for i, f in enumerate(self.functions)))
+        return reduce(lambda found, step: step[0](found, step[1]), zip(self.functions, xs[1:], strict=True), xs[0])
+
+
+def _floats(operands: Sequence[Operand]) -> list[Operand]:
+    """The numbers among some operands as floats."""
+    return [Known(float(o.value)) if isinstance(o, Known) else o for o in operands]
 
 
 def _parts(*xs: Any) -> list[Any]:

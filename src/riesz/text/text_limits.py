@@ -54,15 +54,10 @@ class TextMeter:
         for home, first in self._new(value):
             self.operations += cost(home, first).flops
             self.bytes += result_bytes(home, first)
-        for what, spent, most in (
-            ("operations", self.operations, self.limit.operations),
-            ("bytes", self.bytes, self.limit.bytes),
-        ):
+        for what, spent, most in zip(("operations", "bytes"), (self.operations, self.bytes), self.limit, strict=True):
             if spent > most:
-                return (
-                    f"up to here the text takes {float(min(spent, 10**300)):.2g} {what}; the limit is {most:.2g}. "
-                    f"If you trust it: rz.function(text, limit=None), or limit=(operations, bytes)"
-                )
+                taken = f"up to here the text takes {float(min(spent, 10**300)):.2g} {what}; the limit is {most:.2g}."
+                return f"{taken} If you trust it: rz.function(text, limit=None), or limit=(operations, bytes)"
         return ""
 
 
@@ -72,7 +67,6 @@ def as_limit(limit: Any) -> Limit | None:
         return None
     pair = limit if isinstance(limit, tuple) else (limit, limit)
     if len(pair) != 2 or not all([isinstance(n, (int, float)) and not isinstance(n, bool) and n >= 0 for n in pair]):
-        raise ExpressionError(
-            f"limit=… takes None (no limit), a number, or (operations, bytes) such as (1e9, 2**28); got {limit!r}"
-        )
+        kinds = "None (no limit), a number, or (operations, bytes) such as (1e9, 2**28)"
+        raise ExpressionError(f"limit=… takes {kinds}; got {limit!r}")
     return Limit(*pair)

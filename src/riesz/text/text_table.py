@@ -15,29 +15,15 @@ from ..tracing.traced import holds_traced
 
 CONSTANTS = {"pi": float(np.pi), "e": float(np.e), "inf": float("inf")}
 
-_python: Any = operator
+_WORDS = "Add add Sub sub Mult mul Div truediv FloorDiv floordiv Mod mod Pow pow MatMult matmul USub neg UAdd pos"
+_COMPARED = "Lt lt LtE le Gt gt GtE ge Eq eq NotEq ne"
+_PAIRS = f"{_WORDS} {_COMPARED}".split()
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _python.truediv,
-    ast.FloorDiv: _python.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _python.pow,
-    ast.MatMult: _python.matmul,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: np.logical_not,
-    ast.And: np.logical_and,
-    ast.Or: np.logical_or,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    **{getattr(ast, a): getattr(operator, b) for a, b in zip(_PAIRS[::2], _PAIRS[1::2], strict=True)},
+    **{ast.Not: np.logical_not, ast.And: np.logical_and, ast.Or: np.logical_or},
 }
 
+_NUMBERS = "is not known here; numbers are compared with == < <= > >= !="
 NO_OPERATOR: dict[type[ast.AST], str] = {
     ast.BitXor: "^ is not known here; powers are written x ** y",
     ast.BitAnd: "& is not known here; write x > 0 and x < 1",
@@ -45,26 +31,22 @@ NO_OPERATOR: dict[type[ast.AST], str] = {
     ast.Invert: "~ is not known here; write not",
     ast.LShift: "<< is not known here; write x * 2 ** n",
     ast.RShift: ">> is not known here; write x / 2 ** n",
-    ast.Is: "'is' is not known here; numbers are compared with == < <= > >= !=",
-    ast.IsNot: "'is not' is not known here; numbers are compared with == < <= > >= !=",
-    ast.In: "'in' is not known here; numbers are compared with == < <= > >= !=",
-    ast.NotIn: "'not in' is not known here; numbers are compared with == < <= > >= !=",
+    **{ast.Is: f"'is' {_NUMBERS}", ast.IsNot: f"'is not' {_NUMBERS}"},
+    **{ast.In: f"'in' {_NUMBERS}", ast.NotIn: f"'not in' {_NUMBERS}"},
 }
 
+_GIVEN = "names cannot be given inside an expression; write the value where it is needed, or make it a parameter"
+_LOOPS = "loops are not known here; write the operation on the whole array"
 NO_NODE: dict[type[ast.AST], str] = {
     ast.IfExp: "a condition is written where(condition, value, other)",
     ast.Lambda: "functions inside an expression are not known here; write another text and call both from Python",
-    ast.NamedExpr: "names cannot be given inside an expression; write the value where it is needed, or make it a "
-    "parameter",
+    ast.NamedExpr: _GIVEN,
     ast.Starred: "* before an argument is not known here; write the arguments one by one",
     ast.Tuple: "a tuple stands for several results and cannot be computed with; write [a, b] for a vector",
     ast.Slice: "slices belong inside x[…]",
     ast.Set: "sets are not known here; write [a, b] for a vector",
     ast.Dict: "dicts are not known here; write [a, b] for a vector, or a, b for two results",
-    ast.ListComp: "loops are not known here; write the operation on the whole array",
-    ast.GeneratorExp: "loops are not known here; write the operation on the whole array",
-    ast.SetComp: "loops are not known here; write the operation on the whole array",
-    ast.DictComp: "loops are not known here; write the operation on the whole array",
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), _LOOPS),
     ast.JoinedStr: "strings are not known here",
 }
 
@@ -88,9 +70,8 @@ class TextFunction(NamedTuple):
         arrays = ["x"] if self.most == 1 else ["x", "y", "z"][: self.least] if self.most <= 3 else ["x", "…"]
         first = ['"ij,j->i"'] if self.labels else []
         shown = ["[x, y]"] if self.sequence else arrays
-        options = [
-            f"{k}=…" if i < self.required or not self.by_position else f"[{k}=…]" for i, k in enumerate(self.options)
-        ]
+        needed = self.required if self.by_position else len(self.options)
+        options = [f"{k}=…" if i < needed else f"[{k}=…]" for i, k in enumerate(self.options)]
         return f"{name}({', '.join([*first, *shown, *options])})"
 
 
@@ -101,12 +82,8 @@ def _floats(x: Any) -> Any:
     return np.asarray(x, float) if isinstance(x, np.ndarray) and cast(Any, x).dtype.kind in "iub" else cast(Any, x)
 
 
-def _sigmoid(x: Any) -> Any:
-    return p.sigmoid(_floats(x))
-
-
-def _relu(x: Any) -> Any:
-    return p.relu(_floats(x))
+def _on_floats(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: f(_floats(x))
 
 
 def _round(x: Any, decimals: int = 0) -> Any:
@@ -129,7 +106,7 @@ def _special(name: str) -> Callable[..., Any]:
 
     def function(*xs: Any, **options: Any) -> Any:
         if name in _OWN and holds_traced(xs):
-            return _OWN[name](*xs, **options)
+            return getattr(scipy_names, name)(*xs, **options)
         import scipy.special as special  # pyright: ignore[reportMissingTypeStubs]
 
         return getattr(special, name)(*xs, **options)
@@ -138,138 +115,67 @@ def _special(name: str) -> Callable[..., Any]:
     return function
 
 
-_OWN: dict[str, Callable[..., Any]] = {
-    "logsumexp": scipy_names.logsumexp,
-    "softmax": scipy_names.softmax,
-    "log_softmax": scipy_names.log_softmax,
-}
-
-_UNARY = (
-    *("sin", "cos", "tan", "arcsin", "arccos", "arctan", "asin", "acos", "atan"),
-    *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "asinh", "acosh", "atanh"),
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal"),
-    *(
-        "absolute",
-        "abs",
-        "fabs",
-        "sign",
-        "negative",
-        "positive",
-        "deg2rad",
-        "rad2deg",
-        "degrees",
-        "radians",
-        "sinc",
-        "i0",
-    ),
-    *("floor", "ceil", "rint", "trunc", "logical_not", "isnan", "isfinite", "isinf", "nan_to_num"),
-)
-_BINARY = (
-    *(
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "true_divide",
-        "floor_divide",
-        "power",
-        "pow",
-        "float_power",
-        "remainder",
-        "mod",
-        "fmod",
-    ),
-    *(
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "arctan2",
-        "atan2",
-        "hypot",
-        "logaddexp",
-        "logaddexp2",
-        "copysign",
-        "heaviside",
-    ),
-    *(
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "equal",
-        "not_equal",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-    ),
-)
-_SPECIAL = {"erf": 1, "erfc": 1, "gamma": 1, "gammaln": 1, "digamma": 1, "expit": 1, "logit": 1, "xlogy": 2}
+_OWN = ("logsumexp", "softmax", "log_softmax")
 _REDUCED = ("axis", "keepdims")
 _LARGER = "; the {} of two values is {}(x, y)"
 
+
+def _all(names: str, arrays: int, *options: Any, of: Any = np, **more: Any) -> dict[str, TextFunction]:
+    """Functions with as many arrays and the same options, from a module or by a function that finds them."""
+    found = {name: of(name) if of is _special else getattr(of, name) for name in names.split()}
+    return {name: TextFunction(f, arrays, arrays, *options, **more) for name, f in found.items()}
+
+
+_TURNS = "sin cos tan arcsin arccos arctan asin acos atan sinh cosh tanh arcsinh arccosh arctanh asinh acosh atanh"
+_POWERS = "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal"
+_SIGNS = "absolute abs fabs sign negative positive deg2rad rad2deg degrees radians sinc i0"
+_ROUNDED = "floor ceil rint trunc logical_not isnan isfinite isinf nan_to_num"
+_ARITHMETIC = "add subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod"
+_PAIRED = "maximum minimum fmax fmin arctan2 atan2 hypot logaddexp logaddexp2 copysign heaviside"
+_RELATED = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor"
+
 FUNCTIONS: dict[str, TextFunction] = {
-    **{name: TextFunction(getattr(np, name), 1, 1, elementwise=True) for name in _UNARY},
-    **{name: TextFunction(getattr(np, name), 2, 2, elementwise=True) for name in _BINARY},
-    **{name: TextFunction(_special(name), n, n, elementwise=True) for name, n in _SPECIAL.items()},
+    **_all(f"{_TURNS} {_POWERS} {_SIGNS} {_ROUNDED}", 1, elementwise=True),
+    **_all(f"{_ARITHMETIC} {_PAIRED} {_RELATED}", 2, elementwise=True),
+    **_all("erf erfc gamma gammaln digamma expit logit", 1, of=_special, elementwise=True),
+    **_all("xlogy", 2, of=_special, elementwise=True),
     "ln": TextFunction(np.log, 1, 1, elementwise=True),
-    "sigmoid": TextFunction(_sigmoid, 1, 1, elementwise=True),
-    "relu": TextFunction(_relu, 1, 1, elementwise=True),
+    "sigmoid": TextFunction(_on_floats(p.sigmoid), 1, 1, elementwise=True),
+    "relu": TextFunction(_on_floats(p.relu), 1, 1, elementwise=True),
     "softplus": TextFunction(_softplus, 1, 1, elementwise=True),
     "round": TextFunction(_round, 1, 1, ("decimals",), elementwise=True),
-    "where": TextFunction(np.where, 3, 3),
-    "clip": TextFunction(np.clip, 3, 3, elementwise=True),
+    **_all("where", 3),
+    **_all("clip", 3, elementwise=True),
     # reductions
-    "sum": TextFunction(np.sum, 1, 1, _REDUCED),
-    "mean": TextFunction(np.mean, 1, 1, _REDUCED),
-    "prod": TextFunction(np.prod, 1, 1, _REDUCED),
+    **_all("sum mean prod", 1, _REDUCED),
     "max": TextFunction(np.max, 1, 1, _REDUCED, by_position=False, advice=_LARGER.format("larger", "maximum")),
     "min": TextFunction(np.min, 1, 1, _REDUCED, by_position=False, advice=_LARGER.format("smaller", "minimum")),
-    "var": TextFunction(np.var, 1, 1, (*_REDUCED, "ddof"), by_position=False),
-    "std": TextFunction(np.std, 1, 1, (*_REDUCED, "ddof"), by_position=False),
-    "cumsum": TextFunction(np.cumsum, 1, 1, ("axis",)),
-    "cumprod": TextFunction(np.cumprod, 1, 1, ("axis",)),
-    "diff": TextFunction(np.diff, 1, 1, ("axis",), by_position=False),
-    "norm": TextFunction(np.linalg.norm, 1, 1, ("ord", *_REDUCED)),
-    "logsumexp": TextFunction(_special("logsumexp"), 1, 1, _REDUCED),
-    "softmax": TextFunction(_special("softmax"), 1, 1, ("axis",)),
-    "log_softmax": TextFunction(_special("log_softmax"), 1, 1, ("axis",)),
+    **_all("var std", 1, (*_REDUCED, "ddof"), by_position=False),
+    **_all("cumsum cumprod", 1, ("axis",)),
+    **_all("diff", 1, ("axis",), by_position=False),
+    **_all("norm", 1, ("ord", *_REDUCED), of=np.linalg),
+    **_all("logsumexp", 1, _REDUCED, of=_special),
+    **_all("softmax log_softmax", 1, ("axis",), of=_special),
     # products
-    "dot": TextFunction(np.dot, 2, 2),
-    "inner": TextFunction(np.inner, 2, 2),
-    "vdot": TextFunction(np.vdot, 2, 2),
-    "outer": TextFunction(np.outer, 2, 2),
-    "matmul": TextFunction(np.matmul, 2, 2),
-    "cross": TextFunction(np.cross, 2, 2),
-    "kron": TextFunction(np.kron, 2, 2),
-    "tensordot": TextFunction(np.tensordot, 2, 2, ("axes",)),
+    **_all("dot inner vdot outer matmul cross kron", 2),
+    **_all("tensordot", 2, ("axes",)),
     "einsum": TextFunction(np.einsum, 1, 50, labels=True),
     # linear algebra
-    "trace": TextFunction(np.trace, 1, 1),
-    "diag": TextFunction(np.diag, 1, 1),
-    "tril": TextFunction(np.tril, 1, 1, ("k",)),
-    "triu": TextFunction(np.triu, 1, 1, ("k",)),
-    "inv": TextFunction(np.linalg.inv, 1, 1),
-    "pinv": TextFunction(np.linalg.pinv, 1, 1),
-    "det": TextFunction(np.linalg.det, 1, 1),
-    "slogdet": TextFunction(np.linalg.slogdet, 1, 1),
-    "solve": TextFunction(np.linalg.solve, 2, 2),
-    "cholesky": TextFunction(np.linalg.cholesky, 1, 1),
+    **_all("trace diag", 1),
+    **_all("tril triu", 1, ("k",)),
+    **_all("inv pinv det slogdet cholesky", 1, of=np.linalg),
+    **_all("solve", 2, of=np.linalg),
     # rearranging
-    "transpose": TextFunction(np.transpose, 1, 1, ("axes",)),
-    "swapaxes": TextFunction(np.swapaxes, 1, 1, ("axis1", "axis2"), 2),
-    "moveaxis": TextFunction(np.moveaxis, 1, 1, ("source", "destination"), 2),
+    **_all("transpose", 1, ("axes",)),
+    **_all("swapaxes", 1, ("axis1", "axis2"), 2),
+    **_all("moveaxis", 1, ("source", "destination"), 2),
     "reshape": TextFunction(_reshape, 1, 1, ("shape",), 1),
-    "ravel": TextFunction(np.ravel, 1, 1),
-    "squeeze": TextFunction(np.squeeze, 1, 1, ("axis",)),
-    "expand_dims": TextFunction(np.expand_dims, 1, 1, ("axis",), 1),
-    "flip": TextFunction(np.flip, 1, 1, ("axis",)),
-    "roll": TextFunction(np.roll, 1, 1, ("shift", "axis"), 1),
-    "sort": TextFunction(np.sort, 1, 1, ("axis",)),
-    "concatenate": TextFunction(np.concatenate, 1, 1, ("axis",), sequence=True),
-    "stack": TextFunction(np.stack, 1, 1, ("axis",), sequence=True),
-    "hstack": TextFunction(np.hstack, 1, 1, sequence=True),
-    "vstack": TextFunction(np.vstack, 1, 1, sequence=True),
+    **_all("ravel", 1),
+    **_all("squeeze flip sort", 1, ("axis",)),
+    **_all("expand_dims", 1, ("axis",), 1),
+    **_all("roll", 1, ("shift", "axis"), 1),
+    **_all("concatenate stack", 1, ("axis",), sequence=True),
+    **_all("hstack vstack", 1, sequence=True),
 }
 """All of them. Nothing here makes an array whose size is a number in the text; what the text makes of its arguments is
 counted (`text.Limit`)."""

@@ -80,6 +80,15 @@ def _sum_of(node: Container, parts: list[Any]) -> Space:
     return DirectSum(Seg(node.arity), spaces, node.form) if spaces or node.form else zero_space
 
 
+def first_part(tree: Tree) -> int:
+    """Where the first of the two parts of a pair ends."""
+    at, due = len(tree) - 1, 1  # the second part, read from its end
+    while due:
+        at -= 1
+        due += (tree[at].arity if type(tree[at]) is Container else 0) - 1
+    return at
+
+
 def numbers_of(leaves: Sequence[Any]) -> list[Any]:
     """Array leaves as the interpreter likes them: float64 numbers are floats, anything with __array__ an array."""
     found: list[Any] = []

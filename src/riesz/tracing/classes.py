@@ -49,8 +49,7 @@ def closed_for(x: Any, frame: Any) -> Any:
 
 
 class Kind(type):
-    """The class of the classes of traced arrays: what values can do is said by `__class__` alone, so isinstance(x,
-    Iterable) finds nothing here."""
+    """The class of classes of traced arrays: `__class__` alone says what values can do, so no Iterable is found."""
 
     @property
     def __mro__(cls) -> tuple[type, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -108,10 +107,8 @@ class Described:
         kind = class_of(self)
         if kind is np.ndarray or asks_as_author(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
             raise TypeError(f"unhashable type: '{kind.__name__}'")
-        raise refuse(
-            "a traced number cannot be a key of a dictionary, a member of a set or an argument of a cached function: "
-            "its value is not known yet"
-        )
+        key = "a key of a dictionary, a member of a set or an argument of a cached function"
+        raise refuse(f"a traced number cannot be {key}: its value is not known yet")
 
     def __trunc__(self) -> int:
         raise refuse("math.trunc() needs a number, but this is a traced one; write np.trunc(x)")
@@ -136,8 +133,7 @@ class Described:
 
 
 def held_in(x: Any) -> Any:
-    """The traced array that somebody's own array is made of (its class took one for a NumPy array); None where there is
-    none."""
+    """The traced array that somebody's own array is made of (its class took one for a NumPy array), or None."""
     kind = type(x)
     own = hasattr(kind, "__array__") and not isinstance(kind, Kind) and not isinstance(x, (np.ndarray, np.generic))
     own = own and not kind.__module__.startswith("riesz")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
 from ..calculus.batching import mapped
@@ -17,12 +19,8 @@ def rule_program(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
     """The differential as a program from (xs, ys, dxs that move) to the dys that move, and the number of each result's
     output (None: 0)."""
     key = (shapes, live)
-    if key not in op.rules:
-        op.rules[key] = _traced_rule(op, shapes, live)
-    return op.rules[key]
-
-
-def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) -> tuple[Program, list[int | None]]:
+    if key in op.rules:
+        return op.rules[key]
     found = op.shape_of(shapes)
     several = bool(found) and type(found[0]) is tuple
     with Trace(op.smooth.name) as trace:
@@ -34,17 +32,14 @@ def _traced_rule(op: Ruled, shapes: tuple[Shape, ...], live: tuple[int, ...]) ->
     if trace.captured:
         raise refuse(
             f"the derivative of {op.smooth.name} uses a traced array of {trace.captured[0].home.name}: such a rule "
-            "is kept for later and sees its "
-            "arguments only; pass the array as an argument"
+            "is kept for later and sees its arguments only; pass the array as an argument"
         )
-    results = list(result) if several else [result]
-    given = list(trace.inputs)
-    flags = trace.dependent([d.slot for d in dxs if d is not None])
-    slots = [None if not isinstance(r, Traced) else slot_of(trace, r, r.dtype) for r in results]
-    moving = [s if s is not None and flags[s] else None for s in slots]
-    program = trace.prune(given, [s for s in moving if s is not None])
-    places = iter(range(len(moving)))
-    return program, [None if s is None else next(places) for s in moving]
+    given, flags = list(trace.inputs), trace.dependent([d.slot for d in dxs if d is not None])
+    results = [slot_of(trace, r, r.dtype) if isinstance(r, Traced) else None for r in (result if several else [result])]
+    moving = [s if s is not None and flags[s] else None for s in results]
+    program, places = trace.prune(given, [s for s in moving if s is not None]), iter(range(len(moving)))
+    op.rules[key] = program, [None if s is None else next(places) for s in moving]
+    return op.rules[key]
 
 
 def mapped_rule(op: Ruled, n: int, dxs: Any, y: Any, xs: Any) -> Any:
@@ -65,15 +60,11 @@ def chosen(weight: Any, x: Any) -> Traced:
     given = [tidy(weight), tidy(x)]
     trace = trace_of(*given)
     slots = [slot_of(trace, v, v.dtype) for v in given]
-    return Traced(
-        trace, trace.step(product(trace.shapes[slots[0]], trace.shapes[slots[1]], (0,)), slots), given[1].dtype
-    )
+    op = product(trace.shapes[slots[0]], trace.shapes[slots[1]], (0,))
+    return Traced(trace, trace.step(op, slots), given[1].dtype)
 
 
 def plus(*parts: Any) -> Any:
     """The sum of what is there; None is zero."""
     found = [x for x in parts if x is not None]
-    total: Any = None
-    for x in found:
-        total = x if total is None else total + x
-    return total
+    return reduce(operator.add, found) if found else None

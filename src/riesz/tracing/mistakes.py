@@ -14,9 +14,7 @@ from ..runtime import tuning
 from .trace import refuse
 
 
-def raise_explained(
-    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
-) -> NoReturn:
+def raise_explained(problem: Exception, function: Any, args: Any, named: Any = None, name: str = "") -> NoReturn:
     """Raise what explains the error of a rule; to be called where it was caught."""
     found = explained(problem, function, args, named, name)
     if found is problem:
@@ -24,11 +22,8 @@ def raise_explained(
     raise found from None
 
 
-def explained(
-    problem: Exception, function: Callable[..., Any], args: Any, named: Any = None, name: str = ""
-) -> Exception:
-    """The error to raise where the rule of a NumPy function raised `problem`: NumPy's own, or one that says what riesz
-    does not know."""
+def explained(problem: Exception, function: Any, args: Any, named: Any, name: str) -> Exception:
+    """What a problem of a NumPy function's rule is: NumPy's own error, or one that says what riesz does not know."""
     if isinstance(problem, (RieszError, np.exceptions.AxisError)) or _any((args, named), _not_numpys):
         return problem
     called = name or f"np.{getattr(function, '__name__', function)}"
@@ -41,18 +36,14 @@ def explained(
     except Exception as own:
         return own if not isinstance(own, AssertionError) else problem
     if isinstance(problem, TypeError) and "argument" in str(problem):
-        return refuse(
-            f"{called} was called with arguments that riesz does not know for traced arrays ({problem}); see "
-            "docs/coverage.md"
-        )
-    return refuse(
-        f"{called} on traced arrays of these shapes is not known to riesz ({type(problem).__name__}: {problem})"
-    )
+        unknown = f"arguments that riesz does not know for traced arrays ({problem})"
+        return refuse(f"{called} was called with {unknown}; see docs/coverage.md")
+    what = f"{type(problem).__name__}: {problem}"
+    return refuse(f"{called} on traced arrays of these shapes is not known to riesz ({what})")
 
 
 def foreign(problem: Exception, name: str) -> Exception | None:
-    """What to say where another library stumbled over a traced array, which knows numbers only; and where plain Python
-    has another word."""
+    """What to say where another library stumbled over a traced array, and where plain Python has another word."""
     theirs = type(problem).__module__.split(".")[0] in OTHERS
     if isinstance(problem, RieszError):
         return None

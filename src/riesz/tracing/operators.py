@@ -45,10 +45,8 @@ class Operators:
         return 10_000
 
     def _sympy_(self) -> Any:
-        raise refuse(
-            "SymPy cannot compute with a traced array: it stands for numbers, not for a symbol; write np.sin(x) for "
-            "sympy.sin(x)"
-        )
+        symbol = "it stands for numbers, not for a symbol; write np.sin(x) for sympy.sin(x)"
+        raise refuse(f"SymPy cannot compute with a traced array: {symbol}")
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 NOTES: dict[Any, tuple[str, str]] = {}
 """What each supported function becomes, and its derivative rule: the coverage table."""
+
+NOT_SAID: Any = np._NoValue  # pyright: ignore
+"""What NumPy passes on for an argument that it was not given."""
+UNREAD = {
+    *("out", "order", "device", "subok", "writeable", "disp", "blocksize", "lwork", "lapack_driver", "check_finite"),
+    *("overwrite_input", "overwrite_a", "overwrite_b", "overwrite_ab"),
+}
+"""Arguments that say nothing of the result, or were looked at before."""
 
 
 WRITERS: dict[Any, Callable[..., None]] = {}
@@ -28,13 +37,55 @@ def writing(code: Any) -> Any:
 
 
 def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
-    """Enter a rule for NumPy functions: the code below writes the steps; `what` and `rule` say it in the coverage
-    table."""
+    """Enter a rule for NumPy functions: the code below writes the steps; the rest is for the coverage table."""
 
     def enter(code: Any) -> Any:
         for f in functions:
             (UFUNCS if isinstance(f, np.ufunc) else FUNCTIONS)[f] = code
             NOTES[f] = (what, rule)
         return code
+
+    return enter
+
+
+def answer_rows(*rows: tuple[Any, str, str, Any]) -> None:
+    """Enter rules of one expression each: a function (or several), what it becomes, its derivative rule, the code."""
+    for functions, what, rule, code in rows:
+        several = functions if isinstance(functions, tuple) else (functions,)
+        code.__qualname__ = several[0].__name__  # Python's errors name it
+        answers(*several, what=what, rule=rule)(code)
+
+
+def as_called(function: Any, code: Any) -> Any:
+    """Code that is called as a function of NumPy or SciPy is, and hears of all its own arguments by name; of those not
+    said, the default that they have there (None where they have none)."""
+    from inspect import signature  # slow to import
+
+    theirs, own = signature(function), signature(code).parameters
+    usual: dict[str, Any] = {k: None for k, p in own.items() if p.default is p.empty and p.kind is not p.VAR_KEYWORD}
+    for k, p in theirs.parameters.items():
+        if k in own and p.default is not p.empty and p.default is not NOT_SAID:
+            usual[k] = p.default
+    places = [k for k, p in theirs.parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = {k for k in places if theirs.parameters[k].default is theirs.empty}
+
+    @wraps(code)
+    def rule(*args: Any, **named: Any) -> Any:
+        said = dict(zip(places, args, strict=False)) | named  # as theirs.bind has it, which takes ten times as long
+        if len(said) < len(args) + len(named) or not needed <= said.keys() <= theirs.parameters.keys():
+            try:
+                theirs.bind(*args, **named)
+            except TypeError as problem:
+                raise TypeError(f"{function.__name__}() {problem}") from None
+        return code(**usual | {k: v for k, v in said.items() if v is not NOT_SAID and (k in own or k not in UNREAD)})
+
+    return rule
+
+
+def answers_called(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
+    """As `answers`, for code that is called by the names of NumPy's arguments."""
+
+    def enter(code: Any) -> Any:
+        return answers(*functions, what=what, rule=rule)(as_called(functions[0], code))
 
     return enter

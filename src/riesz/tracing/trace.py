@@ -150,8 +150,7 @@ class Trace(Program):
         return dense(known[slot])
 
     def no_refusals(self) -> None:
-        """An error if the function went on although something in it could not be traced: what it returned then is not
-        what it computes."""
+        """An error if the function went on although something could not be traced: its result is wrong then."""
         if self.refusals:
             first, *more = self.refusals
             others = f"; and {len(more)} more" if more else ""

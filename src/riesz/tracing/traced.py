@@ -138,10 +138,8 @@ class Traced(Described, Operators, metaclass=Kind):
             if function in WRITERS or function in FUNCTIONS:
                 return WRITING["function_on"](function, args, named)
             name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
-            raise refuse(
-                f"{name} is not known to riesz for traced arrays; docs/coverage.md lists what is, and "
-                "rz.custom_derivative adds your own"
-            )
+            advice = "docs/coverage.md lists what is, and rz.custom_derivative adds your own"
+            raise refuse(f"{name} is not known to riesz for traced arrays; {advice}")
         return call_function(function, args, named)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
@@ -151,10 +149,8 @@ class Traced(Described, Operators, metaclass=Kind):
         if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
             return closed
         if self.dtype.kind == "b":
-            raise refuse(
-                "a mask that depends on the numbers cannot select from a NumPy array: the result's length is not "
-                "known; write np.where(mask, a, 0)"
-            )
+            mask = "a mask that depends on the numbers cannot select from a NumPy array"
+            raise refuse(f"{mask}: the result's length is not known; write np.where(mask, a, 0)")
         if self.dtype.kind != "f":
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
@@ -375,8 +371,7 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
 
 
 def typed(x: Any, weak: bool | None) -> Any:
-    """A traced number as one of Python (operators on Python's numbers give such), of NumPy (ufuncs do), or (None) as an
-    array without axes."""
+    """A traced number as one of Python (of its operators), of NumPy (of ufuncs), or (None) an array without axes."""
     if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
         return x
     return Traced(x.home, x.slot, x.dtype, weak)
@@ -404,22 +399,16 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
         rule = special_rule(ufunc)
         if rule is None:
-            raise refuse(
-                f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; rz.primitive or "
-                "rz.custom_derivative adds it"
-            )
+            adds = "rz.primitive or rz.custom_derivative adds it"
+            raise refuse(f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; {adds}")
     if named:
+        name = f"np.{ufunc.__name__}"
         if named.get("where", True) is not True:
-            raise refuse(
-                f"np.{ufunc.__name__}(…, where=…) is not known to riesz; write np.where(mask, "
-                f"np.{ufunc.__name__}(…), other)"
-            )
+            raise refuse(f"{name}(…, where=…) is not known to riesz; write np.where(mask, {name}(…), other)")
         for k in named:
             if k in ("axis", "axes", "keepdims", "signature"):
-                raise refuse(
-                    f"np.{ufunc.__name__}(…, {k}=…) is not known to riesz for traced arrays; np.moveaxis and "
-                    "np.einsum say which axes"
-                )
+                axes = "np.moveaxis and np.einsum say which axes"
+                raise refuse(f"{name}(…, {k}=…) is not known to riesz for traced arrays; {axes}")
     try:
         found = rule(*args) if usual else rule(*_in_small_types(ufunc, args))
     except Exception as problem:
@@ -428,8 +417,7 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments of a ufunc: where booleans and integers of 8 and 16 bits give float16 or float32, in that type. Larger
-    integers give float64."""
+    """Arguments of a ufunc: booleans and integers of 8 and 16 bits in the small float type they give."""
     small = any([type(x) is Traced and x.dtype.kind != "f" and x.dtype.itemsize < 4 for x in args])
     if not small or not all([hasattr(x, "dtype") for x in args]):
         return args
@@ -437,11 +425,10 @@ def _in_small_types(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([convert(x, dtype) for x in args]) if dtype.kind == "f" and dtype != FLOAT else args
 
 
-def trace_of(*xs: Any) -> Trace:
-    """The innermost trace among the arguments; in a branch, the branch: what is computed there from arrays outside may
-    fail where it is not taken."""
+def innermost(xs: Sequence[Any]) -> Trace | None:
+    """The innermost trace among arrays, and lists of them; None where none is traced."""
     found: Trace | None = None
-    stack = list(xs)
+    stack = [x for x in xs if type(x) is not float]
     while stack:
         x = stack.pop()
         if type(x) is Traced:
@@ -449,13 +436,18 @@ def trace_of(*xs: Any) -> Trace:
                 found = x.home
         elif isinstance(x, (list, tuple)):
             stack.extend(cast("list[Any]", x))
-        elif isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
+        elif isinstance(x, np.ndarray) and cast(Any, x).dtype.hasobject:
             stack.extend(cast(Any, x).ravel().tolist())
+    if found is not None and not found.open:
+        raise leaked(found)
+    return found
+
+
+def trace_of(*xs: Any) -> Trace:
+    """The innermost trace; in a branch, the branch: what it computes may fail where it is not taken."""
+    found, now = innermost(xs), inmost()
     if found is None:
         raise AssertionError("no traced argument")
-    if not found.open:
-        raise leaked(found)
-    now = inmost()
     branch = None if now is None else now.branch
     return found if branch is None or branch.level <= found.level else branch
 
@@ -627,9 +619,8 @@ def convert(x: Any, dtype: Any) -> Any:
     if type(x) is not Traced:
         return np.asarray(x).astype(dtype)
     if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):
-        raise refuse(
-            f"a traced array cannot become {dtype}; float64, float32, float16, integers and booleans are known"
-        )
+        known = "float64, float32, float16, integers and booleans are known"
+        raise refuse(f"a traced array cannot become {dtype}; {known}")
     if x.dtype == dtype and not x.weak:
         return x
     weak = Traced(x.home, x.slot, x.dtype, False)

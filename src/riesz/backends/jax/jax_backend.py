@@ -4,8 +4,7 @@ arrays by jax_primitive.py.
 float64 stays float64: where JAX's 64-bit types are off, they are on while this code is written and run.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from ...functions.function import own
 from ...programs.program import Program
 from ...runtime.generated_source import defined
 from ..common import Code, Task, function, result_text
+from ..source_text import inside, tupled
 
 
 def written(task: Task) -> Code | str:
@@ -29,9 +29,8 @@ def written(task: Task) -> Code | str:
 
     record, names = task.record, task.names
     try:
-        code = InJax(
-            task.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name, names
-        )
+        given, kinds = [a.dtype for a in record.avals], [a.dtype for a in record.outputs]
+        code = InJax(task.program, given, kinds, record.name, names)
     except TooLong as problem:
         return Code(record, task.program, "steps", f"It is run step by step: {problem}.")
     except NoJaxCode as problem:
@@ -58,16 +57,12 @@ class InJax:
         from .jax_ops import JaxValue, Shared
 
         self.program, self.given, self.kinds, self.title = program, tuple(given), tuple(kinds), title
-        names = [f"{n}_" if n in ("jnp", "inf", "nan", "result") else n for n in names] or [
-            f"x{i}" for i in range(len(given))
-        ]
+        names = names or [f"x{i}" for i in range(len(given))]
+        names = [f"{n}_" if n in ("jnp", "inf", "nan", "result") else n for n in names]
         shared, p = Shared(), program
         shared.names.update(dict.fromkeys(names) | {"result": result})
-        lines = JaxLines(
-            p,
-            [JaxValue(n, p.shapes[s], False, np.dtype(k)) for n, s, k in zip(names, p.inputs, given, strict=True)],
-            shared,
-        )
+        known = zip(names, p.inputs, given, strict=True)
+        lines = JaxLines(p, [JaxValue(n, p.shapes[s], False, np.dtype(k)) for n, s, k in known], shared)
         lines.written()
         texts, self._places = lines.given_back(kinds)
         number = {slot: i for i, slot in enumerate(p.inputs)}
@@ -75,18 +70,17 @@ class InJax:
         self._packs = [tuple([number[s] for s in slots]) for slots in shared.packs.values()]
         name = "f_" + "".join([c if c.isalnum() and c.isascii() else "_" for c in title]).strip("_")
         head = f"def {name}({', '.join([*[names[i] for i in self._single], *shared.packs, *shared.arrays])}):"
-        body = [*lines.lines, f"return ({', '.join(texts)}{',' if texts else ''})"]
-        self.source = "\n".join([head, *[f"    {line}" for line in body]])
+        body = [*lines.lines, f"return {tupled(texts)}"]
+        self.source = "\n".join(inside(head, body))
         self.plain = defined(self.source, name, shared.names)
         self._held = list(shared.arrays.values())
         self._arrays: dict[bool, list[Any]] = {}
+        self.wide = any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self._held])
         called = f" Called back on the host: {', '.join(dict.fromkeys(shared.called))}." if shared.called else ""
         rolled = self.source.count("def layer_")
         loops = f" Repeated steps are {rolled} loop{'s' if rolled > 1 else ''}." if rolled else ""
-        self.why = (
-            f"{len(p)} steps as {len(body):,} lines for XLA; {len(self._held)} arrays are arguments of what "
-            f"is compiled.{loops}{called}"
-        )
+        arrays = f"{len(self._held)} arrays are arguments of what is compiled."
+        self.why = f"{len(p)} steps as {len(body):,} lines for XLA; {arrays}{loops}{called}"
 
     @cached_property
     def function(self) -> Any:
@@ -113,11 +107,6 @@ class InJax:
             with jax.ensure_compile_time_eval():
                 self._arrays[wide] = [jax.tree.map(jnp.asarray, a) for a in self._held]
         return self._arrays[wide]
-
-    @property
-    def wide(self) -> bool:
-        """Whether it holds arrays of float64."""
-        return any([isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self._held])
 
     def run(self, *xs: Any) -> list[Any]:
         """The outputs at NumPy arrays, as NumPy arrays."""

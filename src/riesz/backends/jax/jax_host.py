@@ -1,7 +1,6 @@
 """Ops that JAX has no function for, called back on the host."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -39,13 +38,10 @@ def called_back(op: Any, shapes: Any, elementwise: bool) -> Callable[..., Any]:
             found = [np.array(v, kind, order="C") for v in (y if several else (y,))]
             return tuple([v[..., None].view(np.uint32) if wide else v for v in found])
 
-        like = [
-            jax.ShapeDtypeStruct((*s, 2) if wide else s, np.uint32 if wide else kind)
-            for s in (shapes if several else [shapes])
-        ]
-        words = jax.pure_callback(
-            host, tuple(like), *map(_words, given), vmap_method="broadcast_all" if elementwise else "sequential"
-        )
+        words = [((*s, 2), np.uint32) if wide else (s, kind) for s in (shapes if several else [shapes])]
+        like = tuple([jax.ShapeDtypeStruct(*word) for word in words])
+        how = "broadcast_all" if elementwise else "sequential"
+        words = jax.pure_callback(host, like, *map(_words, given), vmap_method=how)
         results = tuple([jax.lax.bitcast_convert_type(w, kind) if wide else w for w in words])
         return results if several else results[0]
 

@@ -1,7 +1,6 @@
 """A program as the source of a function on JAX arrays: a line for each step; one loop where rounds of steps repeat."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections import Counter
@@ -17,7 +16,8 @@ from ...programs.sub_programs import Call, Loop
 from ...relations.kinds import Place, Point
 from ...runtime import tuning
 from ...spaces.formal_vectors import weak
-from .jax_ops import JaxSteps, JaxValue, NoJaxCode, Shared, literal, tupled
+from ..source_text import inside, literal, tupled
+from .jax_ops import JaxSteps, JaxValue, NoJaxCode, Shared
 from .repeated_steps import Round, sorted_out, stretches
 
 
@@ -37,9 +37,8 @@ class JaxLines(JaxSteps):
     def written(self) -> None:
         """Write all steps."""
         program = self._program
-        steps = [
-            s for s, op in enumerate(program.ops) if op is not INPUT and type(op) is not Constant and s not in self._of
-        ]
+        given = [op is INPUT or type(op) is Constant for op in program.ops]
+        steps = [s for s, known in enumerate(given) if not known and s not in self._of]
         place = {slot: i for i, slot in enumerate(steps)}
         place.update({s: place[root] for s, root in self._of.items() if root in place})  # rows of a step
         last: dict[int, int] = {}  # the last step that uses a slot
@@ -52,11 +51,8 @@ class JaxLines(JaxSteps):
             at, end = start, start + rounds * period
             while (end - at) // period >= tuning.REPEATED_ROUNDS and at <= start + period:
                 found = sorted_out(args, steps, place, at, period, (end - at) // period)
-                if (
-                    found is None
-                    or found.rounds < tuning.REPEATED_ROUNDS
-                    or found.rounds * period < tuning.REPEATED_STEPS_SAVED
-                ):
+                least = max(tuning.REPEATED_ROUNDS, tuning.REPEATED_STEPS_SAVED / period)
+                if found is None or found.rounds < least:
                     at += 1
                     continue
                 for i in range(done, at):
@@ -74,8 +70,7 @@ class JaxLines(JaxSteps):
     # -- values -------------------------------------------------------------------------------------------------------
 
     def _rows_taken(self) -> dict[int, int]:
-        """Steps x[i] along the first axis, where there are many, and what x is: they are written where used, and stacks
-        of them are slices."""
+        """Steps x[i] along the first axis, where there are many, and what x is: they are written where used."""
         found: dict[int, int] = {}
         for slot, (op, args) in enumerate(zip(self._program.ops, self._program.args, strict=True)):
             relation = op.relations[0] if type(op) is Reduction and len(args) == 1 and not op.axis else None
@@ -107,16 +102,16 @@ class JaxLines(JaxSteps):
             if type(op) is Constant:
                 found = self._constant(op.value, shape)
             else:
-                base, at = self._rows.get(slot) or self._row(slot)
+                base, at = self._row(slot)
                 found = JaxValue(self.set(f"{base}[{at}]"), shape)
             self._values[slot] = found
         return found
 
     def _row(self, slot: int) -> tuple[str, int]:
         """The array a row belongs to, and which row it is."""
-        relation = self._program.ops[slot].relations[0]
-        x = self.value(self._program.args[slot][0])
-        self._rows[slot] = self.array(x), int(relation.at)
+        if slot not in self._rows:
+            x = self.array(self.value(self._program.args[slot][0]))
+            self._rows[slot] = x, int(self._program.ops[slot].relations[0].at)
         return self._rows[slot]
 
     def _constant(self, value: Any, shape: Any) -> JaxValue:
@@ -125,9 +120,8 @@ class JaxLines(JaxSteps):
             return JaxValue(literal(one), shape, True)
         array = np.asarray(one)
         if array.ndim and array.size and not any(array.strides):
-            kind = {"float64": "float", "int64": "int"}.get(
-                array.dtype.name, repr(array.dtype.name)
-            )  # float: 32 bits where JAX has 64 off
+            name = array.dtype.name
+            kind = {"float64": "float", "int64": "int"}.get(name, repr(name))  # 32 bits where JAX has 64 off
             return JaxValue(self.set(f"jnp.full({array.shape}, {literal(array.flat[0].item())}, {kind})"), shape)
         if not array.ndim and array.dtype.name in ("float64", "int64", "bool"):
             return JaxValue(literal(array.item()), shape, True)
@@ -136,27 +130,20 @@ class JaxLines(JaxSteps):
     def _stacked(self, slots: Sequence[int]) -> str:
         """Slots of one shape as the rows of an array: slices of arrays that are there where it goes."""
         for s in slots:
-            if s not in self._rows and s not in self._values and type(self._program.ops[s]) is not Constant:
+            if s not in self._values and type(self._program.ops[s]) is not Constant:
                 self._row(s)
-        pieces: list[
-            tuple[str, list[int]]
-        ] = []  # an array and its rows in arithmetic progression; "": slots by themselves
+        pieces: list[tuple[str, list[int]]] = []  # an array and its rows in arithmetic progression; "": slots
         for s in slots:
             base, at = self._rows.get(s, ("", s))
-            last = pieces[-1] if pieces else None
-            joins = (
-                last is not None
-                and last[0] == base
-                and (not base or len(last[1]) == 1 or at - last[1][-1] == last[1][-1] - last[1][-2])
-            )
-            if joins and last is not None:
-                last[1].append(at)
+            last, rows = pieces[-1] if pieces else (None, [])
+            if last == base and (not base or len(rows) == 1 or at - rows[-1] == rows[-1] - rows[-2]):
+                rows.append(at)
             else:
                 pieces.append((base, [at]))
-        if len(pieces) <= 4:
-            texts = [self._slice(base, at) if base else self._stack(at) for base, at in pieces]
-            return texts[0] if len(texts) == 1 else f"jnp.concatenate([{', '.join(texts)}])"
-        return self._stack(slots)
+        if len(pieces) > 4:
+            return self._stack(slots)
+        texts = [self._slice(base, at) if base else self._stack(at) for base, at in pieces]
+        return texts[0] if len(texts) == 1 else f"jnp.concatenate([{', '.join(texts)}])"
 
     def _slice(self, base: str, at: list[int]) -> str:
         step = at[1] - at[0] if len(at) > 1 else 1
@@ -180,8 +167,7 @@ class JaxLines(JaxSteps):
         return name
 
     def given_back(self, kinds: Sequence[Any]) -> tuple[list[str], list[tuple[int, int | None]]]:
-        """The arrays to give back, and for each output which of them it is, or which row of which: where many are rows
-        of one, that is given."""
+        """The arrays to give back, and for each output which of them it is, or which row of which."""
         outs = self._program.outputs
         count = Counter([self._rows[s][0] for s in outs if s in self._rows])
         texts: dict[str, int] = {}
@@ -190,88 +176,58 @@ class JaxLines(JaxSteps):
             base, row = self._rows.get(slot, ("", 0))
             alone = count[base] < tuning.JAX_STACKED_INPUTS
             text, shape = (self.value(slot).text, f", {self._program.shapes[slot]}") if alone else (base, "")
-            places.append(
-                (
-                    texts.setdefault(f"result({text}, {np.dtype(kind).name!r}{shape})", len(texts)),
-                    None if alone else row,
-                )
-            )
+            text = f"result({text}, {np.dtype(kind).name!r}{shape})"
+            places.append((texts.setdefault(text, len(texts)), None if alone else row))
         return list(texts), places
 
     # -- loops --------------------------------------------------------------------------------------------------------
 
     def _loop_of(self, steps: list[int], start: int, period: int, found: Round, users: dict[int, int]) -> None:
         """Rounds of steps as one loop."""
-        program, end = self._program, start + found.rounds * period
-        wanted = [
-            [r for r in range(found.rounds) if users.get(steps[start + r * period + j], -1) >= end]
-            for j in range(period)
-        ]
+        program, rounds = self._program, found.rounds
+        each = [[steps[start + r * period + j] for r in range(rounds)] for j in range(period)]  # slots, round by round
+        end = start + rounds * period
+        wanted = [[r for r, slot in enumerate(slots) if users.get(slot, -1) >= end] for slots in each]
         carried = [j for j, _ in found.before]
-        stacked = [j for j, rows in enumerate(wanted) if rows and not (rows == [found.rounds - 1] and j in carried)]
-        first = [steps[start + j] for j in range(period)]
-        scales = [
-            j
-            for j in range(period)
-            if type(program.ops[first[j]]) is float and self._varies(steps, start, period, found.rounds, j)
-        ]
+        stacked = [j for j, rows in enumerate(wanted) if rows and not (rows == [rounds - 1] and j in carried)]
         inner = JaxSteps(self.shared, self.depth + 1)
         fresh = self.shared.fresh
         carry = [JaxValue(fresh(), program.shapes[slot]) for _, slot in found.before]
         given = [JaxValue(fresh(), program.shapes[slots[0]]) for slots in found.each]
-        factors = {j: fresh() for j in scales}
+        scales = {j: [program.ops[slot] for slot in slots] for j, slots in enumerate(each)}
+        factors = {j: fresh() for j, ks in scales.items() if type(ks[0]) is float and len(set(ks)) > 1}
         xs = [self._stacked(slots) for slots in found.each]
-        xs += [
-            self.shared.array(np.array([program.ops[steps[start + r * period + j]] for r in range(found.rounds)]))
-            for j in scales
-        ]
+        xs += [self.shared.array(np.array(scales[j])) for j in factors]
         start_values = [self.array(self.value(slot)) for _, slot in found.before]
         same = {slot: self.value(slot) for row in found.takes for kind, slot in row if kind == "same"}
         done: list[JaxValue] = []
-        for j, slot in enumerate(first):
-            taken = [
-                {"here": done, "before": carry, "each": given}[kind][k] if kind != "same" else same[k]
-                for kind, k in found.takes[j]
-            ]
+        values: dict[str, Any] = {"here": done, "before": carry, "each": given, "same": same}
+        for j, slots in enumerate(each):
+            taken, shape = [values[kind][k] for kind, k in found.takes[j]], program.shapes[slots[0]]
             if j in factors:
                 x = inner.array(taken[0])
-                done.append(JaxValue(inner.set(f"{factors[j]}.astype({x}.dtype) * {x}"), program.shapes[slot]))
+                done.append(JaxValue(inner.set(f"{factors[j]}.astype({x}.dtype) * {x}"), shape))
             else:
-                done.append(inner.step(program.ops[slot], taken, program.shapes[slot]))
-        after = [inner.array(done[j]) for j in carried]
-        ys = [inner.array(done[j]) for j in stacked]
-        body = _function(
-            self,
-            "layer",
-            [c.text for c in carry],
-            [*[g.text for g in given], *factors.values()],
-            inner.lines,
-            after,
-            ys,
-        )
+                done.append(inner.step(program.ops[slots[0]], taken, shape))
+        after, ys = [inner.array(done[j]) for j in carried], [inner.array(done[j]) for j in stacked]
+        inputs = [c.text for c in carry], [*[g.text for g in given], *factors.values()]
+        body = _function(self, "layer", inputs, inner.lines, (after, ys))
         names = [fresh() for _ in (*after, *stacked)]
-        self.lines.append(
-            f"{tupled(names)} = {self.shared.helper('loop')}({body}, {tupled(start_values)}, {tupled(xs)}, "
-            f"{found.rounds})"
-        )
-        last = start + (found.rounds - 1) * period
+        call = f"{self.shared.helper('loop')}({body}, {tupled(start_values)}, {tupled(xs)}, {rounds})"
+        self.lines.append(f"{tupled(names)} = {call}")
         for j, name in zip(carried, names, strict=False):
-            self._values.setdefault(steps[last + j], JaxValue(name, program.shapes[steps[last + j]]))
+            last = each[j][-1]
+            self._values.setdefault(last, JaxValue(name, program.shapes[last]))
         for j, name in zip(stacked, names[len(after) :], strict=True):
-            for r in range(found.rounds):
-                self._rows[steps[start + r * period + j]] = name, r
-
-    def _varies(self, steps: list[int], start: int, period: int, rounds: int, j: int) -> bool:
-        return len({self._program.ops[steps[start + r * period + j]] for r in range(rounds)}) > 1
+            self._rows.update({slot: (name, r) for r, slot in enumerate(each[j])})
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def _one(self, slot: int) -> None:
         found = self._put_rows(slot)
         if found is None:
-            found = self.step(
-                self._program.ops[slot], [self.value(a) for a in self._program.args[slot]], self._program.shapes[slot]
-            )
+            program = self._program
+            found = self.step(program.ops[slot], [self.value(a) for a in program.args[slot]], program.shapes[slot])
         self._values[slot] = found
 
     def _put_rows(self, slot: int) -> JaxValue | None:
@@ -281,12 +237,8 @@ class JaxLines(JaxSteps):
             return None
         box, shape = op.relations[0].target.box or (), self._program.shapes[slot]
         places = [r.at for r in op.relations if isinstance(r, Place)]
-        if (
-            len(places) < len(slots)
-            or len(box) != 1
-            or len(set(places)) < len(places)
-            or len({self._program.shapes[s] for s in slots}) > 1
-        ):
+        like = len({self._program.shapes[s] for s in slots}) == 1
+        if len(box) != 1 or not like or not len(slots) == len(places) == len(set(places)):
             return None
         rows = self._stacked([s for _, s in sorted(zip(places, slots, strict=True))])
         if len(places) == box[0]:
@@ -295,37 +247,26 @@ class JaxLines(JaxSteps):
         return JaxValue(self.set(f"{self.shared.helper('put_rows')}({rows}, {at}, {shape}, {op.axis})"), shape)
 
 
-def _function(
-    home: JaxSteps,
-    title: str,
-    carry: Sequence[str],
-    xs: Sequence[str],
-    lines: Sequence[str],
-    after: Sequence[str],
-    ys: Sequence[str],
-) -> str:
-    """A function of a carry and what a round gets, written inside another; its name."""
+def _function(home: JaxSteps, title: str, inputs: Any, lines: Sequence[str], results: Any) -> str:
+    """A function of (carry, what a round gets), to (carry, what it leaves behind), written inside another; its name."""
     name = home.shared.fresh(f"{title}_")
-    home.lines.append(f"def {name}(carry, xs):")
-    home.lines.extend([f"    {tupled(names)} = {what}" for names, what in ((carry, "carry"), (xs, "xs")) if names])
-    home.lines.extend([f"    {line}" for line in lines])
-    home.lines.append(f"    return {tupled(after)}, {tupled(ys)}")
+    opened = [f"{tupled(names)} = {what}" for names, what in zip(inputs, ("carry", "xs"), strict=True) if names]
+    end = f"return {tupled(results[0])}, {tupled(results[1])}"
+    home.lines.extend(inside(f"def {name}(carry, xs):", [*opened, *lines, end]))
     return name
 
 
 def block(home: JaxSteps, op: Any, xs: list[JaxValue]) -> str:
-    """A call or a loop: the functions it needs are written, and what is left is an expression for the tuple of its
-    results."""
+    """A call or a loop: the functions it needs are written; an expression for the tuple of its results."""
     if isinstance(op, Loop):
         return _loop(home, op, xs)
     if op.fixed:
         return _branches(home, op, xs)
-    fresh = [JaxValue(home.shared.fresh(), x.shape) for x in xs if not x.number]
+    arrays = [x for x in xs if not x.number]
+    fresh = [JaxValue(home.shared.fresh(), x.shape) for x in arrays]
     if fresh:
-        home.lines.append(
-            f"{tupled([v.text for v in fresh])} = "
-            f"{home.shared.helper('again')}({', '.join([x.text for x in xs if not x.number])})"
-        )
+        again = f"{home.shared.helper('again')}({', '.join([x.text for x in arrays])})"
+        home.lines.append(f"{tupled([v.text for v in fresh])} = {again}")
     rest = iter(fresh)
     inner = JaxLines(op.branches[0], [x if x.number else next(rest) for x in xs], home.shared, home.depth + 1)
     found = inner.outputs()
@@ -338,21 +279,12 @@ def _loop(home: JaxSteps, op: Loop, xs: list[JaxValue]) -> str:
     names = [JaxValue(home.shared.fresh(), body.shapes[s]) for s in body.inputs[c:]]
     inner = JaxLines(body, [*xs[:c], *names], home.shared, home.depth + 1)
     found = inner.outputs()
-    carry = [n.text for n in names[:m]]
-    name = _function(
-        home,
-        "round",
-        carry,
-        [n.text for n in names[m:]],
-        inner.lines,
-        found[:m],
-        [*found[m:], *(carry if op.keep else [])],
-    )
-    start, rest = [home.array(x) for x in xs[c : c + m]], [home.array(x) for x in xs[c + m :]]
-    return (
-        f"{home.shared.helper('loop')}({name}, {tupled(start)}, {tupled(rest)}, "
-        f"{op.length}{', True' if op.reverse else ''})"
-    )
+    carry, rows = [n.text for n in names[:m]], [n.text for n in names[m:]]
+    left = [*found[m:], *(carry if op.keep else [])]
+    name = _function(home, "round", (carry, rows), inner.lines, (found[:m], left))
+    given = [home.array(x) for x in xs[c:]]
+    times = f"{op.length}{', True' if op.reverse else ''}"
+    return f"{home.shared.helper('loop')}({name}, {tupled(given[:m])}, {tupled(given[m:])}, {times})"
 
 
 def _branches(home: JaxSteps, op: Call, xs: list[JaxValue]) -> str:
@@ -361,9 +293,7 @@ def _branches(home: JaxSteps, op: Call, xs: list[JaxValue]) -> str:
         inner = JaxLines(branch, xs[1:], home.shared, home.depth + 1)
         found = inner.outputs()
         branches.append(home.shared.fresh("branch_"))
-        home.lines.extend(
-            [f"def {branches[-1]}():", *[f"    {line}" for line in inner.lines], f"    return {tupled(found)}"]
-        )
+        home.lines.extend(inside(f"def {branches[-1]}():", [*inner.lines, f"return {tupled(found)}"]))
     return f"{home.shared.helper('choose')}({xs[0].text}, {', '.join(branches)})"
 
 

@@ -4,8 +4,7 @@ The family comes from a template, a map at numbers, once for each kind of argume
 are programs of the point, compiled by XLA; on JAX arrays they work under jit, vmap and grad.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -31,25 +30,19 @@ from .jax_primitive import Citizen, allowed
 def mapped_in(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> LinearMap:
     """The linear map at arguments of which some may be JAX arrays."""
     if given.key not in known:
-        point = [
-            np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x)
-            for x, a in zip(given.arrays, given.avals, strict=True)
-        ]
+        leaves = zip(given.arrays, given.avals, strict=True)
+        point = [np.ones(a.shape, a.dtype) if isinstance(x, jax.core.Tracer) else np.asarray(x) for x, a in leaves]
         args, kwargs = given.rebuilt([x if x.shape else x[()] for x in point])
         found = function.function(*args, **kwargs)
         if not isinstance(found, LinearMap):
-            raise SpaceError(
-                f"{function.name} with has_aux=True has no form in JAX; leave has_aux out, or give NumPy arrays to "
-                "rz.jacobian itself"
-            )
+            how = "leave has_aux out, or give NumPy arrays to rz.jacobian itself"
+            raise SpaceError(f"{function.name} with has_aux=True has no form in JAX; {how}")
         known[given.key] = found, _program(found, function.name, len(point)), JaxLeaves(function.name)
         if len(known) > tuning.TRACES_KEPT:
             known.popitem(last=False)
-    template, program, leaves = known[given.key]
+    like, program, leaves = known[given.key]
     instance = Instance(program, tuple(given.arrays))
-    return LinearMap(
-        template.domain, template.codomain, None, template.dtype, lambda: instance, template.facts, leaves=leaves
-    )
+    return LinearMap(like.domain, like.codomain, None, like.dtype, lambda: instance, like.facts, leaves=leaves)
 
 
 def _program(template: LinearMap, name: str, count: int) -> Program:
@@ -61,16 +54,13 @@ def _program(template: LinearMap, name: str, count: int) -> Program:
         forgive(refusals)
         found = None
     if found is None or len(found.point) != count:
-        raise SpaceError(
-            f"{name} has no program for all points (a derivative in it is code of its own); give NumPy arrays to "
-            "rz.jacobian itself"
-        )
+        why = "(a derivative in it is code of its own); give NumPy arrays to rz.jacobian itself"
+        raise SpaceError(f"{name} has no program for all points {why}")
     return found.program
 
 
 class JaxLeaves(Leaves):
-    """JAX arrays, tracers of JAX included; and NumPy arrays for code that XLA compiled. `name`: the function a map is
-    of."""
+    """JAX arrays, tracers included; and NumPy arrays for code that XLA compiled. `name`: the function a map is of."""
 
     arrays = jnp
 
@@ -106,10 +96,9 @@ class JaxLeaves(Leaves):
         return x
 
     def refusal(self, what: str) -> Exception:
-        return SpaceError(
-            f"{what} needs the numbers of {self.name}, a linear map in JAX. What works there: L(v), L.T, L.H, L @ M, "
-            "L + M, "
-            "k * L, L.gram(), L.diagonal(), L.trace(), L.solve(b), L.to_dense(), L.column_norms(), L.structure, "
-            "L.simplify(); "
-            "rz.jacobian and rz.hessian of NumPy arrays give a map with all the rest"
-        )
+        methods = [f"L.{name}()" for name in ("gram", "diagonal", "trace")]
+        methods += ["L.solve(b)", "L.to_dense()", "L.column_norms()", "L.structure", "L.simplify()"]
+        works = ", ".join(["L(v), L.T, L.H, L @ M, L + M, k * L", *methods])
+        rest = "rz.jacobian and rz.hessian of NumPy arrays give a map with all the rest"
+        needs = f"{what} needs the numbers of {self.name}, a linear map in JAX"
+        return SpaceError(f"{needs}. What works there: {works}; {rest}")

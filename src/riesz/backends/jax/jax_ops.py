@@ -4,12 +4,12 @@ Arrays that the program holds, and those of relations, are arguments of the func
 literals.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from ...relations.jax.reduction_in_jax import prepared
 from ...relations.kinds import Diagonal, Gather, Point, Range
 from ...runtime import tuning
 from ...terms.primitives import RULES
-from ..numpy.array_code import _placed, _word  # pyright: ignore[reportPrivateUsage]
+from ..source_text import literal, new_name, placed, slice_text, tupled, weighted_sum, word
 from . import jax_functions, jax_steps
 from .jax_host import called_back
 
@@ -42,8 +42,7 @@ class TooLong(NoJaxCode):
 
 
 class JaxValue(NamedTuple):
-    """A slot in generated code: an expression, its shape, whether it is a number that stands for an array of them; of
-    an input, its type."""
+    """A slot in generated code: an expression, its shape, whether it is one number for all; of an input, its type."""
 
     text: str
     shape: Any
@@ -52,32 +51,19 @@ class JaxValue(NamedTuple):
 
 
 class Shared:
-    """What all functions of one source have in common: names they refer to, arrays that are arguments, a count of
-    lines."""
+    """What all functions of one source have in common: names, arrays that are arguments, a count of lines."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {
-            "jnp": jnp,
-            "inf": math.inf,
-            "nan": math.nan,
-            "float": float,
-            "int": int,
-        }  # what generated lines mean by these
+        self.names: dict[str, Any] = {"jnp": jnp, "inf": math.inf, "nan": math.nan, "float": float, "int": int}
         self.arrays: dict[str, Any] = {}
-        self.packs: dict[
-            str, tuple[int, ...]
-        ] = {}  # arguments that are stacks of inputs, made outside: XLA takes long to stack a thousand arrays
+        self.packs: dict[str, tuple[int, ...]] = {}  # stacks of inputs, made outside: XLA takes long for many of them
         self.called: list[str] = []
         self.count = 0
         self._held: dict[int, tuple[str, Any]] = {}
 
     def name(self, base: str, value: Any) -> str:
         """A name for something the code refers to."""
-        if self.names.setdefault(base, value) is value:
-            return base
-        name = f"{base}_{len(self.names)}"
-        self.names[name] = value
-        return name
+        return new_name(self.names, base, value)
 
     def array(self, value: Any) -> str:
         """The name of an argument: an array, or the arrays of a relation; the same for the same object."""
@@ -95,9 +81,8 @@ class Shared:
         """A name that was not used."""
         self.count += 1
         if self.count > tuning.JAX_LINES:
-            raise TooLong(
-                f"it has more than {tuning.JAX_LINES:,} lines that do not repeat, which would take XLA minutes"
-            )
+            limit = f"more than {tuning.JAX_LINES:,} lines that do not repeat"
+            raise TooLong(f"it has {limit}, which would take XLA minutes")
         return f"{letter}{self.count}"
 
 
@@ -126,8 +111,16 @@ class JaxSteps:
     def _value(self, text: str) -> JaxValue:
         return JaxValue(self.set(text), self.shape)
 
+    def _arguments(self, xs: Sequence[JaxValue]) -> str:
+        return ", ".join([self.array(x) for x in xs])
+
     def _applied(self, name: str, function: Any, xs: Sequence[JaxValue]) -> JaxValue:
-        return self._value(f"{self.shared.name(_word(name), function)}({', '.join([self.array(x) for x in xs])})")
+        return self._value(f"{self.shared.name(word(name), function)}({self._arguments(xs)})")
+
+    def _wide(self, text: str, kept: Any, out: Any) -> JaxValue:
+        """An array with some labels as one with all of them, in their order."""
+        text = placed(text, kept, out)
+        return self._value(f"jnp.broadcast_to({text}, {self.shape})" if len(kept) < len(out) else text)
 
     def step(self, op: Any, xs: list[JaxValue], shape: Any) -> JaxValue:
         """The line or lines of a step."""
@@ -137,20 +130,21 @@ class JaxSteps:
     LINES("2.0 * x", float)(lambda self, op, xs: self._combination((op,), xs))
     LINES("x + 2.0 * y", Combination)(lambda self, op, xs: self._combination(op.coefficients, xs))
     LINES("astype", Cast)(
-        lambda self, op, xs: self._value(f"jnp.asarray({self.array(xs[0])}).astype({op.target.name!r})")
+        lambda self, op, xs: self._value(f"jnp.asarray({self.array(xs[0])}).astype('{op.target.name}')")
     )
-    LINES("where", Select)(
-        lambda self, op, xs: self._value(f"jnp.where({', '.join([x.text for x in self._spread(xs)])})")
-    )
+    LINES("where", Select)(lambda self, op, xs: self._value(f"jnp.where({', '.join(self._spread(xs))})"))
     LINES("t[0]", Get)(lambda self, op, xs: JaxValue(f"{xs[0].text}[{op.at}]", self.shape))
     LINES("take", Take)(lambda self, op, xs: self._applied("take", jax_steps.take(op), xs))
     LINES("at[…].add", Put)(lambda self, op, xs: self._applied("put", jax_steps.put(op), xs))
-    LINES("fft, rfft; others none", Single, Transform)(
-        lambda self, op, xs: self._applied(op.title, jax_steps.transform(op), xs)
-    )
-    LINES("convolve", Convolution, ExchangedLeg)(
-        lambda self, op, xs: self._applied("convolution", jax_steps.convolution(op), xs)
-    )
+
+    @LINES("fft, rfft; others none", Single, Transform)
+    def _transform(self, op: Any, xs: list[JaxValue]) -> JaxValue:
+        found = jax_steps.TRANSFORMS.get(type(op))
+        return self._refused(op, xs) if found is None else self._applied(op.title, partial(found, op), xs)
+
+    @LINES("convolve", Convolution, ExchangedLeg)
+    def _convolution(self, op: Any, xs: list[JaxValue]) -> JaxValue:
+        return self._applied("convolution", jax_steps.convolution(op), xs)
 
     @LINES("reshape", Reshape)
     def _reshape(self, op: Reshape, xs: list[JaxValue]) -> JaxValue:
@@ -189,105 +183,77 @@ class JaxSteps:
     def _refused(self, op: Any, xs: list[JaxValue]) -> JaxValue:
         raise NoJaxCode(f"{op.title} has no form in JAX")
 
-    def _spread(self, xs: Sequence[JaxValue]) -> list[JaxValue]:
+    def _spread(self, xs: Sequence[JaxValue]) -> list[str]:
         """Arguments of a step that broadcasts: numbers stay numbers if the others have the shape of the result."""
-        shape = self.shape
-        full = np.broadcast_shapes(*[x.shape for x in xs if not x.number]) == shape
-        return [x if full or not x.number else JaxValue(self.array(x), x.shape) for x in xs]
+        full = np.broadcast_shapes(*[x.shape for x in xs if not x.number]) == self.shape
+        return [x.text if full else self.array(x) for x in xs]
 
     def _combination(self, coefficients: Sequence[float], xs: list[JaxValue]) -> JaxValue:
-        text, given = "", self._spread(xs)
-        for i, (k, x) in enumerate(zip(coefficients, given, strict=True)):
-            if i % 50 == 49:  # Python's parser does not like long sums
-                text = self.set(text)
-            if abs(k) == 1.0:
-                text = f"{text} {'+' if k > 0 else '-'} {x.text}" if text else x.text if k > 0 else f"-{x.text}"
-            else:
-                text = f"{text} + {literal(k)} * {x.text}" if text else f"{literal(k)} * {x.text}"
-        return self._value(text)
+        ks, texts = list(coefficients), self._spread(xs)
+        while len(texts) > 50:  # Python's parser does not like long sums
+            ks, texts = [1.0, *ks[49:]], [self.set(weighted_sum(ks[:49], texts[:49])), *texts[49:]]
+        return self._value(weighted_sum(ks, texts))
 
     @LINES("jnp; others by a call back", Elementwise)
     def _elementwise(self, op: Elementwise, xs: list[JaxValue]) -> JaxValue:
         p, given = op.primitive, self._spread(xs)
         if p.rule is RULES["power"]:
-            return self._value(_power(given[0].text, p.parameter))
-        if p.rule is RULES["divide"]:
-            return self._value(f"jnp.divide({given[0].text}, {given[1].text})")
+            return self._value(_power(given[0], p.parameter))
         function = jax_functions.primitive(p)
         if function is None:
             self.shared.called.append(p.name)
             return self._applied(p.name, called_back(op, self.shape, True), xs)
-        more = [] if p.parameter is None else [literal(p.parameter)]
         named = getattr(jnp, function.__name__, None) is function
-        name = f"jnp.{function.__name__}" if named else self.shared.name(_word(p.name), function)
-        return self._value(f"{name}({', '.join([*[x.text for x in given], *more])})")
+        name = f"jnp.{function.__name__}" if named else self.shared.name(word(p.name), function)
+        more = [] if p.parameter is None else [literal(p.parameter)]
+        return self._value(f"{name}({', '.join([*given, *more])})")
 
     # -- products and sums --------------------------------------------------------------------------------------------
 
     @LINES("*, sum, einsum", Contraction)
     def _contraction(self, op: Contraction, xs: list[JaxValue]) -> JaxValue:
-        labels, out, shape = op.labels, op.out, self.shape
+        labels, out = op.labels, op.out
         distinct = all([len(set(ls)) == len(ls) for ls in (*labels, out)])
         sizes = op.sizes(tuple([x.shape for x in xs]))
         if len(xs) > 1:
             labels, xs = self._squeezed(labels, xs, {k for k, n in sizes.items() if n == 1 and k not in out})
         inside = {k for ls in labels for k in ls}
-        if op.strong:
+        if op.strong or not distinct:
+            name, strong = ("strong_product", f"{op.strong}, ") if op.strong else ("product", "")
             given = tupled([self.array(x) for x in xs])
-            return self._value(
-                f"{self.shared.helper('strong_product')}({given}, {labels}, {out}, {op.strong}, {sizes})"
-            )
-        if not distinct:
-            return self._value(
-                f"{self.shared.helper('product')}({tupled([self.array(x) for x in xs])}, {labels}, {out}, {sizes})"
-            )
+            return self._value(f"{self.shared.helper(name)}({given}, {labels}, {out}, {strong}{sizes})")
         if len(xs) == 1:
             return self._single(op, xs[0])
         order = _pointwise(labels, out)
-        if order is not None:
-            text = self._multiplied(xs, labels, order)
-            gone = tuple([i for i, k in enumerate(order) if k not in out])
-            text = f"({text}).sum({gone[0] if len(gone) == 1 else gone})" if gone else text
-            order = tuple([k for k in order if k in out])
-            text = _placed(f"({text})" if order != out and not gone else text, order, out) if order != out else text
-            return self._value(text if set(order) == set(out) else f"jnp.broadcast_to({text}, {shape})")
-        kept = tuple([k for k in out if k in inside])
-        text = (
-            f"{self.shared.helper('einsum')}({jax_steps.letters(labels, kept)!r}, "
-            f"{', '.join([self.array(x) for x in xs])})"
-        )
-        return self._value(text if kept == out else f"jnp.broadcast_to({_placed(text, kept, out)}, {shape})")
+        if order is None:
+            kept = tuple([k for k in out if k in inside])
+            pattern = jax_steps.letters(labels, kept)
+            return self._wide(f"{self.shared.helper('einsum')}({pattern!r}, {self._arguments(xs)})", kept, out)
+        text, gone = self._multiplied(xs, labels, order), _gone(order, out)
+        order = tuple([k for k in order if k in out])
+        return self._wide(f"({text}){gone}" if gone or order != out else text, order, out)
 
     def _squeezed(self, labels: Sequence[Any], xs: Sequence[JaxValue], gone: set[int]) -> Any:
         """Arguments without the axes of size 1 that are summed over."""
-        found: list[tuple[Any, JaxValue]] = []
+        found: list[JaxValue] = []
         for ls, x in zip(labels, xs, strict=True):
             shape = tuple([n for k, n in zip(ls, x.shape, strict=True) if k not in gone])
             text = x.text if x.number or shape == x.shape else f"{x.text}.reshape({shape})"
-            found.append((tuple([k for k in ls if k not in gone]), JaxValue(text, shape, x.number)))
-        return tuple([ls for ls, _ in found]), [x for _, x in found]
+            found.append(JaxValue(text, shape, x.number))
+        return tuple([tuple([k for k in ls if k not in gone]) for ls in labels]), found
 
     def _multiplied(self, xs: Sequence[JaxValue], labels: Sequence[Any], order: Any) -> str:
         """A product with axes in an order; numbers stay numbers where the other factors have all axes."""
-        covered = {k for x, ls in zip(xs, labels, strict=True) if not x.number for k in ls} == set(order)
-        return " * ".join(
-            [
-                x.text if x.number and covered else _placed(self.array(x), ls, order)
-                for x, ls in zip(xs, labels, strict=True)
-            ]
-        )
+        given = list(zip(xs, labels, strict=True))
+        covered = {k for x, ls in given if not x.number for k in ls} == set(order)
+        texts = [x.text if x.number and covered else placed(self.array(x), ls, order) for x, ls in given]
+        return " * ".join(texts)
 
     def _single(self, op: Contraction, x: JaxValue) -> JaxValue:
-        labels, out, shape = op.labels[0], op.out, self.shape
+        labels, out = op.labels[0], op.out
         if x.number and set(labels) <= set(out):
-            return JaxValue(x.text, shape, True)
-        gone = tuple([i for i, k in enumerate(labels) if k not in out])
-        kept = tuple([k for k in labels if k in out])
-        text = self.array(x)
-        if gone:
-            text = f"{text}.sum({gone[0] if len(gone) == 1 else gone})"
-        text = _placed(text, kept, out)
-        return self._value(f"jnp.broadcast_to({text}, {shape})" if len(kept) < len(out) else text)
+            return JaxValue(x.text, self.shape, True)
+        return self._wide(f"{self.array(x)}{_gone(labels, out)}", tuple([k for k in labels if k in out]), out)
 
     @LINES("x[2:], take, concatenate, segment sums", Reduction)
     def _reduction(self, op: Reduction, xs: list[JaxValue]) -> JaxValue:
@@ -297,24 +263,17 @@ class JaxSteps:
         box = op.relations[0].target.box or ()
         tiles = [r.tile for r in op.relations]
         starts = [-1 if t is None else t.start or 0 for t in tiles]
-        lead, size, trail = (
-            math.prod(shape[: op.axis]),
-            op.relations[0].target.size,
-            math.prod(shape[op.axis + len(box) :]),
-        )
-        flat = [
-            f"{self.array(x)}.reshape({(lead, r.source.size, trail)})" for x, r in zip(xs, op.relations, strict=True)
-        ]
+        size = op.relations[0].target.size
+        lead, trail = math.prod(shape[: op.axis]), math.prod(shape[op.axis + len(box) :])
+        given = list(zip(xs, op.relations, strict=True))
+        flat = [f"{self.array(x)}.reshape({(lead, r.source.size, trail)})" for x, r in given]
         if op.covers and all([t is not None and t.step in (None, 1) for t in tiles]):
             order = sorted([i for i, r in enumerate(op.relations) if r.source.size], key=lambda i: starts[i])
             return self._value(f"jnp.concatenate([{', '.join([flat[i] for i in order])}], 1).reshape({shape})")
-        kinds = ", ".join([self.array(x) for x in xs])
-        total = self.set(f"jnp.zeros({(lead, size, trail)}, jnp.result_type({kinds}))")
+        total = self.set(f"jnp.zeros({(lead, size, trail)}, jnp.result_type({self._arguments(xs)}))")
         for r, tile, x, text in zip(op.relations, tiles, xs, flat, strict=True):
-            if tile is not None:
-                total = self.set(f"{total}.at[:, {_slice_text(tile)}].add({text})")
-            else:
-                total = self.set(f"{total} + {self._red(op, r, x, (lead, size, trail))}")
+            red = "" if tile is not None else self._red(op, r, x, (lead, size, trail))
+            total = self.set(f"{total} + {red}" if tile is None else f"{total}.at[:, {slice_text(tile)}].add({text})")
         return self._value(f"{total}.reshape({shape})")
 
     def _red(self, op: Reduction, relation: Any, x: JaxValue, shape: Any) -> str:
@@ -322,44 +281,36 @@ class JaxSteps:
         source, target, text = relation.source.box or (), relation.target.box or (), self.array(x)
         head = ":, " * op.axis
         match relation:
-            case Diagonal():
+            case Point() if source:
+                at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)])
+                return f"{text}[{head}{at}].reshape({shape})"
+            case Point() | Diagonal():
                 return f"{text}.reshape({shape})"
-            case Point():
-                at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)]) if source else "()"
-                return f"{text}[{head}{at}].reshape({shape})" if source else f"{text}.reshape({shape})"
             case Range(turned=False) if len(source) == 1 and len(target) == 1:
-                return f"{text}[{head}{_slice_text(relation.slice(relation.target.size))}].reshape({shape})"
+                return f"{text}[{head}{slice_text(relation.slice(relation.target.size))}].reshape({shape})"
             case Gather() if len(source) == 1:
                 index = self.shared.array(prepared(relation)[1])
                 return f"jnp.take({text}, {index}, {op.axis}, mode='clip').reshape({shape})"
+        wide = (math.prod(x.shape[: op.axis]), relation.source.size, math.prod(x.shape[op.axis + len(source) :]))
+        return self._segments(relation, text, wide, shape)
+
+    def _segments(self, relation: Any, text: str, wide: Any, shape: Any, name: str = "") -> str:
         code, arrays = prepared(relation)
-        lead = math.prod(x.shape[: op.axis])
-        wide = (lead, relation.source.size, math.prod(x.shape[op.axis + len(source) :]))
-        return (
-            f"{self.shared.helper('red')}({self.shared.name(f'R_{_word(code.how)}', code)}, "
-            f"{self.shared.array(arrays)}, {text}, {wide}, {shape})"
-        )
+        name = self.shared.name(name or f"R_{word(code.how)}", code)
+        return f"{self.shared.helper('red')}({name}, {self.shared.array(arrays)}, {text}, {wide}, {shape})"
 
     @LINES("gather, product, segment sum", SparseProduct)
     def _sparse(self, op: SparseProduct, xs: list[JaxValue]) -> JaxValue:
         """Gathered, weighed, summed up: three steps for XLA to fuse."""
         x, w = [self.array(v) for v in xs]
-        shape = self.shape
-        count, trail = op.gather.target.size, math.prod(shape[1:])
-        index = self.shared.array(prepared(op.gather)[1])
-        rows = self.set(
-            f"jnp.take({x}, {index}, 0, mode='clip').reshape({(1, count, trail)}) * {w}.reshape(({count}, 1))"
-        )
-        code, arrays = prepared(op.scatter)
-        return self._value(
-            f"{self.shared.helper('red')}({self.shared.name('R_sum', code)}, {self.shared.array(arrays)}, {rows}, "
-            f"{(1, count, trail)}, {shape})"
-        )
+        count, trail = op.gather.target.size, math.prod(self.shape[1:])
+        index, wide = self.shared.array(prepared(op.gather)[1]), (1, count, trail)
+        rows = self.set(f"jnp.take({x}, {index}, 0, mode='clip').reshape({wide}) * {w}.reshape(({count}, 1))")
+        return self._value(self._segments(op.scatter, rows, wide, self.shape, "R_sum"))
 
 
 def _pointwise(labels: Sequence[Any], out: Any) -> Any:
-    """The order of labels for a product that is not one of matrices: without sums, or a batch of sums that XLA fuses
-    with its factors."""
+    """The order of labels for a product without sums, or with sums that XLA fuses; None for products of matrices."""
     inside = {k for ls in labels for k in ls}
     if inside <= set(out):
         return tuple([k for k in out if k in inside])
@@ -373,24 +324,11 @@ def _power(x: str, k: float) -> str:
         return f"jnp.sqrt({x})"
     if k == -1.0:
         return f"1.0 / {x}"
-    return (
-        f"{x} ** {literal(int(k) if k == int(k) and abs(k) <= 64 else k)}"
-        if math.isfinite(k)
-        else f"jnp.power({x}, {literal(k)})"
-    )
+    whole = math.isfinite(k) and k == int(k) and abs(k) <= 64
+    return f"{x} ** {literal(int(k) if whole else k)}" if math.isfinite(k) else f"jnp.power({x}, {literal(k)})"
 
 
-def literal(k: Any) -> str:
-    """A number, in parentheses if it is negative."""
-    text = repr(k)
-    return f"({text})" if text[0] == "-" else text
-
-
-def tupled(texts: Sequence[str]) -> str:
-    """A tuple."""
-    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-
-def _slice_text(s: slice) -> str:
-    step = f":{s.step}" if s.step not in (None, 1) else ""
-    return f"{'' if s.start is None else s.start}:{'' if s.stop is None else s.stop}{step}"
+def _gone(labels: Any, out: Any) -> str:
+    """The sum over labels that are not in the result."""
+    axes = tuple([i for i, k in enumerate(labels) if k not in out])
+    return f".sum({axes[0] if len(axes) == 1 else axes})" if axes else ""

@@ -5,8 +5,7 @@ adjoint. Both are derived by riesz, so selections stay selections (no nan from a
 riesz's order. A batch is one more axis of some inputs.
 """
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -38,8 +37,7 @@ ARRAY = type(jnp.zeros(()))
 
 
 class Citizen:
-    """A program inside JAX: linear in its inputs from `fixed` on (None: in none of them); with what was derived from
-    it."""
+    """A program inside JAX, linear in its inputs from `fixed` on (None: in none); with what was derived from it."""
 
     def __init__(
         self, program: Any, given: Sequence[Any], kinds: Sequence[Any], title: str, fixed: int | None = None
@@ -86,13 +84,10 @@ class Citizen:
 
 
 def _stack(xs: Sequence[Any]) -> Any:
-    xs = [jnp.asarray(x) for x in xs]
-    parts = [jnp.stack(xs[i : i + tuning.JAX_STACKED_AT_ONCE]) for i in range(0, len(xs), tuning.JAX_STACKED_AT_ONCE)]
-    while len(parts) > 1:
-        parts = [
-            jnp.concatenate(parts[i : i + tuning.JAX_STACKED_AT_ONCE])
-            for i in range(0, len(parts), tuning.JAX_STACKED_AT_ONCE)
-        ]
+    parts, most, join = [jnp.asarray(x) for x in xs], tuning.JAX_STACKED_AT_ONCE, jnp.stack
+    while join is jnp.stack or len(parts) > 1:
+        parts = [join(parts[i : i + most]) for i in range(0, len(parts), most)]
+        join = jnp.concatenate
     return parts[0]
 
 
@@ -119,26 +114,21 @@ def _shapes(*flat: Any, citizen: Citizen, maps: Any) -> list[Any]:
 def _tangent(primals: Any, tangents: Any, *, citizen: Citizen, maps: Any) -> Any:
     xs, dxs = primals[: citizen.count], tangents[: citizen.count]
     ys = citizen.bind(xs, maps)
-    moving = tuple(
-        [type(d) is not ad.Zero and np.dtype(k).kind == "f" for d, k in zip(dxs, citizen.code.given, strict=True)]
-    )
+    given, kinds = [[np.dtype(k).kind == "f" for k in ks] for ks in (citizen.code.given, citizen.code.kinds)]
+    moving = tuple([type(d) is not ad.Zero and floats for d, floats in zip(dxs, given, strict=True)])
+    zeros = [ad.Zero(y.aval.to_tangent_aval()) for y in ys]
     if not any(moving):
-        return ys, [ad.Zero.from_primal_value(y) for y in ys]
-    wider = tuple([((*flags, *[f for f, m in zip(flags, moving, strict=True) if m]), size) for flags, size in maps])
-    dys = citizen.differential(moving).bind([*xs, *[d for d, m in zip(dxs, moving, strict=True) if m]], wider)
-    return ys, [
-        dy if np.dtype(k).kind == "f" else ad.Zero.from_primal_value(y)
-        for y, dy, k in zip(ys, dys, citizen.code.kinds, strict=True)
-    ]
+        return ys, zeros
+    moved = [i for i, m in enumerate(moving) if m]
+    wider = tuple([((*flags, *[flags[i] for i in moved]), size) for flags, size in maps])
+    dys = citizen.differential(moving).bind([*xs, *[dxs[i] for i in moved]], wider)
+    return ys, [dy if floats else zero for dy, zero, floats in zip(dys, zeros, kinds, strict=True)]
 
 
 def _transpose(cotangents: Any, *flat: Any, citizen: Citizen, maps: Any) -> Any:
     fixed, xs = citizen.fixed, flat[: citizen.count]
-    if (
-        fixed is None
-        or not all([ad.is_undefined_primal(x) for x in xs[fixed:]])
-        or any([ad.is_undefined_primal(x) for x in xs[:fixed]])
-    ):
+    asked = [i for i, x in enumerate(xs) if ad.is_undefined_primal(x)]
+    if fixed is None or asked != list(range(fixed, len(xs))):
         raise SpaceError(f"{citizen.title} is not linear in what JAX asks to transpose it in")
     seeds = [jnp.zeros(c.aval.shape, c.aval.dtype) if type(c) is ad.Zero else c for c in cotangents]
     wider = tuple([((*flags[:fixed], *[True] * len(seeds)), size) for flags, size in maps])
@@ -170,21 +160,16 @@ mlir.register_lowering(RUN, mlir.lower_fun(_run, multiple_results=True))
 
 
 def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given) -> Any:
-    """The result of a function at arguments of which some are JAX arrays; `known`: traces and citizens by the kind of
-    arguments."""
+    """The result of a function at arguments of which some are JAX arrays; `known`: traces and citizens by kind."""
     found = known.get(given.key)
     if found is None:
         record = function.record(given)
         if any([type(x) is Traced for x in record.captured]):
-            raise VectorError(
-                f"{record.name} closes over arrays that are being traced by riesz; it cannot take JAX arrays at the "
-                "same time"
-            )
+            traced = "arrays that are being traced by riesz; it cannot take JAX arrays at the same time"
+            raise VectorError(f"{record.name} closes over {traced}")
         record = record.settled()
-        found = (
-            record,
-            Citizen(record.program, [a.dtype for a in record.avals], [a.dtype for a in record.outputs], record.name),
-        )
+        given_kinds, kinds = [a.dtype for a in record.avals], [a.dtype for a in record.outputs]
+        found = record, Citizen(record.program, given_kinds, kinds, record.name)
         if function.keeps(given):
             known[given.key] = found
             if len(known) > tuning.TRACES_KEPT:
@@ -195,8 +180,7 @@ def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given)
 
 
 def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ...]], Any] | None:
-    """Calls with JAX arrays of a kind that was there before, without taking arguments apart; None where they hold
-    something else."""
+    """Calls with JAX arrays of a known kind, without taking arguments apart; None where they hold something else."""
     found = known.get(given.key)
     if found is None or not opens(given) or any([type(x) is not ARRAY for x in given.arrays]):
         return None
@@ -216,7 +200,7 @@ def again(known: OrderedDict[Any, Any], given: Given) -> Callable[[tuple[Any, ..
 def allowed(name: str, kinds: Sequence[Any], citizen: Citizen) -> None:
     """Refuse float64 where JAX has it switched off: it would be computed in float32 without a word."""
     if not jax.config.jax_enable_x64 and (np.dtype(float) in kinds or citizen.code.wide):
-        raise VectorError(
-            f"{name} computes in float64, which is off in JAX: write jax.config.update('jax_enable_x64', True), "
-            "or make all its arrays float32, those it closes over too"
+        how = (
+            "write jax.config.update('jax_enable_x64', True), or make all its arrays float32, those it closes over too"
         )
+        raise VectorError(f"{name} computes in float64, which is off in JAX: {how}")

@@ -1,8 +1,7 @@
 """The functions that generated JAX code calls: products by labels, reductions, loops, branches, and ops that take more
 than a call."""
 
-# pyright: basic, reportMissingImports=false, reportCallIssue=false, reportIndexIssue=false
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import functools
@@ -23,13 +22,19 @@ einsum = functools.partial(jnp.einsum, precision="highest")
 Labels = tuple[int, ...]
 
 
-def letters(labels: Sequence[Labels], out: Labels) -> str:
-    """Labels as einsum writes them."""
-    names = {
-        k: chr(97 + i) if i < 26 else chr(39 + i)
-        for i, k in enumerate(dict.fromkeys([k for ls in (*labels, out) for k in ls]))
-    }
-    return ",".join(["".join([names[k] for k in ls]) for ls in labels]) + "->" + "".join([names[k] for k in out])
+def letters(labels: Sequence[Labels], out: Labels, lead: str = "") -> str:
+    """Labels as einsum writes them, behind others in front."""
+    every = dict.fromkeys([k for ls in (*labels, out) for k in ls])
+    names = {k: chr(97 + i) if i < 26 else chr(39 + i) for i, k in enumerate(every)}
+    texts = [lead + "".join([names[k] for k in ls]) for ls in (*labels, out)]
+    return f"{','.join(texts[:-1])}->{texts[-1]}"
+
+
+def mapped(function: Callable[..., Any], axes: int) -> Callable[..., Any]:
+    """A function at every index of some leading axes."""
+    for _ in range(axes):
+        function = jax.vmap(function)
+    return function
 
 
 # -- contractions -----------------------------------------------------------------------------------------------------
@@ -41,18 +46,12 @@ def product(xs: Sequence[Any], labels: Sequence[Labels], out: Labels, sizes: dic
     distinct = tuple(dict.fromkeys(out))
     inner = tuple([k for k in distinct if k in seen])
     y = einsum(letters(labels, inner), *xs)
-    y = jnp.broadcast_to(
-        jnp.expand_dims(y, [i for i, k in enumerate(distinct) if k not in seen]), [sizes[k] for k in distinct]
-    )
+    y = jnp.expand_dims(y, [i for i, k in enumerate(distinct) if k not in seen])
+    y = jnp.broadcast_to(y, [sizes[k] for k in distinct])
     if len(distinct) < len(out):  # onto a diagonal
-        for axis, k in enumerate(out):
-            if k in out[:axis]:
-                y = jnp.expand_dims(y, axis)
-        at = [
-            jnp.arange(sizes[k]).reshape([-1 if i == axis else 1 for i in range(len(out))])
-            for axis, k in enumerate(out)
-        ]
-        same = [at[i] == at[j] for j, k in enumerate(out) for i in [out.index(k)] if i < j]
+        y = jnp.expand_dims(y, [axis for axis, k in enumerate(out) if k in out[:axis]])
+        at = [jnp.expand_dims(jnp.arange(sizes[k]), [i for i in range(len(out)) if i != j]) for j, k in enumerate(out)]
+        same = [at[out.index(k)] == at[j] for j, k in enumerate(out) if k in out[:j]]
         y = jnp.where(functools.reduce(jnp.logical_and, same), y, 0)
     return y
 
@@ -64,10 +63,9 @@ def strong_product(
     xs, labels, strong = [jnp.asarray(x) for x in xs], list(labels), list(strong)
     masks = [i for i in strong if xs[i].dtype == bool]
     for i in masks if len(xs) - len(masks) == 1 else []:  # a mask selects from one factor
-        at = next(
-            (j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)), None
-        )
-        if at is not None:
+        wider = [j for j, ls in enumerate(labels) if j != i and set(labels[i]) <= set(ls) and len(set(ls)) == len(ls)]
+        if wider:
+            at = wider[0]
             xs[at] = jnp.where(_spread(xs[i], labels[i], labels[at]), xs[at], 0)
             labels[i], xs[i] = (), None
             strong.remove(i)
@@ -80,14 +78,9 @@ def strong_product(
     every = tuple(dict.fromkeys([k for ls in labels for k in ls]))
 
     def careful(*xs: Any) -> Any:
-        wide = [
-            _spread(
-                product([x], [ls], tuple([k for k in every if k in ls]), sizes),
-                tuple([k for k in every if k in ls]),
-                every,
-            )
-            for x, ls in _zip(xs, labels)
-        ]
+        orders = [tuple([k for k in every if k in ls]) for ls in labels]
+        plain = [product([x], [ls], order, sizes) for x, ls, order in zip(xs, labels, orders, strict=True)]
+        wide = [_spread(x, order, every) for x, order in zip(plain, orders, strict=True)]
         dead = functools.reduce(jnp.logical_or, [wide[i] == 0 for i in strong])
         return product([jnp.where(dead, 0, functools.reduce(jnp.multiply, wide))], [every], out, sizes)
 
@@ -97,16 +90,10 @@ def strong_product(
     return jax.lax.cond(plain, lambda *xs: product(xs, labels, out, sizes), careful, *xs)
 
 
-def _zip(xs: Sequence[Any], labels: Sequence[Labels]) -> Any:
-    return zip(xs, labels, strict=True)
-
-
 def _spread(x: Any, labels: Labels, out: Labels) -> Any:
     """Axes in the order of `out`, of size 1 where a label is missing."""
-    have = [k for k in out if k in labels]
-    return jnp.expand_dims(
-        jnp.transpose(x, [labels.index(k) for k in have]), [i for i, k in enumerate(out) if k not in labels]
-    )
+    turned = jnp.transpose(x, [labels.index(k) for k in out if k in labels])
+    return jnp.expand_dims(turned, [i for i, k in enumerate(out) if k not in labels])
 
 
 # -- relations --------------------------------------------------------------------------------------------------------
@@ -127,13 +114,7 @@ def put_rows(xs: Any, at: Any, shape: tuple[int, ...], axis: int) -> Any:
 def take(op: Take) -> Callable[..., Any]:
     """x gathered along an axis at computed positions."""
 
-    def function(x: Any, index: Any) -> Any:
-        one: Callable[..., Any] = lambda x, index: jnp.take(x, index, axis=op.axis - op.batch, mode="wrap")  # noqa: E731
-        for _ in range(op.batch):
-            one = jax.vmap(one)
-        return one(x, index)
-
-    return function
+    return mapped(functools.partial(jnp.take, axis=op.axis - op.batch, mode="wrap"), op.batch)
 
 
 def put(op: Put) -> Callable[..., Any]:
@@ -146,13 +127,7 @@ def put(op: Put) -> Callable[..., Any]:
         order = jnp.argsort(at, stable=True)
         return jnp.moveaxis(_sorted_sums(rows[order], at[order], op.size), 0, axis)
 
-    def function(y: Any, index: Any) -> Any:
-        mapped: Callable[..., Any] = one
-        for _ in range(op.batch):
-            mapped = jax.vmap(mapped)
-        return mapped(y, index)
-
-    return function
+    return mapped(one, op.batch)
 
 
 def _sorted_sums(rows: Any, at: Any, size: int) -> Any:
@@ -189,9 +164,8 @@ def loop(
 
     def round_(carry: Any, x: Any) -> Any:
         after, y = body(carry, x)
-        return tuple([jnp.asarray(a, c.dtype).reshape(c.shape) for a, c in zip(after, carry, strict=True)]), tuple(
-            [jnp.asarray(v) for v in y]
-        )
+        kept = [jnp.asarray(a, c.dtype).reshape(c.shape) for a, c in zip(after, carry, strict=True)]
+        return tuple(kept), tuple([jnp.asarray(v) for v in y])
 
     last, ys = jax.lax.scan(round_, carry, xs, length=length, reverse=reverse)
     return (*last, *ys)
@@ -209,8 +183,7 @@ def choose(index: Any, *branches: Callable[[], Any]) -> tuple[Any, ...]:
 
 
 def again(*xs: Any) -> tuple[Any, ...]:
-    """The same values, of which the compiler does not know that they are: what is computed from them is computed
-    again."""
+    """The same values; the compiler does not know that, and what is computed from them is computed again."""
     return tuple(jax.lax.optimization_barrier(tuple([jnp.asarray(x) for x in xs])))
 
 
@@ -225,58 +198,46 @@ def _pairs(z: Any) -> Any:
     return jnp.stack([z.real, z.imag], axis=-1)
 
 
-def _weights(n: int, axis: int, k: float) -> Any:
-    """k for what stands for two entries of the whole spectrum, 1 for the others."""
+def _weighted(x: Any, n: int, axis: int, k: float) -> Any:
+    """A half spectrum, k times what stands for two entries of the whole one."""
     found = np.ones(n // 2 + 1)
     found[1 : (n + 1) // 2] = k
-    return found.reshape((-1, *(1,) * (-axis - 1)))
+    return x * jnp.asarray(found.reshape((-1, *(1,) * -axis)), x.dtype)
 
 
-def transform(op: Any) -> Callable[..., Any] | None:
-    """A Fourier transform of real arrays with an axis of parts."""
-    match op:
-        case Fourier(axes=axes, forward=forward, norm=norm):
+def _whole(op: Fourier, x: Any) -> Any:
+    z = _complex(x)
+    for axis in op.axes:  # one by one: any number of axes
+        z = (jnp.fft.fft if op.forward else jnp.fft.ifft)(z, axis=axis, norm=op.norm)
+    return _pairs(z)
 
-            def whole(x: Any) -> Any:
-                z = _complex(x)
-                for axis in axes:  # one by one: any number of axes
-                    z = (jnp.fft.fft if forward else jnp.fft.ifft)(z, axis=axis, norm=norm)
-                return _pairs(z)
 
-            return whole
-        case RealFourier(axis=axis, norm=norm, doubled=doubled):
+def _half(op: RealFourier, x: Any) -> Any:
+    y = _pairs(jnp.fft.rfft(x, axis=op.axis, norm=op.norm))
+    return _weighted(y, x.shape[op.axis], op.axis, 2.0) if op.doubled else y
 
-            def half(x: Any) -> Any:
-                y = _pairs(jnp.fft.rfft(x, axis=axis, norm=norm))
-                return y * jnp.asarray(_weights(x.shape[axis], axis, 2.0)[..., None], y.dtype) if doubled else y
 
-            return half
-        case HermitianFourier(axis=axis, norm=norm, n=n, halved=halved):
+def _back(op: HermitianFourier, x: Any) -> Any:
+    x = _weighted(x, op.n, op.axis, 0.5) if op.halved else x
+    return jnp.fft.irfft(_complex(x), op.n, axis=op.axis, norm=op.norm)
 
-            def back(x: Any) -> Any:
-                x = x * jnp.asarray(_weights(n, axis, 0.5)[..., None], x.dtype) if halved else x
-                return jnp.fft.irfft(_complex(x), n, axis=axis, norm=norm)
 
-            return back
-        case _:
-            return None
+TRANSFORMS: dict[type, Callable[..., Any]] = {Fourier: _whole, RealFourier: _half, HermitianFourier: _back}
+"""Transforms of real arrays with an axis of parts, by the class of the op."""
 
 
 def convolution(op: Convolution | ExchangedLeg) -> Callable[..., Any]:
     """A leg of the convolution form along the last axis, leading axes together."""
     turned, leg = isinstance(op, ExchangedLeg), op.leg
 
-    def row(x: Any, y: Any) -> Any:
-        return (
-            jnp.convolve(x, y, precision="highest") if leg == 2 else jnp.correlate(x, y, "valid", precision="highest")
-        )
+    row = jnp.convolve if leg == 2 else functools.partial(jnp.correlate, mode="valid")
 
     def function(x: Any, y: Any) -> Any:
         x, y = (y, x) if turned else (x, y)
         x, y = (y, x) if leg == 1 else (x, y)
         lead = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
         flat = [jnp.broadcast_to(v, (*lead, v.shape[-1])).reshape((math.prod(lead), v.shape[-1])) for v in (x, y)]
-        found = jax.vmap(row)(*flat)
+        found = jax.vmap(functools.partial(row, precision="highest"))(*flat)
         return found.reshape((*lead, found.shape[-1]))
 
     return function

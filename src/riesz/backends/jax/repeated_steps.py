@@ -29,8 +29,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(kinds: Sequence[Hashable]) -> list[Stretch]:
-    """Repetitions in a sequence, apart from each other, in order; those that save most come first where they
-    overlap."""
+    """Repetitions in a sequence, apart from each other, in order; of those that overlap the one that saves most."""
     found: list[Stretch] = []
     names: dict[Hashable, int] = {}
     windows = [names.setdefault(k, len(names)) for k in kinds]
@@ -61,11 +60,8 @@ def _repeated(windows: list[int], width: int) -> list[Stretch]:
         if distance != period:
             start = begin - period
             rounds = (i - 1 + width - start) // period if period else 0
-            if (
-                0 < period <= width
-                and rounds >= tuning.REPEATED_ROUNDS
-                and (rounds - 1) * period >= tuning.REPEATED_STEPS_SAVED
-            ):
+            saved = (rounds - 1) * period
+            if 0 < period <= width and rounds >= tuning.REPEATED_ROUNDS and saved >= tuning.REPEATED_STEPS_SAVED:
                 found.append(Stretch(start, period, rounds))
             begin, period = i, distance
     return found
@@ -95,49 +91,29 @@ def sorted_out(
         slot = args[start + r * period + j][k]
         step = place.get(slot, -1) - start
         if step < 0:
-            return "other", slot
-        if steps[start + step] != slot:
-            return "far", step
-        return (
-            ("here", step % period)
-            if step // period == r
-            else ("before", step % period)
-            if step // period == r - 1
-            else ("far", step)
-        )
+            return "other", 0
+        back = r - step // period if steps[start + step] == slot else -1
+        return {0: "here", 1: "before"}.get(back, "far"), step % period
 
-    kinds = [[at(1, j, k) for k in range(len(args[start + j]))] for j in range(period)]
-    if any([kind == "far" for row in kinds for kind, _ in row]):
+    def takes(r: int) -> list[list[tuple[str, int]]]:
+        return [[at(r, j, k) for k in range(len(args[start + j]))] for j in range(period)]
+
+    first, kinds = takes(0), takes(1)
+    outside = [[take if take[0] == "here" else ("other", 0) for take in row] for row in kinds]
+    if first != outside or any([kind == "far" for row in kinds for kind, _ in row]):
         return None
-    for j, row in enumerate(kinds):
-        for k, (kind, which) in enumerate(row):
-            first = at(0, j, k)
-            if (kind == "here" and first != (kind, which)) or (kind != "here" and first[0] != "other"):
-                return None
-    for r in range(2, rounds):
-        for j, row in enumerate(kinds):
-            for k, (kind, which) in enumerate(row):
-                now = at(r, j, k)
-                if now[0] != kind or (kind != "other" and now[1] != which):
-                    rounds = r
-                    break
-            if rounds == r:
-                break
-        if rounds == r:
-            break
+    rounds = next((r for r in range(2, rounds) if takes(r) != kinds), rounds)
     before: dict[tuple[int, int], int] = {}
     each: dict[tuple[int, ...], int] = {}
-    takes: list[list[tuple[str, int]]] = []
-    for j, row in enumerate(kinds):
-        takes.append([])
-        for k, (kind, which) in enumerate(row):
-            if kind == "before":
-                takes[-1].append((kind, before.setdefault((which, args[start + j][k]), len(before))))
-            elif kind == "here":
-                takes[-1].append((kind, which))
-            else:
-                slots = tuple([args[start + r * period + j][k] for r in range(rounds)])
-                takes[-1].append(
-                    ("same", slots[0]) if len(set(slots)) == 1 else ("each", each.setdefault(slots, len(each)))
-                )
-    return Round(rounds, takes, list(before), list(each))
+
+    def sorted_take(j: int, k: int) -> tuple[str, int]:
+        kind, which = kinds[j][k]
+        if kind == "before":
+            return kind, before.setdefault((which, args[start + j][k]), len(before))
+        if kind == "here":
+            return kind, which
+        slots = tuple([args[start + r * period + j][k] for r in range(rounds)])
+        return ("same", slots[0]) if len(set(slots)) == 1 else ("each", each.setdefault(slots, len(each)))
+
+    found = [[sorted_take(j, k) for k in range(len(row))] for j, row in enumerate(kinds)]
+    return Round(rounds, found, list(before), list(each))

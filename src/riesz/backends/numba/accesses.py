@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Transform
@@ -37,20 +35,21 @@ class TableEntry(NamedTuple):
 
 
 class Access(NamedTuple):
-    """Where an argument is read: a position for each axis. Nothing is read where an index of `guards` is not in 0 … n −
-    1."""
+    """Where an argument is read: a position for each axis; nothing where an index of `guards` is not in 0 … n − 1."""
 
     arg: int
     at: tuple[Affine, ...]
     guards: tuple[tuple[Affine, int], ...] = ()
 
+    @property
+    def places(self) -> list[Affine]:
+        """All indices it depends on."""
+        return [*self.at, *[at for at, _ in self.guards]]
+
 
 class Reads(NamedTuple):
     """What a step reads at one position of its result: terms that are added up, and the labels each term is summed
-    over, with their sizes.
-
-    A sum over few numbers is as many terms; steps that add nothing have one term, with an access of each argument.
-    """
+    over, with their sizes. A sum over few numbers is as many terms; steps that add nothing have one."""
 
     terms: tuple[tuple[Access, ...], ...]
     sums: tuple[tuple[int, int], ...] = ()
@@ -61,71 +60,53 @@ class Reads(NamedTuple):
         return [a for term in self.terms for a in term]
 
 
-LEFT = "left to NumPy"
+def short_axes(sizes: dict[int, int], axes: Iterable[int]) -> list[int]:
+    """The axes, or labels, that are written out: in order, while there are few components and many positions."""
+    found: list[int] = []
+    count, size = 1, math.prod(sizes.values())
+    for k in axes:
+        more = count * sizes[k]
+        if sizes[k] > 1 and more <= tuning.NEST_SHORT_AXIS and size >= tuning.NEST_LONG_AXIS_RATIO * more:
+            found.append(k)
+            count = more
+    return found
 
 
 def unrolled(shape: Sequence[int]) -> list[int]:
-    """The axes that are written out: from the last on, while there are few components in all and many positions."""
-    found: list[int] = []
-    count, size = 1, math.prod(shape)
-    for k in range(len(shape) - 1, -1, -1):
-        if (
-            shape[k] > 1
-            and count * shape[k] <= tuning.NEST_SHORT_AXIS
-            and size >= tuning.NEST_LONG_AXIS_RATIO * count * shape[k]
-        ):
-            found.append(k)
-            count *= shape[k]
-    return found
+    """The axes of an array that are written out, from the last on."""
+    return short_axes(dict(enumerate(shape)), reversed(range(len(shape))))
 
 
 def plain(at: Affine) -> int | None:
     """The label that a position is, if it is one."""
-    return (
-        at.terms[0][0]
-        if not at.offset and len(at.terms) == 1 and at.terms[0][1] == 1 and type(at.terms[0][0]) is int
-        else None
-    )
+    (atom, stride), *more = at.terms or ((None, 1),)
+    return atom if not at.offset and not more and stride == 1 and type(atom) is int else None
 
 
-def labels_in(at: Affine) -> list[int]:
-    """The labels a position depends on."""
-    found: list[int] = []
-    waiting = [at]
+def atoms_in(index: Iterable[Affine]) -> list[Any]:
+    """What a position depends on: labels and entries of index arrays, and what these depend on."""
+    found: list[Any] = []
+    waiting = list(index)
     while waiting:
         for atom, _ in waiting.pop().terms:
-            if isinstance(atom, TableEntry):
-                waiting.append(atom.at)
-            else:
-                found.append(atom)
+            found.append(atom)
+            waiting.extend([atom.at] if isinstance(atom, TableEntry) else [])
     return found
+
+
+def labels_in(index: Iterable[Affine]) -> list[int]:
+    """The labels a position depends on."""
+    return [k for at in index for k in atoms_in((at,)) if type(k) is int]
 
 
 def renamed(at: Affine, name: Callable[[int], int]) -> Affine:
     """A position under other names of labels."""
-    atoms = [
-        (TableEntry(a.array, renamed(a.at, name)) if isinstance(a, TableEntry) else name(a), s) for a, s in at.terms
-    ]
+    atoms = [(a._replace(at=renamed(a.at, name)) if isinstance(a, TableEntry) else name(a), s) for a, s in at.terms]
     return combined(at.offset, [(along(a), s) for a, s in atoms])
 
 
-def reads(
-    op: Any,
-    shapes: Sequence[Shape],
-    shape: Shape,
-    index: tuple[Affine, ...],
-    fresh: Callable[[int], int],
-    array: Callable[[Any], int],
-) -> Reads | None:
-    """What a step reads for its number at an index; None for steps that have no such form.
-
-    `fresh` makes a label of a size, `array` numbers an index array.
-    """
-    return READS[type(op)](op, Asked(shapes, shape, index, fresh, array))
-
-
 class Asked(NamedTuple):
-    """A number of a step's result, at an index."""
+    """A number of a step's result, at an index. `fresh` makes a label of a size, `array` numbers an index array."""
 
     shapes: Sequence[Shape]
     shape: Shape
@@ -133,65 +114,71 @@ class Asked(NamedTuple):
     fresh: Callable[[int], int]
     array: Callable[[Any], int]
 
-    def each(self) -> Reads:
-        """One number of each argument, arguments broadcast."""
-        return Reads((tuple([Access(i, _broadcast(s, self.shape, self.at)) for i, s in enumerate(self.shapes)]),))
-
 
 READS = OpRules[Callable[[Any, Asked], "Reads | None"]]("backends.numba.accesses.READS")
 """What a step reads for one number of its result; None where it has no such form: it is left to NumPy."""
-READS("the same index", float, Elementwise, Combination, Select, Cast)(lambda op, q: q.each())
-READS("the same index; others left to NumPy", Discrete)(lambda op, q: q.each() if op.shaped is None else None)
-READS("labels; a diagonal is left to NumPy", Contraction)(lambda op, q: _contraction(op, q.shapes, q.at, q.fresh))
-READS(
-    LEFT,
-    Single,
-    Transform,
-    Take,
-    Put,
-    Strongly,
-    Declared,
-    Get,
-    Convolution,
-    ExchangedLeg,
-    Block,
-    Deferred,
-    SparseProduct,
-)(lambda op, q: None)
+OTHERS = (Single, Transform, Take, Put, Strongly, Declared, Get, Convolution, ExchangedLeg, Block, Deferred)
+READS("left to NumPy", *OTHERS, SparseProduct)(lambda op, q: None)
+
+
+@READS("the same index", float, Elementwise, Combination, Select, Cast)
+@READS("the same index; others left to NumPy", Discrete)
+def _each(op: Any, q: Asked) -> Reads | None:
+    """One number of each argument, arguments broadcast."""
+    if type(op) is Discrete and op.shaped is not None:
+        return None
+    places = [q.at[len(q.shape) - len(s) :] for s in q.shapes]
+    return Reads((tuple([Access(i, _where(s, at)) for i, (s, at) in enumerate(zip(q.shapes, places, strict=True))]),))
+
+
+def _where(shape: Shape, at: Iterable[Affine]) -> tuple[Affine, ...]:
+    """A position, 0 along axes of size 1."""
+    return tuple([ORIGIN if n == 1 else place for n, place in zip(shape, at, strict=True)])
 
 
 @READS("one place each, by index maps; others left to NumPy", Reduction)
 def _reduction(op: Reduction, q: Asked) -> Reads | None:
     found = [_related(i, r, op.axis, q.at, q.array) for i, r in enumerate(op.relations)]
     known = [a for a in found if a is not None]
-    return Reads(tuple([(_settled(a),) for a in known if not _outside(a)])) if len(known) == len(found) else None
+    if len(known) < len(found):
+        return None
+    there = [a for a in known if all([at.terms or 0 <= at.offset < n for at, n in a.guards])]
+    return Reads(tuple([(a._replace(guards=tuple([(at, n) for at, n in a.guards if at.terms])),) for a in there]))
 
 
 @READS("extrema: the axes they are over; others left to NumPy", Ruled)
-def _ruled(op: Ruled, q: Asked) -> Reads | None:
-    return _extremum(op, q.shapes[0], q.at, q.fresh) if op.smooth is EXTREMUM else None
+def _extremum(op: Ruled, q: Asked) -> Reads | None:
+    (shape,) = q.shapes if op.smooth is EXTREMUM else ((0,),)
+    if not math.prod(shape):
+        return None
+    over, labels = gone(op, shape), range(len(shape))
+    kept = [k for k in labels if k not in over or dict(op.parameters)["keepdims"]]
+    return _summed((labels,), q, dict(enumerate(shape)), dict(zip(kept, q.at, strict=True)), sorted(over))
 
 
 @READS("whole axes put together or apart; others left to NumPy", Reshape)
 def _reshape(op: Reshape, q: Asked) -> Reads | None:
-    at = _regrouped(q.shapes[0], q.shape, q.at)
-    return None if at is None else Reads(((Access(0, at),),))
+    (source,), target = q.shapes, q.shape
+    found: list[Affine] = []
+    j = 0
+    for n in source if math.prod(source) else ():
+        at, size = ORIGIN, 1
+        while size < n and j < len(target):
+            at, size = combined(0, [(at, target[j]), (q.at[j], 1)]), size * target[j]
+            j += 1
+        if size != n:
+            return None
+        found.append(at)
+    rest = math.prod(source) and all([n == 1 for n in target[j:]])
+    return Reads(((Access(0, tuple(found)),),)) if rest else None
 
 
-def _broadcast(small: Shape, shape: Shape, index: tuple[Affine, ...]) -> tuple[Affine, ...]:
-    shift = len(shape) - len(small)
-    return tuple([ORIGIN if n == 1 else index[k + shift] for k, n in enumerate(small)])
-
-
-def _contraction(
-    op: Contraction, shapes: Sequence[Shape], index: tuple[Affine, ...], fresh: Callable[[int], int]
-) -> Reads | None:
+@READS("labels; a diagonal is left to NumPy", Contraction)
+def _contraction(op: Contraction, q: Asked) -> Reads | None:
     if len(set(op.out)) < len(op.out):
         return None
-    sizes = op.sizes(tuple(shapes))
-    return _summed(
-        op.labels, shapes, sizes, dict(zip(op.out, index, strict=True)), [k for k in sizes if k not in op.out], fresh
-    )
+    sizes = op.sizes(tuple(q.shapes))
+    return _summed(op.labels, q, sizes, dict(zip(op.out, q.at, strict=True)), [k for k in sizes if k not in op.out])
 
 
 def gone(op: Any, shape: Shape) -> list[int]:
@@ -199,39 +186,21 @@ def gone(op: Any, shape: Shape) -> list[int]:
     return [k % len(shape) for k in dict(op.parameters)["axis"]]
 
 
-def _extremum(op: Any, shape: Shape, index: tuple[Affine, ...], fresh: Callable[[int], int]) -> Reads | None:
-    if not math.prod(shape):
-        return None
-    over, labels = gone(op, shape), range(len(shape))
-    kept = [k for k in labels if k not in over or dict(op.parameters)["keepdims"]]
-    sizes = dict(enumerate(shape))
-    return _summed((labels,), (shape,), sizes, dict(zip(kept, index, strict=True)), sorted(over), fresh)
-
-
 def _summed(
-    labels: Sequence[Sequence[int]],
-    shapes: Sequence[Shape],
-    sizes: dict[int, int],
-    at: dict[int, Affine],
-    summed: list[int],
-    fresh: Callable[[int], int],
+    labels: Sequence[Sequence[int]], q: Asked, sizes: dict[int, int], at: dict[int, Affine], summed: list[int]
 ) -> Reads:
-    """Arguments read under their labels, `at` says where; sums over some of these, as new labels or, of few numbers, as
-    terms."""
-    few = _few(sizes, summed)
+    """Arguments read under their labels, `at` says where; sums as new labels or, of few numbers, as terms."""
+    few = short_axes(sizes, summed)
     sums: list[tuple[int, int]] = []
     for k in summed:
         at[k] = ORIGIN
         if sizes[k] != 1 and k not in few:
-            sums.append((fresh(sizes[k]), sizes[k]))
+            sums.append((q.fresh(sizes[k]), sizes[k]))
             at[k] = along(sums[-1][0])
     terms: list[tuple[Access, ...]] = []
     for values in itertools.product(*[range(sizes[k]) for k in few]):
         at |= {k: Affine(v) for k, v in zip(few, values, strict=True)}
-        places = [
-            tuple([ORIGIN if n == 1 else at[k] for k, n in zip(ls, s, strict=True)])
-            for ls, s in zip(labels, shapes, strict=True)
-        ]
+        places = [_where(s, [at[k] for k in ls]) for ls, s in zip(labels, q.shapes, strict=True)]
         terms.append(tuple([Access(i, place) for i, place in enumerate(places)]))
     return Reads(tuple(terms), tuple(sums))
 
@@ -242,30 +211,6 @@ def scattered(op: Any, index: tuple[Affine, ...], array: Callable[[Any], int]) -
         return None
     found = _related(0, op.relations[0].converse, op.axis, index, array)
     return None if found is None or found.guards else found.at
-
-
-def _few(sizes: dict[int, int], summed: list[int]) -> list[int]:
-    """The labels of a sum that is written out as terms."""
-    found: list[int] = []
-    count, size = 1, math.prod(sizes.values())
-    for k in summed:
-        if (
-            sizes[k] > 1
-            and count * sizes[k] <= tuning.NEST_SHORT_AXIS
-            and size >= tuning.NEST_LONG_AXIS_RATIO * count * sizes[k]
-        ):
-            found.append(k)
-            count *= sizes[k]
-    return found
-
-
-def _outside(a: Access) -> bool:
-    """Whether an access never reads anything."""
-    return any([not at.terms and not 0 <= at.offset < n for at, n in a.guards])
-
-
-def _settled(a: Access) -> Access:
-    return Access(a.arg, a.at, tuple([(at, n) for at, n in a.guards if at.terms]))
 
 
 def _related(
@@ -314,29 +259,6 @@ def _entry(values: Any, at: Affine, array: Callable[[Any], int]) -> Affine:
     return along(TableEntry(array(values), at))
 
 
-def _regrouped(source: Shape, target: Shape, index: tuple[Affine, ...]) -> tuple[Affine, ...] | None:
-    """Positions under another shape, where every axis of the source is made of whole axes of the target."""
-    if not math.prod(source):
-        return None
-    found: list[Affine] = []
-    j = 0
-    for n in source:
-        parts: list[tuple[Affine, int]] = []
-        size = 1
-        while size < n and j < len(target):
-            size *= target[j]
-            parts.append((index[j], target[j]))
-            j += 1
-        if size != n:
-            return None
-        step, strides = 1, list[tuple[Affine, int]]()
-        for at, m in reversed(parts):
-            strides.append((at, step))
-            step *= m
-        found.append(combined(0, strides))
-    return tuple(found) if all([n == 1 for n in target[j:]]) else None
-
-
 def terms_of(op: Any, shapes: Sequence[Shape]) -> int:
     """How many numbers a step adds up, or takes the extremum of, for each number of its result."""
     if type(op) is Contraction:
@@ -366,32 +288,12 @@ def bulk(op: Any) -> int:
 
 
 def in_numpy(op: Any) -> int:
-    """What a number of a step's result costs in NumPy, in sums and products: sines and cosines are not vectorised there
-    for 64 bits."""
+    """What a number costs in NumPy, in sums and products: sines and cosines are not vectorised there for 64 bits."""
     if type(op) is not Elementwise or op.primitive.name in _SHORT:
         return 1
     return 12 if op.primitive.name in ("sin", "cos") else 3
 
 
-_SHORT = (
-    "divide",
-    "sqrt",
-    "root",
-    "power",
-    "absolute",
-    "sign",
-    "relu",
-    "step",
-    "inverse",
-    "larger",
-    "maximum",
-    "minimum",
-    "floor",
-    "trunc",
-)
+_PIECES = ("absolute", "sign", "relu", "step", "larger", "maximum", "minimum", "floor", "trunc")
+_SHORT = (*_PIECES, "divide", "sqrt", "root", "power", "inverse")
 _QUICK = ("exp", "ln", "tanh", "sigmoid", "logaddexp", "log1p", "expm1")
-
-
-def size_of(shape: Any) -> int:
-    """How many numbers a result has; 0 for several results."""
-    return 0 if shape and type(shape[0]) is tuple else int(np.prod(shape, dtype=np.int64))

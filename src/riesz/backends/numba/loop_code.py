@@ -16,7 +16,7 @@ for i in range(low, high):            a part of the axis that threads divide amo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,38 +25,32 @@ from ...programs.program import Constant
 from ...relations.index_algebra import Affine
 from ...runtime import tuning
 from ...spaces.formal_vectors import dense, weak
-from .accesses import Access, Reads, TableEntry, bulk, in_numpy, labels_in, size_of
+from ..common import numbers
+from ..source_text import inside
+from . import loop_forms as forms
+from .accesses import Access, Reads, TableEntry, atoms_in, bulk, in_numpy, labels_in
 from .grouping import Group, Key, StepGroups
-from .loop_forms import (
-    FLOAT,
-    WIDEST,
-    Accumulation,
-    Kind,
-    expression,
-    literal,
-    result_kind,
-    total_of,
-    turned,
-    typed,
-    usual,
-)
+from .loop_forms import FLOAT, Accumulation, Kind, literal, typed
 
 
 class Store(NamedTuple):
-    """What is written, at which position, and the labels that its value runs over: those not in the position are
-    summed."""
+    """What is written, where, and the labels that its value runs over: those not in the position are summed."""
 
     slot: int
     at: tuple[Affine, ...]
     box: tuple[int, ...]
 
+    @property
+    def labels(self) -> set[int]:
+        """The labels of the position; none where index arrays say where it is."""
+        return set() if entries_in(self.at) else set(labels_in(self.at))
+
 
 class Target(NamedTuple):
-    """An array that a nest writes: its shape and type, whether it is added to, whether each part of the divided axis
-    has one of its own."""
+    """An array that a nest writes: whether it is added to, whether each part of the divided axis has one of its own."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    kind: Kind
     added: bool
     apart: bool
     total: Accumulation
@@ -67,7 +61,6 @@ class Written(NamedTuple):
 
     source: str
     targets: list[Target]
-    kinds: list[Kind]
 
 
 class Nest:
@@ -85,24 +78,26 @@ class Nest:
         self.slots = list(dict.fromkeys([s.slot for s in self.stores]))
         known: dict[Key, Reads] = {}
         for (slot, index), found in group.nodes.items():
-            terms = [tuple([_known_access(grouping, a) for a in term]) for term in found.terms]
-            known.setdefault((slot, grouping.known(index)), Reads(tuple(terms), found.sums))
+            terms = tuple([tuple([grouping.known_access(a) for a in term]) for term in found.terms])
+            known.setdefault((slot, grouping.known(index)), Reads(terms, found.sums))
         self.nodes = self._needed(known)
         self.loads: list[int] = []
-        self.arrays: list[Any] = []
-        numbers: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}  # of index arrays, from those of the grouping
         for (slot, index), found in self.nodes.items():
             for a in found.accesses:
-                for array in entries_in([*index, *a.at, *[at for at, _ in a.guards]]):
-                    if array not in numbers:
-                        numbers[array] = len(self.arrays)
-                        self.arrays.append(np.ascontiguousarray(grouping.arrays[array], np.intp))
+                for array in entries_in([*index, *a.places]):
+                    self.numbers.setdefault(array, len(self.numbers))
                 arg = self.program.args[slot][a.arg]
                 there = not a.guards and ((arg, a.at) in self.nodes or self.component(arg, a.at) is not None)
                 if not there and arg not in self.loads and self.number(arg) is None:
                     self.loads.append(arg)
-        self.numbers = numbers
+        self.arrays = [np.ascontiguousarray(grouping.arrays[k], np.intp) for k in self.numbers]
+        self.box = math.prod([self.sizes[k] for k in self.labels])
         self.divided, self.parts = self._divided()
+        ops = [self.program.ops[slot] for slot, _ in self.nodes]
+        self.bulk = sum([bulk(op) for op in ops])  # about how much a compiler has to do
+        self.work = len(ops) * self.box  # operations of one run, about
+        self.work_in_numpy = sum([in_numpy(op) for op in ops]) * self.box  # the same where NumPy does them
 
     def _needed(self, known: dict[Key, Reads]) -> dict[Key, Reads]:
         """The nodes that what is stored is made of, arguments first."""
@@ -133,123 +128,77 @@ class Nest:
         if not self.labels:
             return None, 1
         inner = any([math.prod([n for _, n in found.sums]) > tuning.NEST_INLINE_SUM for found in self.nodes.values()])
-        outer = self.labels[0]
-        large = [
-            k for k in self.labels if self.sizes[k] >= 2 * tuning.NEST_CHUNKS and all([k in s.box for s in self.stores])
-        ]
-        large = [
-            k
-            for k in large
-            if k == outer or k != self.labels[-1] or self.sizes[k] >= tuning.NEST_CHUNKS * tuning.NEST_VECTOR_NUMBERS
-        ]
-        candidates = [outer] if inner or not large else large
-        divided = min(
-            candidates,
-            key=lambda k: sum([size_of(self.program.shapes[s.slot]) for s in self.stores if k not in labels_of(s)]),
-        )
-        apart = sum(
-            [
-                size_of(self.program.shapes[slot])
-                for slot in {s.slot for s in self.stores if divided not in labels_of(s)}
-            ]
-        )
-        box = math.prod([self.sizes[k] for k in self.labels])
-        most = min(
-            tuning.NEST_CHUNKS,
-            self.sizes[divided],
-            box // tuning.NEST_CHUNK_NUMBERS,
-            len(self.nodes) * box // max(tuning.NEST_COPIED_OPERATIONS * apart, 1),
-        )
+        outer, sizes, chunks = self.labels[0], self.sizes, tuning.NEST_CHUNKS
+        large = [k for k in self.labels if sizes[k] >= 2 * chunks and all([k in s.box for s in self.stores])]
+        if self.labels[-1] != outer and sizes[self.labels[-1]] < chunks * tuning.NEST_VECTOR_NUMBERS:
+            large = [k for k in large if k != self.labels[-1]]
+        divided = min([outer] if inner or not large else large, key=lambda k: self._size(self._copied(k)))
+        copied = max(tuning.NEST_COPIED_OPERATIONS * self._size(set(self._copied(divided))), 1)
+        most = min(chunks, sizes[divided], self.box // tuning.NEST_CHUNK_NUMBERS, len(self.nodes) * self.box // copied)
         return divided, max(most, 1)
 
-    @property
-    def bulk(self) -> int:
-        """How much a compiler has to do, about."""
-        return sum([bulk(self.program.ops[slot]) for slot, _ in self.nodes])
+    def _copied(self, k: int) -> list[int]:
+        """The slots of which each part of a label has an array of its own."""
+        return [s.slot for s in self.stores if k not in s.labels]
 
-    @property
-    def work(self) -> int:
-        """How many operations one run takes, about."""
-        return len(self.nodes) * math.prod([self.sizes[k] for k in self.labels])
-
-    @property
-    def work_in_numpy(self) -> int:
-        """The same where NumPy does them."""
-        return sum([in_numpy(self.program.ops[slot]) for slot, _ in self.nodes]) * math.prod(
-            [self.sizes[k] for k in self.labels]
-        )
-
-
-def labels_of(s: Store) -> set[int]:
-    return set() if entries_in(s.at) else {k for at in s.at for k in labels_in(at)}
-
-
-def _known_access(grouping: StepGroups, a: Access) -> Access:
-    return Access(a.arg, grouping.known(a.at), tuple([(grouping.known((at,))[0], n) for at, n in a.guards]))
+    def _size(self, slots: Iterable[int]) -> int:
+        return sum([numbers(self.program.shapes[slot]) for slot in slots])
 
 
 def entries_in(index: Sequence[Affine]) -> list[int]:
     """The index arrays that a position reads."""
-    found: list[int] = []
-    waiting = list(index)
-    while waiting:
-        for atom, _ in waiting.pop().terms:
-            if isinstance(atom, TableEntry):
-                found.append(atom.array)
-                waiting.append(atom.at)
-    return found
+    return [atom.array for atom in atoms_in(index) if isinstance(atom, TableEntry)]
 
 
 class _Block:
     """The inside of a loop: lines, the next loop of the nest, and lines after that."""
 
-    def __init__(self, parent: _Block | None, head: str) -> None:
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.head = head
+    def __init__(self, depth: int, head: str = "") -> None:
+        self.depth, self.head = depth, head
         self.lines: list[str] = []
         self.after: list[str] = []
 
-    def text(self, inner: list[str]) -> list[str]:
-        """The loop with what is inside."""
-        return [self.head, *[f"    {line}" for line in [*self.lines, *inner, *self.after]]]
+
+def _nested(blocks: Sequence[_Block]) -> list[str]:
+    """Loops inside each other, from the outermost in."""
+    lines: list[str] = []
+    for block in reversed(blocks):
+        lines = inside(block.head, [*block.lines, *lines, *block.after])
+    return lines
 
 
-class _Writer:
+class NestWriter:
+    """Writes a nest for arrays of some kinds."""
+
     def __init__(self, nest: Nest, kinds: Sequence[Kind]) -> None:
         self.nest = nest
-        self.fails = not all([usual(k) for k in kinds])
+        self._fails = not all([forms.usual(k) for k in kinds])
         self._arguments = {slot: (f"A{i}", kind) for i, (slot, kind) in enumerate(zip(nest.loads, kinds, strict=True))}
-        self._top = _Block(None, "")
+        self._top = _Block(0)
         self._blocks: dict[int, _Block] = {}
         self._names: dict[int, str] = {}
-        self._main: list[_Block] = []
         self._inner: dict[Key, list[_Block]] = {}
         self._values: dict[Any, tuple[str, Kind]] = {}
         self._entries: dict[TableEntry, str] = {}
         self._count = 0
         self._checks: set[str] = set()
-        parent = self._top
-        for i, k in enumerate(nest.labels):
-            self._names[k] = f"i{i}"
-            parent = self._blocks[k] = _Block(
-                parent, f"for i{i} in range({'low, high' if k == nest.divided else nest.sizes[k]}):"
-            )
-            self._main.append(parent)
+        ranges = ["low, high" if k == nest.divided else f"{nest.sizes[k]}" for k in nest.labels]
+        self._main = self._loops(0, [(k, f"i{i}", ranges[i]) for i, k in enumerate(nest.labels)])
         for key, found in reversed(nest.nodes.items()):
             if found.sums:
-                self._sum_blocks(key, found)
+                names = range(len(self._names), len(self._names) + len(found.sums))
+                sums = [(k, f"k{i}", f"{n}") for i, (k, n) in zip(names, found.sums, strict=True)]
+                self._inner[key] = self._loops(self._deepest(key[1]).depth, sums)
 
-    def _sum_blocks(self, key: Key, found: Reads) -> None:
-        parent = self._deepest(key[1])
-        self._inner[key] = []
-        for k, n in found.sums:
-            self._names[k] = f"k{len(self._names)}"
-            parent = self._blocks[k] = _Block(parent, f"for {self._names[k]} in range({n}):")
-            self._inner[key].append(parent)
+    def _loops(self, depth: int, labels: list[tuple[int, str, str]]) -> list[_Block]:
+        """Loops over labels, by names and ranges."""
+        self._names |= {k: name for k, name, _ in labels}
+        made = [_Block(depth + 1 + i, f"for {name} in range({to}):") for i, (_, name, to) in enumerate(labels)]
+        self._blocks |= {k: block for (k, _, _), block in zip(labels, made, strict=True)}
+        return made
 
     def _deepest(self, index: Sequence[Affine]) -> _Block:
-        blocks = [self._blocks[k] for at in index for k in labels_in(at)]
-        return max(blocks, key=lambda b: b.depth, default=self._top)
+        return max([self._blocks[k] for k in labels_in(index)], key=lambda b: b.depth, default=self._top)
 
     def _new(self, letter: str) -> str:
         self._count += 1
@@ -262,29 +211,20 @@ class _Writer:
             name = self._names[atom] if not isinstance(atom, TableEntry) else self._entry(atom)
             one = name if abs(stride) == 1 else f"{abs(stride)} * {name}"
             text = f"{text} {'-' if stride < 0 else '+'} {one}" if text else f"-{one}" if stride < 0 else one
-        if not text:
-            return str(at.offset)
-        return (
-            text
-            if not at.offset
-            else f"{text} {'-' if at.offset < 0 else '+'} {abs(at.offset)}"
-            if text[0] != "-"
-            else f"{at.offset} {text}"
-        )
+        if not text or not at.offset:
+            return text or str(at.offset)
+        return f"{at.offset} {text}" if text[0] == "-" else f"{text} {'-' if at.offset < 0 else '+'} {abs(at.offset)}"
 
     def _entry(self, entry: TableEntry) -> str:
         """A number of an index array, read once, outside of inner loops."""
         if entry not in self._entries:
-            text = f"I{self.nest.numbers[entry.array]}[{self._place(entry.at)}]"
+            text = f"I{self.nest.numbers[entry.array]}[at({self._at(entry.at)})]"
             self._entries[entry] = self._new("e")
             self._deepest([entry.at]).lines.append(f"{self._entries[entry]} = {text}")
         return self._entries[entry]
 
-    def _place(self, at: Affine) -> str:
-        return f"at({self._at(at)})"
-
     def _element(self, name: str, index: Sequence[Affine], apart: bool = False) -> str:
-        places = [*(["at(part)"] if apart else []), *[self._place(at) for at in index]]
+        places = [*(["at(part)"] if apart else []), *[f"at({self._at(at)})" for at in index]]
         return f"{name}[{', '.join(places)}]" if places else name
 
     # -- values ------------------------------------------------------------------------------------------
@@ -293,27 +233,23 @@ class _Writer:
         """The number that an access reads."""
         arg = self.nest.program.args[slot][access.arg]
         number = self.nest.number(arg)
-        if number is not None and not access.guards:
-            return literal(number, FLOAT), float
+        name, kind = (literal(number, FLOAT), float) if number is not None else self._arguments.get(arg, ("", None))
         known = None if access.guards else self.nest.component(arg, access.at)
+        if number is not None and not access.guards:
+            return name, kind
         if known is not None:
-            return (
-                (literal(known, FLOAT), known.dtype) if known.dtype.char in "df" else (repr(known.item()), known.dtype)
-            )
+            return literal(known, FLOAT) if known.dtype.char in "df" else repr(known.item()), known.dtype
         key = (arg, access.at, access.guards) if access.guards else (arg, access.at)
+        if key not in self._values and not access.guards and not access.at:
+            self._values[key] = name, kind
         if key not in self._values:
-            name, kind = (literal(number, FLOAT), float) if number is not None else self._arguments[arg]
             text = self._element(name, access.at) if number is None else name
             if access.guards:
-                inside = " and ".join(
-                    [f"{self._at(at)} == 0" if n == 1 else f"0 <= {self._at(at)} < {n}" for at, n in access.guards]
-                )
-                text = f"{text} if {inside} else {typed('0.0', FLOAT, kind)}"
-            elif not access.at:
-                self._values[key] = name, kind
-                return name, kind
+                looked = [(self._at(at), n) for at, n in access.guards]
+                there = " and ".join([f"{at} == 0" if n == 1 else f"0 <= {at} < {n}" for at, n in looked])
+                text = f"{text} if {there} else {typed('0.0', FLOAT, kind)}"
             local = self._new("v")
-            self._deepest([*access.at, *[at for at, _ in access.guards]]).lines.append(f"{local} = {text}")
+            self._deepest(access.places).lines.append(f"{local} = {text}")
             self._values[key] = local, kind
         return self._values[key]
 
@@ -321,95 +257,73 @@ class _Writer:
         program, (slot, _) = self.nest.program, key
         op, shape = program.ops[slot], program.shapes[slot]
         terms = [[self._value(slot, a) for a in term] for term in found.terms]
-        kinds = {
-            a.arg: k for term, xs in zip(found.terms, terms, strict=True) for a, (_, k) in zip(term, xs, strict=True)
-        }
-        kind = result_kind(op, list(kinds.values()), shape)
-        text = expression(op, terms, kind)
+        pairs = [pair for given in zip(found.terms, terms, strict=True) for pair in zip(*given, strict=True)]
+        kind = forms.result_kind(op, list({a.arg: k for a, (_, k) in pairs}.values()), shape)
+        text = forms.expression(op, terms, kind)
         if text is None:
-            self.fails = True
+            self._fails = True
             return
         if text.isidentifier() and not found.sums:
             self._values[key] = text, kind
             return
-        block = max(
-            [self._deepest([*a.at, *[at for at, _ in a.guards]]) for a in found.accesses],
-            key=lambda b: b.depth,
-            default=self._top,
-        )
+        block = self._deepest([at for a in found.accesses for at in a.places])
         name = self._new("s" if found.sums else "v")
         self._values[key] = name, kind
         if not found.sums:
             block.lines.append(f"{name} = {text}")
-            if turned(op):
-                check = f"wide = wide | (abs({terms[0][0][0]}) > {WIDEST})"
+            if forms.turned(op):
+                check = f"wide = wide | (abs({terms[0][0][0]}) > {forms.WIDEST})"
                 block.lines.extend([check] if check not in self._checks else [])
                 self._checks.add(check)
             return
         blocks = self._inner[key]
-        total = total_of(op)
+        total = forms.total_of(op)
         blocks[-1].lines.append(f"{name} = {total.name}({name}, {text})")
-        inner: list[str] = []
-        for b in reversed(blocks):
-            inner = b.text(inner)
         outer = self._deepest(key[1])
-        outer.lines += [f"{name} = {total.start}", *inner]
+        outer.lines += [f"{name} = {total.start}", *_nested(blocks)]
         if kind is not float and kind != FLOAT:
             self._values[key] = f"{name}_", kind
             outer.lines.append(f"{name}_ = {typed(name, FLOAT, kind)}")
 
     # -- results -----------------------------------------------------------------------------------------
 
-    def _store(self, s: Store) -> tuple[Target, Kind]:
+    def _store(self, s: Store) -> Target:
         nest, j = self.nest, self.nest.slots.index(s.slot)
         value, kind = self._values[s.slot, s.at]
-        here = labels_of(s)
-        last = max([i for i, k in enumerate(nest.labels) if k in s.box], default=-1)
-        deep = last if entries_in(s.at) else max([i for i, k in enumerate(nest.labels) if k in here], default=-1)
+        here, labels = s.labels, nest.labels
+        last = max([i for i, k in enumerate(labels, 1) if k in s.box], default=0)
+        deep = last if entries_in(s.at) else max([i for i, k in enumerate(labels, 1) if k in here], default=0)
         blocks = [self._top, *self._main]
-        outer, inner = blocks[deep + 1], blocks[last + 1]
+        outer, inner = blocks[deep], blocks[last]
         apart = nest.divided is not None and nest.divided not in here
-        added = any([k not in here for k in nest.labels[: deep + 1]])
+        added = any([k not in here for k in labels[:deep]])
         shape = nest.program.shapes[s.slot]
-        place = self._element(f"Y{j}", s.at, apart)
-        if not shape and not apart:
-            place = f"Y{j}[at(0)]"
-        how = total_of(nest.program.ops[s.slot])
+        place = self._element(f"Y{j}", s.at, apart) if shape or apart else f"Y{j}[at(0)]"
+        how = forms.total_of(nest.program.ops[s.slot])
         if outer is not inner:
             total = self._new("s")
             outer.lines.append(f"{total} = {how.start}")
             inner.lines.append(f"{total} = {how.name}({total}, {value})")
-            lines, value = outer.after, total
-        else:
-            lines = inner.lines
+            value = total
+        lines = inner.lines if outer is inner else outer.after
         lines.append(f"{place} = {how.name}({place}, {value})" if added else f"{place} = {value}")
-        return Target(shape, np.dtype(kind), added, apart, how), kind
+        return Target(shape, kind, added, apart, how)
 
     def write(self) -> Written | None:
+        """The source; None where a step has no form for arrays of these kinds."""
         for key, found in self.nest.nodes.items():
-            if self.fails:
-                return None
-            self._node(key, found)
-        if self.fails:
+            if not self._fails:
+                self._node(key, found)
+        if self._fails:
             return None
-        stored: dict[int, tuple[Target, Kind]] = {}
+        stored: dict[int, Target] = {}
         for s in self.nest.stores:
-            target, kind = self._store(s)
-            if (
-                s.slot not in stored or stored[s.slot][1] is float
-            ):  # a component that is a plain number takes the kind of the others
-                stored[s.slot] = target, kind
-        inner: list[str] = []
-        for b in reversed(self._main):
-            inner = b.text(inner)
+            target = self._store(s)
+            if s.slot not in stored or stored[s.slot].kind is float:  # a plain number takes the kind of others
+                stored[s.slot] = target
         arguments = ["low", "high", "part", *[a for a, _ in self._arguments.values()]]
         arguments += [f"I{i}" for i in range(len(self.nest.arrays))] + [f"Y{j}" for j in range(len(stored))]
-        body = [*self._top.lines, *inner, *self._top.after]
+        body = [*self._top.lines, *_nested(self._main), *self._top.after]
         body = ["wide = False", *body, "return wide"] if self._checks else [*body, "return False"]
-        source = "\n".join([f"def loops({', '.join(arguments)}):", *[f"    {line}" for line in body]])
-        return Written(source, [t for t, _ in stored.values()], [k for _, k in stored.values()])
-
-
-def written(nest: Nest, kinds: Sequence[Kind]) -> Written | None:
-    """The source of a nest for arrays of some kinds; None where a step has no form for them."""
-    return _Writer(nest, kinds).write()
+        source = "\n".join(inside(f"def loops({', '.join(arguments)}):", body))
+        return Written(source, list(stored.values()))

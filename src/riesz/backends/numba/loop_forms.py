@@ -17,32 +17,29 @@ from ...ops.opaque import Discrete, Ruled, Select
 from ...programs.axis.along import kind_of
 from ...programs.axis.component_code import FORMS, WHOLE, formed, selection, typed, usual
 from ...terms.primitives import RULES
+from ..source_text import weighted_sum
 
 Kind = Any  # a dtype, or the type float
 FLOAT = np.dtype(float)
 WIDEST = 1e6
 """Our own sines and cosines are right up to here; beyond it π/2 would be needed to more digits."""
 
+_ONE = (np.exp, np.log, np.expm1, np.log1p, np.tanh, np.sin, np.cos)
 VECTORS: dict[Any, str] = {
-    np.exp: "exp({0})",
-    np.log: "log({0})",
-    np.expm1: "expm1({0})",
-    np.log1p: "log1p({0})",
-    np.tanh: "tanh({0})",
-    np.sin: "sin({0})",
-    np.cos: "cos({0})",
+    **{function: f"{function.__name__}({{0}})" for function in _ONE},
     np.logaddexp: "logaddexp({0}, {1})",
     RULES["sigmoid"].array: "sigmoid({0})",
 }
 """Functions with code of our own, which compilers turn into vector instructions (vector_math.py)."""
-_MORE: dict[Any, str] = {
+_FORMS = {
+    **FORMS,
+    **VECTORS,
     RULES["relu"].array: "np.maximum({0}, 0.0)",
     RULES["inverse"].array: "(0.0 if {0} == 0.0 else 1.0 / {0})",
     RULES["log0"].array: "(0.0 if {0} == 0.0 else log({0}))",
     np.reciprocal: "1.0 / {0}",
     np.square: "{0} * {0}",
 }
-_FORMS = {**FORMS, **_MORE, **VECTORS}
 
 
 def has_form(op: Any) -> bool:
@@ -51,11 +48,8 @@ def has_form(op: Any) -> bool:
         case Elementwise(primitive=p):
             return p.rule is RULES["power"] or (p.parameter is None and p.rule.array in _FORMS)
         case Discrete():
-            return op.shaped is None and (
-                op.function == np.where
-                or op.function.__name__ == "as_type"
-                or (not op.parameters and op.function in _FORMS)
-            )
+            known = op.function == np.where or op.function.__name__ == "as_type"
+            return op.shaped is None and (known or (not op.parameters and op.function in _FORMS))
         case _:
             return True
 
@@ -92,46 +86,30 @@ def expression(op: Any, terms: Sequence[Sequence[tuple[str, Kind]]], kind: Kind)
     if not usual(dtype) or not all([usual(k) for xs in terms for _, k in xs]):
         return None
     floats = dtype.kind == "f"
+    if type(op) in (float, Combination, Contraction, Elementwise, Ruled) and not floats:
+        return None
+    xs = list(terms[0]) if terms else []
     match op:
+        case Reduction() if floats or len(terms) == 1:
+            return " + ".join([typed(*xs[0], dtype) for xs in terms]) or typed("0.0", FLOAT, dtype)
         case Reduction():
-            return (
-                " + ".join([typed(*xs[0], dtype) for xs in terms]) or typed("0.0", FLOAT, dtype)
-                if floats or len(terms) == 1
-                else None
-            )
+            return None
         case Contraction():
-            return (
-                " + ".join([_product(op, xs, dtype) for xs in terms]) or typed("0.0", FLOAT, dtype) if floats else None
-            )
+            return " + ".join([_product(op, xs, dtype) for xs in terms]) or typed("0.0", FLOAT, dtype)
         case Ruled():
-            return (
-                functools.reduce(lambda a, b: f"{total_of(op).name}({a}, {b})", [typed(*xs[0], dtype) for xs in terms])
-                if floats
-                else None
-            )
-        case _:
-            return _single(op, terms[0], dtype, floats)
-
-
-def _single(op: Any, xs: Sequence[tuple[str, Kind]], dtype: Any, floats: bool) -> str | None:
-    match op:
+            each = [typed(*xs[0], dtype) for xs in terms]
+            return functools.reduce(lambda a, b: f"{total_of(op).name}({a}, {b})", each)
         case float():
-            return f"{literal(op, dtype)} * {typed(*xs[0], dtype)}" if floats else None
+            return f"{literal(op, dtype)} * {typed(*xs[0], dtype)}"
         case Combination(coefficients=ks):
-            return _sum([(k, typed(*x, dtype)) for k, x in zip(ks, xs, strict=True)], dtype) if floats else None
+            return weighted_sum(ks, [typed(*x, dtype) for x in xs], lambda k: literal(k, dtype))
+        case Elementwise(primitive=p) if p.rule is RULES["power"]:
+            return _power(typed(*xs[0], dtype), p.parameter, dtype)
         case Elementwise(primitive=p):
-            if not floats:
-                return None
-            return (
-                _power(typed(*xs[0], dtype), p.parameter, dtype)
-                if p.rule is RULES["power"]
-                else _form(p.rule.array, xs, dtype)
-            )
-        case Discrete(function=f):
-            if f == np.where:
-                return selection(xs, dtype)
-            return typed(*xs[0], dtype) if f.__name__ == "as_type" else _form(f, xs, dtype)
-        case Select():
+            return _form(p.rule.array, xs, dtype)
+        case Discrete(function=f) if f != np.where and f.__name__ != "as_type":
+            return _form(f, xs, dtype)
+        case Select() | Discrete(function=np.where):
             return selection(xs, dtype)
         case _:
             return typed(*xs[0], dtype)
@@ -147,14 +125,6 @@ def literal(k: float, dtype: Any) -> str:
     text = repr(float(k)) if math.isfinite(k) else f"np.{'nan' if math.isnan(k) else 'inf'}"
     text = f"(-{text})" if k == -math.inf else f"({text})" if text[0] == "-" else text
     return text if dtype != np.dtype("f") else f"float32({text})"
-
-
-def _sum(terms: list[tuple[float, str]], dtype: Any) -> str:
-    text = ""
-    for k, x in terms:
-        one = x if abs(k) == 1.0 else f"{literal(k, dtype)} * {x}"
-        text = f"{text} {'-' if k == -1.0 else '+'} {one}" if text else f"-{one}" if k == -1.0 else one
-    return text
 
 
 def _form(function: Any, xs: Sequence[tuple[str, Kind]], dtype: Any) -> str | None:

@@ -7,7 +7,7 @@ parts are added in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...runtime.generated_source import defined
 from ...spaces.contraction import number
 from ...spaces.formal_vectors import dense
 from ..numpy.array_code import LINES
-from .loop_code import Nest, Written, written
+from .loop_code import Nest, NestWriter, Written
 from .loop_forms import FLOAT, Kind
 
 
@@ -35,29 +35,20 @@ class Loops:
         self.nest = nest
         self.slots = nest.slots
         self._codes: dict[Any, tuple[Written, Any] | None] = {}
-        self._steps: Program | None = None
 
     def shape_of(self, shapes: Any) -> Any:
         """The shapes of the results."""
         return tuple([self.nest.program.shapes[s] for s in self.slots])
 
     def code(self, kinds: Sequence[Kind]) -> Written | None:
-        """The source for some kinds."""
-        return written(self.nest, kinds)
+        """The source for some kinds; `float` is a number, or an array of 64-bit floats."""
+        shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
+        return NestWriter(self.nest, [_of_array(*given) for given in zip(kinds, shapes, strict=True)]).write()
 
     def kinds(self, given: Sequence[Kind]) -> tuple[Kind, ...] | None:
         """The kinds of the results, where those of the arguments are known."""
-        shapes = [self.nest.program.shapes[s] for s in self.nest.loads]
-        code = (
-            None
-            if any([k is None for k in given])
-            else self.code([FLOAT if k is float and shape else k for k, shape in zip(given, shapes, strict=True)])
-        )
-        return (
-            None
-            if code is None
-            else tuple([FLOAT if k is float and t.shape else k for k, t in zip(code.kinds, code.targets, strict=True)])
-        )
+        code = None if any([k is None for k in given]) else self.code(given)
+        return code and tuple([_of_array(t.kind, t.shape) for t in code.targets])
 
     def run(self, *xs: Any) -> tuple[Any, ...]:
         """The results on numbers."""
@@ -67,29 +58,27 @@ class Loops:
             code = self.code(key)
             self._codes[key] = None if code is None else (code, compiled(code.source))
         found = self._codes[key]
-        return self._interpreted(given) if found is None else self._run(*found, given)
+        if found is None:
+            return tuple([dense(x) for x in outputs(self._steps, NUMBERS, given)])
+        return self._run(*found, given)
 
     def _run(self, code: Written, loop: Callable[..., bool], given: list[Any]) -> tuple[Any, ...]:
         made = self._filled(code, loop, given)
         if made is None:  # a sine of something large
             made = self._filled(code, compiled(code.source, True), given, True)
-        assert made is not None
         results: list[Any] = []
         for t, y in zip(code.targets, made, strict=True):
             y = t.total.along(y, axis=0) if t.apart else y
             results.append(number(np.reshape(y, ())[()]) if not t.shape else y)
         return tuple(results)
 
-    def _filled(
-        self, code: Written, loop: Callable[..., bool], given: list[Any], exact: bool = False
-    ) -> list[Any] | None:
-        """The arrays that the loops write; None where our own sines are not right, and these are not the `exact`
-        loops."""
+    def _filled(self, code: Written, loop: Callable[..., bool], given: list[Any], exact: bool = False) -> Any:
+        """The arrays that the loops write; None where our own sines are not right, unless the loops are `exact`."""
         nest, parts = self.nest, self.nest.parts
         made: list[Any] = []
         for t in code.targets:
             shape = (parts, *t.shape) if t.apart else t.shape or (1,)
-            made.append(buffers.empty(shape, t.dtype))
+            made.append(buffers.empty(shape, np.dtype(t.kind)))
             if t.added:
                 made[-1][...] = float(t.total.start.replace("np.", ""))
         n = nest.sizes[nest.divided] if nest.divided is not None else 1
@@ -104,10 +93,14 @@ class Loops:
         threads.spread(some, [(parts * k // several, parts * (k + 1) // several) for k in range(several)])
         return made if exact or not any(wide) else None
 
-    def _interpreted(self, given: list[Any]) -> tuple[Any, ...]:
-        if self._steps is None:
-            self._steps = _from_loads(self.nest.program, self.nest.loads, self.slots)
-        return tuple([dense(x) for x in outputs(self._steps, NUMBERS, given)])
+    @cached_property
+    def _steps(self) -> Program:
+        """From what is read to the results, in time linear in the steps between."""
+        program, small = self.nest.program, Program(share=False)
+        place = {slot: small.input(program.shapes[slot]) for slot in self.nest.loads}
+        small.copy(program, program.ancestors(self.slots, place), place)
+        small.outputs = [place[s] for s in self.slots]
+        return small
 
 
 LINES("a loop nest", Loops)(LINES[Call])
@@ -118,13 +111,8 @@ def _plain(x: Any) -> Any:
     return x if type(x) is float else np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)[()]
 
 
-def _from_loads(program: Program, inputs: Sequence[int], results: Sequence[int]) -> Program:
-    """The steps from some slots to others, in time linear in these alone."""
-    small = Program(share=False)
-    place = {slot: small.input(program.shapes[slot]) for slot in inputs}
-    small.copy(program, program.ancestors(results, place), place)
-    small.outputs = [place[s] for s in results]
-    return small
+def _of_array(kind: Kind, shape: Any) -> Kind:
+    return FLOAT if kind is float and shape else kind
 
 
 @lru_cache(maxsize=1024)
@@ -133,8 +121,3 @@ def compiled(source: str, exact: bool = False) -> Any:
     from .vector_math import EXACT, FUNCTIONS, loop
 
     return loop(defined(source, "loops", {**numba_names(), **(EXACT if exact else FUNCTIONS)}))
-
-
-def float_kinds(nest: Nest) -> list[Kind]:
-    """The kinds that arrays are shown with: 64-bit floats."""
-    return [float if not nest.program.shapes[s] else FLOAT for s in nest.loads]

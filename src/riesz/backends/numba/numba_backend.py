@@ -23,12 +23,11 @@ from ...relations.cpu.pair_sums import numba_installed
 from ...runtime import tuning
 from ...terms.primitives import divide
 from ...tracing.rules.reductions import shares
-from ..common import Code, Task
+from ..common import Code, Task, numbers
 from ..numpy.numpy_backend import array_code
-from .accesses import size_of
 from .grouping import SingleStep, StepGroups
 from .loop_code import Nest
-from .loop_op import Loops, float_kinds
+from .loop_op import Loops
 
 WORTH, EACH = 3 << 20, 1 << 13
 """From how many operations in loop nests on, weighed by what they cost in NumPy, `auto` compiles them: some, and so
@@ -40,13 +39,12 @@ MUCH, LESS = 1 << 25, 4
 
 def written(task: Task) -> Code | str:
     """Code with compiled loops. `auto` takes it where the work is large and there is something to compile."""
-    if not task.asked and 8 * sum([size_of(shape) for shape in task.program.shapes]) < WORTH:
+    if not task.asked and 8 * sum([numbers(shape) for shape in task.program.shapes]) < WORTH:
         return "it is small"
     if not task.asked and products_in_tiles(task.program):
         return "its matrix products run on tiles"
-    wide = all([kind is float or kind.char != "f" for kind in task.kinds]) and not any(
-        [type(op) is Cast for op in task.program.ops]
-    )
+    casts = any([type(op) is Cast for op in task.program.ops])
+    wide = not casts and all([kind is float or kind.char != "f" for kind in task.kinds])
     program = _simpler(task.program) if wide else task.program
     made = _Made(program)
     plain = None if task.asked else unguarded(program)
@@ -115,16 +113,14 @@ class _Made:
         small.outputs = [place[s] for s in program.outputs]
         self._steps = len(program)
         self._tiles = [op for op in program.ops if isinstance(op, _Nested)]
-        for op in self._tiles:
-            self.sources.extend(
-                [text for made in op.made.values() for text in made.sources if text not in self.sources]
-            )
+        inner = [text for op in self._tiles for made in op.made.values() for text in made.sources]
+        self.sources = list(dict.fromkeys([*self.sources, *inner]))
 
     def _compiles(self, nest: Nest) -> bool:
         steps = len({slot for slot, _ in nest.nodes})
         if nest.work < (tuning.NUMBA_SINGLE_STEP_NUMBERS if steps == 1 else tuning.NUMBA_GROUP_OPERATIONS):
             return False
-        code = Loops(nest).code(float_kinds(nest))
+        code = Loops(nest).code([float] * len(nest.loads))
         if code is None:
             return False
         if code.source not in self._known:
@@ -140,13 +136,10 @@ class _Made:
 
     @property
     def memory(self) -> int:
-        """How many bytes the arrays take that groups and single steps write, arguments and results of the program
-        apart."""
+        """Bytes of the arrays that groups and single steps write, arguments and results of the program apart."""
         kept = {*self.program.inputs, *self.program.outputs}
         plain = [s for s, op in enumerate(self.program.ops) if s not in kept and type(op) is not Constant]
-        return 8 * sum(
-            [size_of(shape) for s in plain if not (shape := self.program.shapes[s]) or type(shape[0]) is int]
-        )
+        return 8 * sum([numbers(self.program.shapes[s]) for s in plain])
 
     @property
     def told(self) -> str:
@@ -156,14 +149,10 @@ class _Made:
 
     @property
     def _own(self) -> str:
-        steps = self._steps
-        inside = len({slot for nest in self._nests for slot, _ in nest.nodes})
+        steps, inside = self._steps, len({slot for nest in self._nests for slot, _ in nest.nodes})
         count, kinds = len(self._nests), len(self._known)
         nests = f"{count} compiled loop nest{'s' * (count != 1)}{f' of {kinds} kinds' if 1 < kinds < count else ''}"
-        text = (
-            f"{inside} of {steps} steps in "
-            f"{nests}{'; the others on arrays, a line for each' if inside < steps else ''}."
-        )
+        text = f"{inside} of {steps} steps in {nests}{'; the others on arrays, a line for each' * (inside < steps)}."
         if self.left:
             most = tuning.NUMBA_COMPILED_OPERATIONS
             text += f" {self.left} more groups are left to array code: {most:,} operations are compiled at most."
@@ -171,8 +160,7 @@ class _Made:
 
 
 def _simpler(program: Program) -> Program:
-    """The same, with the shares that places have in an extremum written as steps that loops can do: (x = m) / Σ (x =
-    m), in 64 bits."""
+    """The shares that places have in an extremum as steps that loops can do: (x = m) / Σ (x = m), in 64 bits."""
     if not any([type(op) is Discrete and op.function is shares for op in program.ops]):
         return program
 

@@ -4,7 +4,7 @@ last place.
 The usual reductions: eˣ = 2ᵏ·eʳ with |r| ≤ ½ ln 2, ln x = k·ln 2 + ln m with m near 1, and polynomials there.
 """
 
-# pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import math
@@ -20,11 +20,8 @@ ROUND = 6755399441055744.0
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG2_E = 1.4426950408889634
 E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, E12, E13 = [1.0 / math.factorial(n) for n in range(2, 14)]
-P1, P2, P3 = (
-    1.57079632673412561417e00,
-    6.07710050630396597660e-11,
-    2.02226624879595063154e-21,
-)  # π/2, the first two in 33 bits each
+P1, P2 = 1.57079632673412561417e00, 6.07710050630396597660e-11  # π/2, in 33 bits each
+P3 = 2.02226624879595063154e-21
 S1, S2, S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
 S4, S5, S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
 C1, C2, C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
@@ -37,16 +34,12 @@ jit = numba.njit(nogil=True, error_model="numpy", forceinline=True, fastmath={"c
 
 def _bits(_: Any, x: Any) -> Any:
     """The bits of a number as an integer."""
-    return types.int64(types.float64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
+    return types.int64(types.float64), lambda _, builder, __, args: builder.bitcast(args[0], ir.IntType(64))
 
 
 def _number(_: Any, n: Any) -> Any:
     """The number that has some bits."""
-    return types.float64(types.int64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
+    return types.float64(types.int64), lambda _, builder, __, args: builder.bitcast(args[0], ir.DoubleType())
 
 
 bits: Any = intrinsic(_bits)
@@ -67,32 +60,29 @@ def tail(r: Any) -> Any:
 
 
 @jit
-def exp(x: Any) -> Any:
-    """eˣ."""
-    c = 710.0 if x > 710.0 else -746.0 if x < -746.0 else x
+def reduced(c: Any) -> Any:
+    """c = n·ln 2 + high − low, with a whole number n."""
     s = c * LOG2_E + ROUND
     k = s - ROUND
-    r = (c - k * LN2_HIGH) - k * LN2_LOW
-    y = 1.0 + (r + r * r * tail(r))
-    n = (bits(s) << 32) >> 32
-    h = n >> 1
-    y = y * power_of_two(h) * power_of_two(n - h)
+    return c - k * LN2_HIGH, k * LN2_LOW, (bits(s) << 32) >> 32
+
+
+@jit
+def exp(x: Any) -> Any:
+    """eˣ."""
+    high, low, n = reduced(710.0 if x > 710.0 else -746.0 if x < -746.0 else x)
+    r, h = high - low, n >> 1
+    y = (1.0 + (r + r * r * tail(r))) * power_of_two(h) * power_of_two(n - h)
     return y if x == x else x
 
 
 @jit
 def expm1(x: Any) -> Any:
     """eˣ − 1."""
-    c = 710.0 if x > 710.0 else -40.0 if x < -40.0 else x
-    s = c * LOG2_E + ROUND
-    k = s - ROUND
-    high = c - k * LN2_HIGH
-    low = k * LN2_LOW
-    r = high - low
-    lost = (high - r) - low
-    n = (bits(s) << 32) >> 32
-    h = n >> 1
+    high, low, n = reduced(710.0 if x > 710.0 else -40.0 if x < -40.0 else x)
+    r, h = high - low, n >> 1
     first, second = power_of_two(h), power_of_two(n - h)
+    lost = (high - r) - low
     y = (r + (r * r * tail(r) + lost)) * first * second + (first * second - 1.0)
     y = y if x < 709.8 else math.inf
     y = y if abs(x) > 1e-300 else x
@@ -141,11 +131,8 @@ def log1p(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """tanh x = −t / (t + 2) with t = e⁻²ˣ − 1."""
     a = abs(x)
-    c = -2.0 * a if a < 20.0 else -40.0
-    s = c * LOG2_E + ROUND
-    k = s - ROUND
-    r = (c - k * LN2_HIGH) - k * LN2_LOW
-    two = power_of_two((bits(s) << 32) >> 32)
+    high, low, n = reduced(-2.0 * a if a < 20.0 else -40.0)
+    r, two = high - low, power_of_two(n)
     t = (r + r * r * tail(r)) * two + (two - 1.0)  # e⁻²ᵃ − 1
     y = (0.0 - t) / (t + 2.0)
     y = -y if x < 0.0 else y
@@ -226,8 +213,7 @@ def loop(function: Any) -> Any:
     return numba.njit(nogil=True, error_model="numpy")(function)
 
 
-FUNCTIONS: dict[str, Any] = {
-    f.__name__: f for f in (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus, larger, smaller)
-}
+_ALL = (exp, expm1, log, log1p, tanh, sigmoid, logaddexp, sin, cos, plus, larger, smaller)
+FUNCTIONS: dict[str, Any] = {f.__name__: f for f in _ALL}
 EXACT: dict[str, Any] = {**FUNCTIONS, "sin": jit(lambda x: math.sin(x)), "cos": jit(lambda x: math.cos(x))}
 """The same with sines and cosines that are right everywhere."""

@@ -7,13 +7,13 @@ A float64 number is a Python float here as in the interpreter, and so is a numbe
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...functions.function import Aval, own
 from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Transform
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single, contraction
@@ -32,8 +32,11 @@ from ...spaces.contraction import column_sums, number
 from ...spaces.formal_vectors import dense, weak
 from ...terms.primitives import RULES
 from ..common import numbers
+from ..source_text import literal, new_name, placed, slice_text, weighted_sum, word
 
 FLOAT = np.dtype(float)
+PLAIN = (float, Elementwise, Contraction, Combination, Reduction, Reshape, Cast, Select, SparseProduct)
+"""Steps whose type follows from the types of their arguments alone."""
 
 
 class ArrayValue(NamedTuple):
@@ -74,55 +77,30 @@ class Arrays:
         self.names.update({v.text: v for v in inputs})  # no other thing gets the name of an argument
         self.lines: list[str] = []
         self.called: list[str] = []
-        program = deferred(program)
-        self._program = program
+        self.program = program = deferred(program)  # as it is run
         self._values: list[Any] = [None] * len(program.ops)
-        self._last = [0] * len(program.ops)
-        for slot, args in enumerate(program.args):
-            for a in args:
-                self._last[a] = slot
-        for slot in program.outputs:
-            self._last[slot] = len(program.ops)
+        self._last = {a: slot for slot, args in enumerate(program.args) for a in args}
+        self._last |= dict.fromkeys(program.outputs, len(program.ops))
         for slot, value in zip(program.inputs, inputs, strict=True):
             self._values[slot] = value
         self._held: set[int] = set()
         self.calm, hushed = 0, program.hushed  # how many lines end with the last one that a selection reads
         for slot, op in enumerate(program.ops):
-            if op is not INPUT:
-                self._slot = slot
-                self._values[slot] = (
-                    self._constant(op.value)
-                    if type(op) is Constant
-                    else self._step(op, [self._values[a] for a in program.args[slot]])
-                )
-                self._free(slot)
-                if hushed is not None and hushed[slot]:
-                    self.calm = len(self.lines)
-
-    @property
-    def wide(self) -> str:
-        """The name of what repeats a number."""
-        return self._np("broadcast_to")
-
-    @property
-    def program(self) -> Program:
-        """The program as it is run."""
-        return self._program
-
-    @property
-    def outputs(self) -> list[ArrayValue]:
-        """The values of the program's outputs."""
-        return [self._values[s] for s in self._program.outputs]
+            if op is INPUT:
+                continue
+            self._slot, self._shape, self._args = slot, program.shapes[slot], program.args[slot]
+            constant = type(op) is Constant
+            values = [self._values[a] for a in self._args]
+            self._values[slot] = self._constant(op.value) if constant else self._step(op, values)
+            self._free()
+            if hushed is not None and hushed[slot]:
+                self.calm = len(self.lines)
+        self.outputs: list[ArrayValue] = [self._values[s] for s in program.outputs]
 
     # -- values ------------------------------------------------------------------------------------------
 
     def _name(self, base: str, value: Any) -> str:
-        """A name for something the code refers to."""
-        if self.names.setdefault(base, value) is value:
-            return base
-        name = f"{base}_{len(self.names)}"
-        self.names[name] = value
-        return name
+        return new_name(self.names, base, value)
 
     def _np(self, name: str) -> str:
         return self._name(name, getattr(np, name))
@@ -130,47 +108,63 @@ class Arrays:
     def _constant(self, value: Any) -> ArrayValue:
         one = weak(value)
         if type(one) is float:
-            return ArrayValue(_literal(one), self._program.shapes[self._slot], float)
+            return ArrayValue(literal(one), self._shape, float)
         return ArrayValue(self._name(f"c{self._slot}", one), np.shape(one), np.asarray(one).dtype)
 
-    def handed(self, v: ArrayValue, aval: str, seen: set[str]) -> str:
-        """An output as the caller gets it: copied if somebody else holds it, or has got it already."""
-        wide = v.text if not v.repeated else f"{self.wide}({v.text}, {v.shape})"
-        shared = not v.new or v.text in seen
-        seen.add(v.text)
-        return f"own({wide}, {aval}{', True' if shared else ''})"
+    def given_back(self, avals: Sequence[Aval]) -> list[str]:
+        """The outputs as the caller gets them: copied if somebody else holds them, or has got them already."""
+        texts, seen = list[str](), set[str]()
+        for j, (v, aval) in enumerate(zip(self.outputs, avals, strict=True)):
+            fresh = v.fresh and v.kind == aval.dtype and bool(aval.shape) and v.text not in seen
+            number = v.kind is float and not aval.shape
+            if aval.dtype == FLOAT and (number or fresh):
+                texts.append(v.text)
+            elif fresh:  # masks and Python floats may make a float64 where float32 is due
+                name = f"dtype_{aval.dtype.name}"
+                self.names[name] = np.dtype(aval.dtype.name)
+                texts.append(f"({v.text} if {v.text}.dtype is {name} else {v.text}.astype({name}))")
+            else:
+                self.names |= {f"aval_{j}": aval, "own": own}
+                shared = not v.new or v.text in seen
+                texts.append(f"own({self.array(v).text}, aval_{j}{', True' if shared else ''})")
+            seen.add(v.text)
+        return texts
 
-    def _array(self, v: ArrayValue) -> ArrayValue:
+    def array(self, v: ArrayValue) -> ArrayValue:
         """A value whose text is an array of its shape."""
-        if not v.repeated:
-            return v
-        return ArrayValue(f"{self._np('broadcast_to')}({v.text}, {v.shape})", v.shape, FLOAT)
+        return ArrayValue(self._wide(v.text, v.shape), v.shape, FLOAT) if v.repeated else v
+
+    def _wide(self, text: str, shape: Any) -> str:
+        return f"{self._np('broadcast_to')}({text}, {shape})"
+
+    def _arguments(self, xs: Sequence[ArrayValue]) -> str:
+        return ", ".join([self.array(x).text for x in xs])
 
     def _set(self, text: str, kind: Any, fresh: bool = False) -> ArrayValue:
         """The value of this slot, computed by an expression."""
         self.lines.append(f"t{self._slot} = {text}")
-        return ArrayValue(f"t{self._slot}", self._program.shapes[self._slot], kind, fresh and kind is not None)
+        return ArrayValue(f"t{self._slot}", self._shape, kind, fresh and kind is not None)
 
-    def _free(self, slot: int) -> None:
+    def _free(self) -> None:
         """Let go of large arrays after their last use."""
-        gone = [a for a in dict.fromkeys(self._program.args[slot]) if self._last[a] == slot and self._values[a].fresh]
+        gone = [a for a in dict.fromkeys(self._args) if self._last[a] == self._slot and self._values[a].fresh]
         gone = [a for a in gone if self._large(a) or type(self._values[a].kind) is tuple]
         names = [self._values[a].text for a in gone if a not in self._held]
         if names:
             self.lines.append(f"del {', '.join(names)}")
 
     def _large(self, slot: int) -> bool:
-        shape = self._program.shapes[slot]
+        shape = self.program.shapes[slot]
         return bool(shape) and numbers(shape) >= tuning.OVERWRITTEN_NUMBERS
 
-    def _view(self, text: str, v: ArrayValue) -> ArrayValue:
+    def _view(self, text: str, kind: Any) -> ArrayValue:
         """A value that shares memory with an argument, which then stays as it is."""
         self._shared()
-        return self._set(text, v.kind)
+        return self._set(text, kind)
 
     def _shared(self) -> None:
         """Nothing is written over the arguments of this step any more."""
-        for a in self._program.args[self._slot]:
+        for a in self._args:
             self._values[a] = self._values[a].shared
 
     # -- steps -------------------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ class Arrays:
         x = xs[0]
         if x.kind is float:
             return ArrayValue(x.text, op.shape, float)
-        return self._view(f"{x.text}.reshape({op.shape})", x) if op.shape and x.shape else self._call(op, xs)
+        return self._view(f"{x.text}.reshape({op.shape})", x.kind) if op.shape and x.shape else self._call(op, xs)
 
     @LINES("astype", Cast)
     def _cast(self, op: Cast, xs: list[ArrayValue]) -> ArrayValue:
@@ -206,68 +200,39 @@ class Arrays:
     def _call(self, op: Any, xs: list[ArrayValue]) -> ArrayValue:
         """A step that has no line of its own runs as in the interpreter."""
         self.called.append(op.title)
-        name = self._name(f"{_word(op.title)}_{self._slot}", op.run)
-        text = f"{name}({', '.join([self._array(x).text for x in xs])})"
-        shape = self._program.shapes[self._slot]
-        several = bool(shape) and type(shape[0]) is tuple
+        text = f"{self._name(f'{word(op.title)}_{self._slot}', op.run)}({self._arguments(xs)})"
         self._shared()
-        if several and hasattr(op, "kinds"):
-            return self._set(text, op.kinds([x.kind for x in xs]), True)
-        return self._set(text if several else f"dense({text})", None if several else self._kind(op, xs))
+        if not self._shape or type(self._shape[0]) is not tuple:
+            return self._set(f"dense({text})", self._kind(op, xs))
+        known = hasattr(op, "kinds")
+        return self._set(text, op.kinds([x.kind for x in xs]) if known else None, known)
 
     def _kind(self, op: Any, xs: list[ArrayValue]) -> Any:
         """The type of a step's result, where it follows from those of its arguments."""
-        if (
-            isinstance(op, (Discrete, Ruled))
-            and "axis" in dict(op.parameters)
-            and not any([x.kind is None for x in xs])
-        ):
-            return np.asarray(
-                op.run(*[np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs])
-            ).dtype
-        plain = type(op) in (
-            float,
-            Elementwise,
-            Contraction,
-            Combination,
-            Reduction,
-            Reshape,
-            Cast,
-            Select,
-            SparseProduct,
-        ) or (getattr(op, "shaped", 0) is None and "axis" not in dict(op.parameters))
-        if not plain or any([x.kind is None for x in xs]):
+        along = isinstance(op, (Discrete, Ruled)) and "axis" in dict(op.parameters)
+        if any([x.kind is None for x in xs]):
+            return None
+        if along:
+            ones = [np.ones((1,) * len(x.shape), FLOAT if x.kind is float else x.kind) for x in xs]
+            return np.asarray(op.run(*ones)).dtype
+        if type(op) not in PLAIN and (along or getattr(op, "shaped", 0) is not None):
             return None
         kind = kind_of(op, [FLOAT if x.repeated else x.kind for x in xs])
-        return (
-            float
-            if (kind is float or kind == FLOAT) and not self._program.shapes[self._slot]
-            else FLOAT
-            if kind is float
-            else kind
-        )
+        return (FLOAT if self._shape else float) if kind is float or kind == FLOAT else kind
 
     def _spread(self, xs: list[ArrayValue]) -> list[ArrayValue] | None:
-        """Arguments of an elementwise step: numbers stay numbers if the other arguments have the shape of the result;
-        None if all are numbers."""
+        """Arguments of an elementwise step, as arrays where the others lack the shape; None if all are numbers."""
         if all([x.kind is float for x in xs]):
             return None
-        shape = self._program.shapes[self._slot]
-        full = np.broadcast_shapes(*[x.shape for x in xs if not x.repeated]) == shape
-        return xs if full else [self._array(x) for x in xs]
+        full = np.broadcast_shapes(*[x.shape for x in xs if not x.repeated]) == self._shape
+        return xs if full else [self.array(x) for x in xs]
 
     def _combination(self, coefficients: Sequence[float], xs: list[ArrayValue]) -> ArrayValue:
         spread = self._spread(xs)
-        given = xs if spread is None else spread
         kind = float if spread is None else self._kind(Combination(tuple(coefficients)), xs)
-        if self._over(kind):
-            return self._long_sum(coefficients, given, kind)
-        text = ""
-        for k, x in zip(coefficients, given, strict=True):
-            if abs(k) == 1.0:
-                text = f"{text} {'+' if k > 0 else '-'} {x.text}" if text else x.text if k > 0 else f"-{x.text}"
-            else:
-                text = f"{text} + {_literal(k)} * {x.text}" if text else f"{_literal(k)} * {x.text}"
+        if spread is not None and self._over(kind):
+            return self._long_sum(coefficients, spread, kind)
+        text = weighted_sum(coefficients, [x.text for x in spread or xs])
         return self._set(text, kind, spread is not None and (len(xs) > 1 or coefficients[0] != 1.0))
 
     def _over(self, kind: Any) -> bool:
@@ -276,107 +241,86 @@ class Arrays:
 
     def _target(self, xs: list[ArrayValue], kind: Any) -> str:
         """An array for a large result: that of an argument nobody needs any more, else a new one."""
-        shape = self._program.shapes[self._slot]
-        for a in dict.fromkeys(self._program.args[self._slot]):
+        for a in dict.fromkeys(self._args):
             v = self._values[a]
-            if (
-                v.fresh
-                and v.shape == shape
-                and v.kind == kind
-                and self._last[a] == self._slot
-                and any([x.text == v.text for x in xs])
-            ):
+            unneeded = v.fresh and self._last[a] == self._slot and any([x.text == v.text for x in xs])
+            if unneeded and v.shape == self._shape and v.kind == kind:
                 self._held.add(a)
                 return v.text
-        if math.prod(shape) * kind.itemsize < tuning.REUSED_ARRAY_BYTES:
+        if math.prod(self._shape) * kind.itemsize < tuning.REUSED_ARRAY_BYTES:
             return ""
-        return f"{self._name('empty', buffers.empty)}({shape}, {self._np(kind.name)})"
+        return f"{self._name('empty', buffers.empty)}({self._shape}, {self._np(kind.name)})"
 
-    def _ufunc(self, name: str, xs: list[str], target: str) -> str:
-        return f"{name}({', '.join(xs)}, out={target})" if target else f"{name}({', '.join(xs)})"
+    def _ufunc(self, name: str, texts: Sequence[str], xs: list[ArrayValue], kind: Any) -> str:
+        """A call of a ufunc; a large result may be written over some values."""
+        target = self._target(xs, kind) if self._over(kind) else ""
+        return f"{name}({', '.join([*texts, *([f'out={target}'] if target else [])])})"
 
     def _long_sum(self, coefficients: Sequence[float], xs: list[ArrayValue], kind: Any) -> ArrayValue:
         """Σ kᵢ·xᵢ of large arrays, added up in one array. Only the first step may write over an argument."""
         add, subtract, multiply, negative = [self._np(f) for f in ("add", "subtract", "multiply", "negative")]
-        name = f"t{self._slot}"
         (k, x), *rest = zip(coefficients, xs, strict=True)
+        given, texts = [x], [x.text]
         if k == 1.0 and rest and abs(rest[0][0]) == 1.0:
             sign, y = rest.pop(0)
-            first = self._ufunc(
-                add if sign > 0 else subtract, [x.text, y.text], self._target([x, y] if not rest else [], kind)
-            )
+            name, given, texts = add if sign > 0 else subtract, [x, y], [x.text, y.text]
         elif k == 1.0:
-            first = self._ufunc(self._np("positive"), [x.text], self._target([], kind))
+            name, given = self._np("positive"), []
         else:
-            scaled = self._target([x] if not rest else [], kind)
-            first = (
-                self._ufunc(negative, [x.text], scaled)
-                if k == -1.0
-                else self._ufunc(multiply, [_literal(k), x.text], scaled)
-            )
-        shape = self._program.shapes[self._slot]
-        if rest and any([v.shape != shape for v in xs]):  # a partial sum may be smaller than the whole
-            first = f"{self._name('array', np.array)}({self._np('broadcast_to')}({first}, {shape}))"
+            name, texts = (negative, texts) if k == -1.0 else (multiply, [literal(float(k)), x.text])
+        first = self._ufunc(name, texts, [] if rest else given, kind)
+        if rest and any([v.shape != self._shape for v in xs]):  # a partial sum may be smaller than the whole
+            first = f"{self._name('array', np.array)}({self._wide(first, self._shape)})"
         value = self._set(first, kind, True)
         for k, y in rest:
-            what = add if k != -1.0 else subtract
-            self.lines.append(f"{what}({name}, {y.text if abs(k) == 1.0 else f'{_literal(k)} * {y.text}'}, out={name})")
+            term = y.text if abs(k) == 1.0 else f"{literal(float(k))} * {y.text}"
+            self.lines.append(f"{add if k != -1.0 else subtract}({value.text}, {term}, out={value.text})")
         return value
 
     @LINES("a ufunc", Elementwise)
     def _elementwise(self, op: Elementwise, xs: list[ArrayValue]) -> ArrayValue:
         p, spread = op.primitive, self._spread(xs)
-        if spread is None or not self._program.shapes[self._slot]:
-            name = self._name(_word(p.name), p)
-            text = f"{name}({', '.join([x.text for x in xs])})"
-            return self._set(
-                text if p.rule.scalar is not None else f"number({text})",
-                float if spread is None else self._kind(op, xs),
-            )
+        if spread is None or not self._shape:
+            text = f"{self._name(word(p.name), p)}({', '.join([x.text for x in xs])})"
+            kind = float if spread is None else self._kind(op, xs)
+            return self._set(text if p.rule.scalar is not None else f"number({text})", kind)
         kind, texts = self._kind(op, xs), [x.text for x in spread]
         if p.rule is RULES["power"]:
             return self._power(texts[0], p.parameter, spread, kind)
         array = p.rule.array
-        name = self._name(_word(p.name), array)
+        name = self._name(word(p.name), array)
         if isinstance(array, np.ufunc) and self._over(kind):
-            return self._set(self._ufunc(name, texts, self._target(spread, kind)), kind, True)
-        return self._set(
-            f"{name}({', '.join([*texts, *([] if p.parameter is None else [repr(p.parameter)])])})", kind, True
-        )
+            return self._set(self._ufunc(name, texts, spread, kind), kind, True)
+        more = [] if p.parameter is None else [repr(p.parameter)]
+        return self._set(f"{name}({', '.join([*texts, *more])})", kind, True)
 
     def _power(self, x: str, k: float, xs: list[ArrayValue], kind: Any) -> ArrayValue:
         if k in (3.0, 4.0) and kind is not None and kind is not float:  # products, a tenth of the time of a power
-            square, other = self._np("square"), x if k == 3.0 else f"t{self._slot}"
-            found = self._set(self._ufunc(square, [x], self._target([], kind) if self._over(kind) else ""), kind, True)
-            self.lines.append(f"{found.text} = {self._ufunc(self._np('multiply'), [found.text, other], found.text)}")
+            found = self._set(self._ufunc(self._np("square"), [x], [], kind), kind, True)
+            y = found.text
+            self.lines.append(f"{y} = {self._np('multiply')}({y}, {x if k == 3.0 else y}, out={y})")
             return found
+        if not self._over(kind):
+            return self._set(f"{x} ** {literal(float(k))}", kind, True)
         named = {2.0: "square", -1.0: "reciprocal", 0.5: "sqrt"}.get(k)  # as NumPy's own operator does it
-        if named is not None and self._over(kind):
-            return self._set(self._ufunc(self._np(named), [x], self._target(xs, kind)), kind, True)
-        if self._over(kind):
-            return self._set(self._ufunc(self._np("power"), [x, _literal(k)], self._target(xs, kind)), kind, True)
-        return self._set(f"{x} ** {_literal(k)}", kind, True)
+        texts = [x] if named else [x, literal(float(k))]
+        return self._set(self._ufunc(self._np(named or "power"), texts, xs, kind), kind, True)
 
     @LINES("where", Select)
     def _select(self, op: Select, xs: list[ArrayValue]) -> ArrayValue:
         spread = self._spread(xs)
-        known = (
-            spread is not None and not any([x.kind is None for x in xs]) and not all([x.kind is float for x in xs[1:]])
-        )
-        if spread is None or not known or not self._program.shapes[self._slot]:
+        known = not any([x.kind is None for x in xs]) and not all([x.kind is float for x in xs[1:]])
+        if spread is None or not known or not self._shape:
             return self._call(op, xs)
         return self._set(f"{self._np('where')}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
 
     @LINES("a ufunc; others as in the interpreter", Discrete)
     def _discrete(self, op: Discrete, xs: list[ArrayValue]) -> ArrayValue:
-        spread = self._spread(xs) if op.shaped is None and self._program.shapes[self._slot] else None
+        spread = self._spread(xs) if op.shaped is None and self._shape else None
         if spread is None or op.parameters or not isinstance(op.function, np.ufunc):
             return self._call(op, xs)
-        return self._set(
-            f"{self._name(op.function.__name__, op.function)}({', '.join([x.text for x in spread])})",
-            self._kind(op, xs),
-            True,
-        )
+        name = self._name(op.function.__name__, op.function)
+        return self._set(f"{name}({', '.join([x.text for x in spread])})", self._kind(op, xs), True)
 
     # -- products and sums -------------------------------------------------------------------------------
 
@@ -385,204 +329,166 @@ class Arrays:
         distinct = all([len(set(ls)) == len(ls) for ls in (*op.labels, op.out)])
         if len(xs) == 1 and distinct and not op.strong:
             return self._single(op, xs[0])
-        if len(xs) != 2 or not distinct or op.extra:
+        if len(xs) != 2 or not distinct or op.extra or len(op.strong) > 1:
             return self._call(op, xs)
-        if len(op.strong) > 1:
+        if not op.strong:
+            return self._two(op, xs)
+        mask, x = xs[op.strong[0]], xs[1 - op.strong[0]]
+        same = op.labels[0] == op.labels[1] == op.out != ()
+        if same and mask.kind == np.dtype(bool) and not x.repeated and x.kind is not None:
+            return self._set(f"{self._np('where')}({mask.text}, {x.text}, 0.0)", x.kind, True)
+        # strong zeros matter only where another factor is not finite; a product without nan has none such
+        if not op.out or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs]):
             return self._call(op, xs)
-        if op.strong:
-            at = op.strong[0]
-            fits = (
-                op.labels[0] == op.labels[1] == op.out != ()
-                and xs[at].kind == np.dtype(bool)
-                and not xs[1 - at].repeated
-            )
-            if not fits or xs[1 - at].kind is None:
-                return self._strong(op, xs)
-            return self._set(f"{self._np('where')}({xs[at].text}, {xs[1 - at].text}, 0.0)", xs[1 - at].kind, True)
-        (la, lb), out = op.labels, op.out
-        if set(out) == {*la, *lb}:
-            return self._product(op, xs)
-        return self._matrix(op, [self._array(x) for x in xs])
+        name = self._name(f"strong_{self._slot}", op.run)
+        found = self._two(contraction(op.labels, op.out), xs)
+        return self._guarded(found, f"dense({name}({', '.join([x.text for x in xs])}))")
 
     @LINES("the product, and its guard if there is a nan", Deferred)
     def _deferred(self, op: Deferred, xs: list[ArrayValue]) -> ArrayValue:
-        """A product, and its guard if there is a nan in it."""
-        given = xs[: len(op.plain.labels)]
-        found = self._contraction(op.plain, given)
+        found = self._contraction(op.plain, xs[: len(op.plain.labels)])
         if found.kind is None or found.repeated:
             return self._call(op, xs)
-        name = f"t{self._slot}"
-        if found.text != name:
+        if found.text != f"t{self._slot}":
             found = self._set(found.text, found.kind)
+        if not self._look:
+            return self._guarded(found, "")
+        self._shared()
+        return self._guarded(found, f"{self._name(f'exact_{self._slot}', op.exact)}({self._arguments(xs)})")
+
+    def _guarded(self, found: ArrayValue, again: str) -> ArrayValue:
+        """A product, computed again with care if there is a nan in it: that is cheaper to look at than its factors."""
         if not self._look:
             self.born.append(self._slot)
             return found
-        self._shared()
-        again = f"{self._name(f'exact_{self._slot}', op.exact)}({', '.join([self._array(x).text for x in xs])})"
-        wrong = f"{name} != {name}" if found.kind is float else f"{self._name('has_nan', has_nan)}({name})"
-        self.lines.extend([f"if {wrong}:", f"    {name} = {again}"])
+        y = found.text
+        wrong = f"{y} != {y}" if found.kind is float else f"{self._name('has_nan', has_nan)}({y})"
+        self.lines.extend([f"if {wrong}:", f"    {y} = {again}"])
         return found
 
-    def _strong(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
-        """Strong zeros matter only where another factor is not finite. A product without nan has none such: it is
-        cheaper to look at."""
-        plain, slot = contraction(op.labels, op.out), self._slot
-        if not op.out or op.extra or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs]):
-            return self._call(op, xs)
-        again = f"dense({self._name(f'strong_{slot}', op.run)}({', '.join([x.text for x in xs])}))"
-        found = self._product(plain, xs) if set(op.out) == {*op.labels[0], *op.labels[1]} else self._matrix(plain, xs)
-        if self._look:
-            self.lines.extend([f"if {self._name('has_nan', has_nan)}({found.text}):", f"    {found.text} = {again}"])
-        else:
-            self.born.append(slot)
-        return found
+    def _two(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
+        """A product of two, with a sum or without."""
+        whole = set(op.out) == {*op.labels[0], *op.labels[1]}
+        return self._product(op, xs) if whole else self._matrix(op, [self.array(x) for x in xs])
 
     def _product(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
         if all([x.kind is float for x in xs]):
             return self._set(f"{xs[0].text} * {xs[1].text}", float)
         for x, one, ls in zip(xs, xs[::-1], op.labels, strict=True):
-            if (
-                one.kind is float
-                and one.text == "1.0"
-                and ls == op.out
-                and x.kind is not None
-                and x.kind is not float
-                and x.kind.kind == "f"
-            ):
+            unit = one.kind is float and one.text == "1.0" and ls == op.out
+            if unit and x.kind is not None and x.kind is not float and x.kind.kind == "f":
                 self._shared()
                 return x.shared
         whole = [set(ls) == set(op.out) for ls in op.labels]
-        given = [x if whole[1 - i] else self._array(x) for i, x in enumerate(xs)]
+        given = list(zip([x if whole[1 - i] else self.array(x) for i, x in enumerate(xs)], op.labels, strict=True))
         kind = self._kind(op, xs)
-        texts = [
-            x.text if x.kind is float else _placed(x.text, ls, op.out) for x, ls in zip(given, op.labels, strict=True)
-        ]
+        texts = [x.text if x.kind is float else placed(x.text, ls, op.out) for x, ls in given]
         if self._over(kind):
-            same = [x for x, ls in zip(given, op.labels, strict=True) if ls == op.out]
-            return self._set(self._ufunc(self._np("multiply"), texts, self._target(same, kind)), kind, True)
-        text = f"{texts[0]} * {texts[1]}"
-        return self._set(
-            f"float({text})" if kind is float else text, kind, True
-        )  # a truth value times a number is no Python float
+            same = [x for x, ls in given if ls == op.out]
+            return self._set(self._ufunc(self._np("multiply"), texts, same, kind), kind, True)
+        text = f"{texts[0]} * {texts[1]}"  # a truth value times a number is no Python float
+        return self._set(f"float({text})" if kind is float else text, kind, True)
 
     def _matrix(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
         (la, lb), out = op.labels, op.out
         common = [k for k in la if k in lb]
-        plain = (
-            len(common) == 1
-            and max(len(la), len(lb)) <= 2
-            and common[0] not in out
-            and len(out) == len(la) + len(lb) - 2
-        )
         if any([x.kind is None for x in xs]):
             return self._call(op, xs)
-        if not plain:
+        flat = len(common) == 1 and common[0] not in out and max(len(la), len(lb)) <= 2
+        if not flat or len(out) != len(la) + len(lb) - 2:
             return self._batched(op, xs)
         a = f"{xs[0].text}.T" if la[-1] != common[0] else xs[0].text
         b = f"{xs[1].text}.T" if lb[0] != common[0] else xs[1].text
-        turned = out != (*[k for k in la if k not in common], *[k for k in lb if k not in common])
+        turned = out != tuple([k for k in (*la, *lb) if k not in common])
         if turned and len(out) == 2:  # (ab)ᵀ = bᵀaᵀ, in rows as asked for
             a, b, turned = *[x.removesuffix(".T") if x.endswith(".T") else f"{x}.T" for x in (b, a)], False
         text, kind = f"{self._np('dot')}({a}, {b})", self._kind(op, xs)
-        if not out:
-            return self._set(f"float({text})" if kind is float else f"number({text})", kind)
-        return self._set(f"{text}.T" if turned else text, kind, not turned)
+        return self._set(f"{text}.T" if turned else text, kind, not turned) if out else self._total(text, kind)
+
+    def _total(self, text: str, kind: Any) -> ArrayValue:
+        return self._set(f"float({text})" if kind is float else f"number({text})", kind)
 
     def _batched(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
-        """Matrix products over shared axes, the one in front whose free axis comes first in the result; other
-        contractions as they run anyway."""
+        """Matrix products over shared axes, the one in front whose free axis comes first in the result."""
         batch = [k for k in op.out if all([k in ls for ls in op.labels])]
         first = next((k for k in op.out if k not in batch), -1)
         (x, la), (y, lb) = sorted(zip(xs, op.labels, strict=True), key=lambda g: first not in g[1])
-        (rows, columns), summed = (
-            [[k for k in ls if k in op.out and k not in batch] for ls in (la, lb)],
-            [k for k in la if k not in op.out],
-        )
+        rows, columns = [[k for k in ls if k in op.out and k not in batch] for ls in (la, lb)]
+        summed = [k for k in la if k not in op.out]
         if summed != [k for k in lb if k not in op.out] or len(summed) != 1:
             return self._new(op, xs)
-        if (
-            not batch
-            and len(columns) == 1
-            and (*la, *columns) == (*rows, *summed, *columns)
-            and op.out == (*rows, *columns)
-        ):  # rows of a matrix
-            wide = self._program.shapes[self._slot]
+        in_order = la == (*rows, *summed) and op.out == (*rows, *columns)
+        if not batch and len(columns) == 1 and in_order:  # rows of a matrix
             flat = (math.prod(x.shape[:-1]), x.shape[-1])
-            found = (
-                f"{self._np('dot')}({x.text}.reshape({flat}), "
-                f"{y.text if lb[0] == summed[0] else f'{y.text}.T'}).reshape({wide})"
-            )
-            return self._set(found, self._kind(op, xs), True)
+            matrix = y.text if lb[0] == summed[0] else f"{y.text}.T"
+            text = f"{self._np('dot')}({x.text}.reshape({flat}), {matrix}).reshape({self._shape})"
+            return self._set(text, self._kind(op, xs), True)
         if (len(rows), len(columns)) != (1, 1):
             return self._new(op, xs)
-        a, b = [
-            _placed(v.text, ls, (*batch, *order))
-            for v, ls, order in ((x, la, (*rows, *summed)), (y, lb, (*summed, *columns)))
-        ]
-        text = _placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)
-        return self._set(text, self._kind(op, xs), self._last[self._slot] < len(self._program.ops))
+        a, b = placed(x.text, la, (*batch, *rows, *summed)), placed(y.text, lb, (*batch, *summed, *columns))
+        text = placed(f"{self._np('matmul')}({a}, {b})", (*batch, *rows, *columns), op.out)
+        return self._set(text, self._kind(op, xs), self._inside)
+
+    @property
+    def _inside(self) -> bool:
+        """Whether the result of this step is none of the program's."""
+        return self._last.get(self._slot, 0) < len(self.program.ops)
 
     @LINES(INTERPRETED, SparseProduct)
     def _new(self, op: Contraction | Reduction | SparseProduct, xs: list[ArrayValue]) -> ArrayValue:
         """A step as in the interpreter whose result shares no memory with its arguments."""
-        kept = [self._values[a] for a in self._program.args[self._slot]]
+        kept = [self._values[a] for a in self._args]
         found = self._call(op, xs)
-        for a, v in zip(self._program.args[self._slot], kept, strict=True):
+        for a, v in zip(self._args, kept, strict=True):
             self._values[a] = v
-        inside = self._last[self._slot] < len(self._program.ops)
-        return found._replace(
-            fresh=inside and bool(found.shape) and found.kind is not None and found.kind is not float, new=True
-        )
+        array = bool(found.shape) and found.kind is not None and found.kind is not float
+        return found._replace(fresh=self._inside and array, new=True)
 
     def _single(self, op: Contraction, x: ArrayValue) -> ArrayValue:
         labels, out = op.labels[0], op.out
         if x.kind is float and not labels:
-            return ArrayValue(x.text, self._program.shapes[self._slot], float)
-        x = self._array(x)
+            return ArrayValue(x.text, self._shape, float)
+        x = self.array(x)
         gone = tuple([i for i, k in enumerate(labels) if k not in out])
         kept = tuple([k for k in labels if k in out])
         text, kind = x.text, self._kind(op, [x])
         if x.kind is None:
             return self._call(op, [x])
-        if gone == (0,) and len(x.shape) == 2 and self._large(self._program.args[self._slot][0]):
+        if gone == (0,) and len(x.shape) == 2 and self._large(self._args[0]):
             text = f"{self._name('column_sums', column_sums)}({text})"
         elif gone:
             text = f"{text}.sum({'axis=' + repr(gone[0] if len(gone) == 1 else gone) if kept else ''})"
         if not out:
-            return self._set(f"float({text})" if kind is float else f"number({text})", kind)
-        same = kept == out
-        text = _placed(text, kept, out)
+            return self._total(text, kind)
+        text = placed(text, kept, out)
         if len(kept) < len(out):
-            text = f"{self._np('broadcast_to')}({text}, {self._program.shapes[self._slot]})"
-        return self._set(text, kind, True) if gone and same else self._view(text, x._replace(kind=kind))
+            text = self._wide(text, self._shape)
+        return self._set(text, kind, True) if gone and kept == out else self._view(text, kind)
 
     @LINES("x[2:], take, concatenate; others as in the interpreter", Reduction)
     def _reduction(self, op: Reduction, xs: list[ArrayValue]) -> ArrayValue:
         if len(xs) > 1:
             if op.joined is None or any([x.kind is None for x in xs]):
                 return self._call(op, xs)
-            texts = [self._array(xs[i]).text for i in op.joined]
-            return self._set(
-                f"{self._np('concatenate')}(({', '.join(texts)}), axis={op.axis})", self._kind(op, xs), True
-            )
+            parts = self._arguments([xs[i] for i in op.joined])
+            return self._set(f"{self._np('concatenate')}(({parts}), axis={op.axis})", self._kind(op, xs), True)
         relation: Any = op.relations[0]
-        x = self._array(xs[0])
-        source, shape = relation.source.box, self._program.shapes[self._slot]
+        x, shape = self.array(xs[0]), self._shape
+        source, target = relation.source.box, relation.target.box or ()
+        line = bool(source) and len(source) == 1 and bool(shape)
         head = ":, " * op.axis
         match relation:
             case Point() if source == ():  # a set of one point has no axis
                 return x
             case Point() if source and shape:
                 at = ", ".join([str(int(i)) for i in np.unravel_index(relation.at, source)])
-                return self._view(f"{x.text}[{head}{at}]", x)
+                return self._view(f"{x.text}[{head}{at}]", x.kind)
             case Point() if not shape and x.kind is not None and x.kind == FLOAT:  # (np.dtype(float) == None holds)
                 return self._set(f"{x.text}.item({relation.at})", float)
-            case Range(turned=False) if source and len(source) == 1 and shape and len(relation.target.box or ()) == 1:
-                s = relation.slice(relation.target.size)
-                step = f":{s.step}" if s.step not in (None, 1) else ""
-                return self._view(f"{x.text}[{head}{s.start}:{'' if s.stop is None else s.stop}{step}]", x)
-            case Gather() if source and len(source) == 1 and shape and numbers(shape) < tuning.COMPILED_PAIR_LOOPS_FROM:
-                index = self._name(f"i{self._slot}", relation.index.reshape(relation.target.box or ()))
+            case Range(turned=False) if line and len(target) == 1:
+                return self._view(f"{x.text}[{head}{slice_text(relation.slice(relation.target.size))}]", x.kind)
+            case Gather() if line and numbers(shape) < tuning.COMPILED_PAIR_LOOPS_FROM:
+                index = self._name(f"i{self._slot}", relation.index.reshape(target))
                 return self._set(f"{self._np('take')}({x.text}, {index}, axis={op.axis})", x.kind, True)
             case _:
                 return self._new(op, [x]) if _copies(relation) else self._call(op, [x])
@@ -593,25 +499,3 @@ def _copies(relation: Any) -> bool:
     if isinstance(relation, Both):
         return _copies(relation.second) or (isinstance(relation.second, Diagonal) and _copies(relation.first))
     return isinstance(relation, (Function, Gather, Pairs, Segments, Triangular))
-
-
-def _literal(k: float) -> str:
-    text = repr(float(k))
-    return f"({text})" if text[0] == "-" else text
-
-
-def _word(title: str) -> str:
-    """A title as an identifier."""
-    word = "".join([c for c in title if (c.isalnum() or c == "_") and c.isascii()]).lstrip("0123456789") or "op"
-    return f"{word}_" if keyword.iskeyword(word) else word
-
-
-def _placed(text: str, labels: tuple[int, ...], out: tuple[int, ...]) -> str:
-    """Axes in the order of `out`, of size 1 where a label is missing."""
-    order = [labels.index(k) for k in out if k in labels]
-    if order != sorted(order):
-        text = f"{text}.transpose({', '.join(map(str, order))})"
-    lead = next((i for i, k in enumerate(out) if k in labels), len(out))
-    if not labels or all([k in labels for k in out[lead:]]):
-        return text  # missing axes in front are added by NumPy itself
-    return f"{text}[{', '.join([':' if k in labels else 'None' for k in out[lead:]])}]"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy import vdot
 
 from ...functions.function import own
@@ -21,6 +20,7 @@ from ...runtime import tuning
 from ...runtime.warnings_off import hush, restore
 from ..common import Code, Task, function, numbers, result_text
 from ..python.unrolled import FLOAT
+from ..source_text import inside
 from .array_code import ArrayValue
 from .tiled_code import TiledArrays
 
@@ -35,48 +35,24 @@ def array_code(task: Task) -> Code:
     """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
     plain = unguarded(task.program)
-    program = tiled(
-        (task.program if plain is None else fused(plain[0])).hushed_first
-    )  # without guards more can be joined
+    joined = task.program if plain is None else fused(plain[0])  # without guards more can be joined
+    program = tiled(joined.hushed_first)
     inputs = [ArrayValue(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
     code = TiledArrays(program, inputs)
-    lines = [
-        f"{n} = float({n})"
-        for n, a in zip(names, record.avals, strict=True)
-        if not a.shape and a.dtype == FLOAT and not a.weak
-    ]
+    floats = [not a.shape and a.dtype == FLOAT and not a.weak for a in record.avals]
+    lines = [f"{n} = float({n})" for n, is_float in zip(names, floats, strict=True) if is_float]
     calm = record.program.hushed is not None  # there are branches not taken: nobody is warned of what happens there
     cut = 0 if not calm else code.calm if program.hushed is not None and plain is None else len(code.lines)
     lines.extend(_hushed(code.names, code.lines, len(code.lines) if _all_calm(record.program) else cut))
-    for v in dict.fromkeys(
-        [code.outputs[i].text for i in plain[1]] if plain is not None else []
-    ):  # the interpreter has the guards
+    looked = [] if plain is None else [code.outputs[i].text for i in plain[1]]
+    for v in dict.fromkeys(looked):  # the interpreter has the guards
         code.names["vdot"] = vdot
         lines.extend([f"found = vdot({v}, {v})", "if found != found:", "    return OTHER"])  # as in has_nan
-    texts: list[str] = []
-    space, seen = code.names, set[str]()
-    for j, (v, aval) in enumerate(zip(code.outputs, record.outputs, strict=True)):
-        if v.kind is float and not aval.shape and aval.dtype == FLOAT:
-            texts.append(v.text)
-        elif v.fresh and v.kind == aval.dtype and v.text not in seen and aval.shape:
-            space[f"dtype_{aval.dtype.name}"] = kind = np.dtype(aval.dtype.name)
-            wide = kind == FLOAT  # what was computed with masks and Python floats may be float64 where float32 is due
-            texts.append(
-                v.text
-                if wide
-                else f"({v.text} if {v.text}.dtype is dtype_{kind.name} else {v.text}.astype(dtype_{kind.name}))"
-            )
-            seen.add(v.text)
-        else:
-            space[f"aval_{j}"], space["own"] = aval, own
-            texts.append(code.handed(v, f"aval_{j}", seen))
-    lines.append(f"return {result_text(record, texts, space)}")
+    space = code.names
+    lines.append(f"return {result_text(record, code.given_back(record.outputs), space)}")
     source, run = function(record.name, record.avals, names, lines, space)
-    called = (
-        f" {len(code.called)} run as in the interpreter: {', '.join(dict.fromkeys(code.called))}."
-        if code.called
-        else ""
-    )
+    ops = ", ".join(dict.fromkeys(code.called))
+    called = f" {len(code.called)} run as in the interpreter: {ops}." if code.called else ""
     loops = "".join([f" {op}." for op in program.ops if isinstance(op, Tiled)])
     why = f"{len(task.program)} steps on arrays, a line for each.{loops}{called}"
     return Code(record, task.program, "numpy", why, run, "\n\n".join([*code.tiles, source]))
@@ -84,13 +60,12 @@ def array_code(task: Task) -> Code:
 
 def _all_calm(program: Program) -> bool:
     """Whether all of it is to run without warnings: derivatives, and loops with branches not taken inside."""
-    stack = [p for op in program.ops if isinstance(op, Block) for p in op.programs]
-    while stack and not program.calm:
+    stack, found = [program], program.calm
+    while stack and not found:
         inner = stack.pop()
-        if inner.hushed is not None:
-            return True
+        found = inner is not program and inner.hushed is not None
         stack.extend([p for op in inner.ops if isinstance(op, Block) for p in op.programs])
-    return program.calm
+    return found
 
 
 def _hushed(names: dict[str, Any], lines: list[str], cut: int) -> list[str]:
@@ -98,14 +73,8 @@ def _hushed(names: dict[str, Any], lines: list[str], cut: int) -> list[str]:
     if not cut:
         return lines
     names |= {"hush": hush, "restore": restore}
-    return [
-        "token = hush()",
-        "try:",
-        *[f"    {line}" for line in lines[:cut]],
-        "finally:",
-        "    restore(token)",
-        *lines[cut:],
-    ]
+    calm = [*inside("try:", lines[:cut]), "finally:", "    restore(token)"]
+    return ["token = hush()", *calm, *lines[cut:]]
 
 
 def _long(program: Program) -> Components | None:
@@ -113,11 +82,8 @@ def _long(program: Program) -> Components | None:
     known = program.__dict__
     if "_tiled" not in known:
         large = max([numbers(s) for s in program.shapes], default=0)
-        worth = (
-            len(program) >= 4
-            and large * len(program) >= tuning.NUMPY_TILED_OPERATIONS
-            and all([program.shapes[s] for s in program.outputs])
-        )
+        many = len(program) >= 4 and large * len(program) >= tuning.NUMPY_TILED_OPERATIONS
+        worth = many and all([program.shapes[s] for s in program.outputs])
         found = components(program, exact=True) if worth and program.outputs else None
         known["_tiled"] = found if found is not None and found.size >= 6 and not _matrix(program, found) else None
     return known["_tiled"]
@@ -126,14 +92,11 @@ def _long(program: Program) -> Components | None:
 def _matrix(program: Program, parts: Components) -> bool:
     """Whether something along the axis is multiplied by a matrix that is the same all along it, and not small."""
     for op, args in zip(program.ops, program.args, strict=True):
-        if (
-            type(op) is Contraction
-            and {k for ls in op.labels for k in ls} - set(op.out)
-            and any([a in parts.axes for a in args])
-        ):
-            fixed = [program.shapes[a] for a in args if a not in parts.axes]
-            if any([len(shape) > 1 and numbers(shape) >= tuning.NUMPY_MATRIX_NUMBERS for shape in fixed]):
-                return True
+        if type(op) is not Contraction or {k for ls in op.labels for k in ls} <= set(op.out):
+            continue
+        fixed = [program.shapes[a] for a in args if a not in parts.axes]
+        if len(fixed) < len(args) and any([len(s) > 1 and numbers(s) >= tuning.NUMPY_MATRIX_NUMBERS for s in fixed]):
+            return True
     return False
 
 
@@ -149,8 +112,6 @@ def _tiled_code(task: Task, parts: Components) -> Code:
     computed = [f"found = tiles({', '.join(names)})"]
     lines = [*_hushed(space, computed, _all_calm(record.program)), f"return {result_text(record, texts, space)}"]
     source, run = function(record.name, record.avals, names, lines, space)
-    why = (
-        f"{parts.size} operations at each of {parts.length:,} positions of a long axis: run on tiles that stay in "
-        "the cache."
-    )
+    where = f"at each of {parts.length:,} positions of a long axis"
+    why = f"{parts.size} operations {where}: run on tiles that stay in the cache."
     return Code(record, task.program, "numpy", why, run, f"{source}\n# on tiles:\n{parts.source}")

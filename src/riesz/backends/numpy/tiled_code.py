@@ -4,7 +4,6 @@ calls it for all tiles."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from ...ops.opaque import Get
@@ -12,6 +11,7 @@ from ...programs.axis.slices import Tiled, resize
 from ...programs.program import Program
 from ...programs.sub_programs import Loop
 from ...runtime.generated_source import defined
+from ..source_text import inside
 from .array_code import FLOAT, Arrays, ArrayValue
 from .round_code import loop_function
 
@@ -24,78 +24,63 @@ class TiledArrays(Arrays):
         self._results: dict[int, list[ArrayValue]] = {}
         super().__init__(program, inputs)
 
-    @cached_property
-    def _read(self) -> dict[int, set[int]]:
-        """Which results of a step with several are read, by the program as it is written down."""
-        found: dict[int, set[int]] = {}
-        for op, args in zip(self._program.ops, self._program.args, strict=True):
-            if isinstance(op, Get):
-                found.setdefault(args[0], set()).add(op.at)
-        return found
-
     def _step(self, op: Any, xs: list[ArrayValue]) -> ArrayValue:
         if isinstance(op, Tiled):
             return self._tiled(op, xs)
         if isinstance(op, Loop):
             return self._rounds(op, xs)
-        if isinstance(op, Get) and self._program.args[self._slot][0] in self._results:
-            return self._results[self._program.args[self._slot][0]][op.at]
+        if isinstance(op, Get) and self._args[0] in self._results:
+            return self._results[self._args[0]][op.at]
         return super()._step(op, xs)
 
+    def _several(self, name: str, run: Any, given: list[str], values: list[tuple[Any, Any, bool]]) -> ArrayValue:
+        """A call that gives several values: shapes, kinds, and whether nobody else holds their memory."""
+        slot = self._slot
+        found = [ArrayValue(f"t{slot}_{j}", *value) for j, value in enumerate(values)]
+        call = f"{self._name(f'{name}_{slot}', run)}({', '.join(given)})"
+        self.lines.append(f"{', '.join([v.text for v in found])}, = {call}")
+        self._results[slot] = found
+        return ArrayValue(f"{name}_{slot}", tuple([v.shape for v in found]), None)
+
     def _tiled(self, op: Tiled, xs: list[ArrayValue]) -> ArrayValue:
-        slot, work = self._slot, dict[int, Callable[..., Any]]()
+        work: dict[int, Callable[..., Any]] = {}
         kinds: list[Any] = []
         for m in op.lengths:
-            name = f"tile_{slot}" if m == op.lengths[0] else f"tile_{slot}_{m}"
-            code, source, work[m] = tile_function(name, op, m, xs)
+            first = m == op.lengths[0]
+            code, source, work[m] = tile_function(f"tile_{self._slot}{'' if first else f'_{m}'}", op, m, xs)
             kinds = [v.kind for v in code.outputs]
             self.tiles.append(source)
-            self.called.extend(code.called if m == op.lengths[0] else [])
+            self.called.extend(code.called if first else [])
 
         def tiles(*given: Any) -> tuple[Any, ...]:
             return op.loop(given, work)
 
-        names = [f"t{slot}_{j}" for j in range(len(kinds))]
-        self.lines.append(
-            f"{', '.join(names)}, = {self._name(f'tiles_{slot}', tiles)}({', '.join([x.text for x in xs])})"
-        )
-        shapes, whole = op.result(()), [FLOAT if kind is float else kind for kind in kinds]
-        self._results[slot] = [
-            ArrayValue(name, shape, k if shape else kind, bool(shape) and k is not None)
-            for name, shape, kind, k in zip(names, shapes, kinds, whole, strict=True)
-        ]
-        return ArrayValue(f"tiles_{slot}", shapes, None)
+        values: list[tuple[Any, Any, bool]] = []
+        for shape, kind in zip(op.result(()), kinds, strict=True):
+            values.append((shape, FLOAT if kind is float and shape else kind, bool(shape) and kind is not None))
+        return self._several("tiles", tiles, [x.text for x in xs], values)
 
     def _rounds(self, op: Loop, xs: list[ArrayValue]) -> ArrayValue:
-        slot = self._slot
-        found = loop_function(f"rounds_{slot}", op, xs, self._read.get(slot, set()))
+        gets = zip(self.program.ops, self.program.args, strict=True)
+        read = {g.at for g, args in gets if isinstance(g, Get) and args[0] == self._slot}
+        found = loop_function(f"rounds_{self._slot}", op, xs, read)
         if found is None:
             return self._call(op, xs)
         source, run, kinds, code = found
         self.tiles.append(source)
         self.called.extend(code.called)
-        shapes = op.result(())
-        names = [f"t{slot}_{j}" for j in range(len(kinds))]
-        given = ", ".join([self._array(x).text for x in xs])
-        self.lines.append(f"{', '.join(names)}, = {self._name(f'rounds_{slot}', run)}({given})")
-        self._results[slot] = [
-            ArrayValue(name, shape, kind, bool(shape) and j >= op.carries)
-            for j, (name, shape, kind) in enumerate(zip(names, shapes, kinds, strict=True))
-        ]
-        for a in self._program.args[slot]:  # carries may be handed on as they came
-            self._values[a] = self._values[a].shared
-        return ArrayValue(f"rounds_{slot}", shapes, None)
+        self._shared()  # carries may be handed on as they came
+        values = list(enumerate(zip(op.result(()), kinds, strict=True)))
+        values = [(shape, kind, bool(shape) and j >= op.carries) for j, (shape, kind) in values]
+        return self._several("rounds", run, [self.array(x).text for x in xs], values)
 
 
 def tile_function(name: str, op: Tiled, m: int, xs: Sequence[ArrayValue]) -> tuple[Arrays, str, Callable[..., Any]]:
     """The code of a tile of m positions, its source, and the function."""
-    body = op.body
-    inputs = [
-        ArrayValue(f"x{j}", resize(x.shape, op.axes[s], m), x.kind)
-        for j, (x, s) in enumerate(zip(xs, body.inputs, strict=True))
-    ]
+    given = zip(xs, op.body.inputs, strict=True)
+    inputs = [ArrayValue(f"x{j}", resize(x.shape, op.axes[s], m), x.kind) for j, (x, s) in enumerate(given)]
     code = Arrays(op.at(m), inputs)
-    texts = [v.text if not v.repeated else f"{code.wide}({v.text}, {v.shape})" for v in code.outputs]
     header = f"def {name}({', '.join([v.text for v in inputs])}):  # {m:,} of {op.length:,} positions"
-    source = "\n".join([header, *[f"    {line}" for line in code.lines], f"    return ({', '.join(texts)},)"])
+    end = f"return ({', '.join([code.array(v).text for v in code.outputs])},)"
+    source = "\n".join(inside(header, [*code.lines, end]))
     return code, source, defined(source, name, code.names)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
 from ...functions.function import Aval
-from ...programs.axis.scalars import Scalars
+from ...programs.axis.scalars import Scalars, Small
 from ...runtime import tuning
 from ..common import Code, Task, function, result_text
+from ..source_text import inside
 from .scalar_code import RAISED, ScalarLines, bare
 from .unrolled import FLOAT, kinds, unrolled
 
@@ -21,87 +22,55 @@ def written(task: Task) -> Code | str:
     """Code on floats, or why there is none; if nobody asked for it, only where it is faster than arrays are."""
     record, program = task.record, task.program
     single = all([s == () for s in program.shapes])
-    most = (
-        tuning.PYTHON_SOURCE_OPERATIONS
-        if single
-        else 10 * tuning.PYTHON_OPERATIONS
-        if task.asked
-        else tuning.PYTHON_OPERATIONS
-    )
-    parts = (
-        unrolled(program, kinds(program, task.kinds), most) if all([a.dtype == FLOAT for a in record.outputs]) else None
-    )
+    most = tuning.PYTHON_OPERATIONS * (10 if task.asked else 1) if not single else tuning.PYTHON_SOURCE_OPERATIONS
+    floats = all([a.dtype == FLOAT for a in record.outputs])
+    parts = unrolled(program, kinds(program, task.kinds), most) if floats else None
     if parts is None:
-        return (
-            f"it has more than {most:,} operations on the components of its arrays, numbers other than float64, "
-            "or steps without such a form"
-        )
+        others = "numbers other than float64, or steps without such a form"
+        return f"it has more than {most:,} operations on the components of its arrays, {others}"
     outs = [parts.small(s) for s in program.outputs]
     count = parts.graph.count
     if not (single or task.asked or count <= tuning.FLOATS_PER_ARRAY_STEP * len(program)):
         return f"{count} operations on floats take longer than {len(program)} steps on arrays"
-    number_of = {slot: k for k, slot in enumerate(program.inputs)}
-    source, run = scalar_function(
-        record.name,
-        record.avals,
-        task.names,
-        parts.graph,
-        outs,
-        lambda texts, space: result_text(record, texts, space),
-        number_of.__getitem__,
-    )
+    source, run = _function(task, parts.graph, outs)
     what = "All values are numbers" if single else "Its arrays are small enough to be taken apart"
     return Code(record, program, "python", f"{what}: {count} operations on Python floats.", run, source)
 
 
-def scalar_function(
-    title: str,
-    avals: Sequence[Aval],
-    names: list[str],
-    graph: Scalars,
-    outs: Sequence[Any],
-    present: Callable[[list[str], dict[str, Any]], str],
-    number_of: Callable[[int], int] = int,
-) -> tuple[str, Any]:
-    """Source and function for expressions of single numbers: `outs` are arrays of nodes; `number_of`: the argument a
-    leaf is read from."""
-    code = ScalarLines(
-        graph,
-        [int(x) for nodes in outs for x in np.ravel(nodes)],
-        lambda op: (
-            f"{names[number_of(op.slot)]}_{op.at}" if avals[number_of(op.slot)].shape else names[number_of(op.slot)]
-        ),
-    )
+def _function(task: Task, graph: Scalars, outs: Sequence[Any]) -> tuple[str, Any]:
+    """Source and function for expressions of single numbers: `outs` are arrays of nodes."""
+    names, avals = task.names, task.record.avals
+    number_of = {slot: k for k, slot in enumerate(task.program.inputs)}
+
+    def leaf(op: Small) -> str:
+        k = number_of[op.slot]
+        return f"{names[k]}_{op.at}" if avals[k].shape else names[k]
+
+    code = ScalarLines(graph, [int(x) for nodes in outs for x in np.ravel(nodes)], leaf)
     read: list[list[int]] = [[] for _ in avals]
     for op in code.loads:
-        read[number_of(op.slot)].append(op.at)
+        read[number_of[op.slot]].append(op.at)
     lines = [line for n, a, at in zip(names, avals, read, strict=True) if at for line in _read(n, a, at)]
     lines.extend(code.lines)
+    space: dict[str, Any] = code.names | {"empty": np.empty, "RAISED": RAISED}
     texts: list[str] = []
-    packed: dict[str, Any] = {}
     for j, nodes in enumerate(outs):
         shape = np.shape(nodes)
-        flat = [code.text(int(x)) for x in np.ravel(nodes)]
+        flat = [code.texts[int(x)] for x in np.ravel(nodes)]
+        texts.append(f"r{j}" if shape else flat[0])
         if not shape:
-            texts.append(flat[0])
             continue
         lines.append(f"r{j} = empty({shape[0] if len(shape) == 1 else shape})")
         if len(flat) <= 2:
-            lines.extend(
-                [
-                    f"r{j}[{', '.join(map(str, at))}] = {bare(text)}"
-                    for at, text in zip(np.ndindex(*shape), flat, strict=True)
-                ]
-            )
+            places = [", ".join(map(str, at)) for at in np.ndindex(*shape)]
+            lines += [f"r{j}[{at}] = {bare(text)}" for at, text in zip(places, flat, strict=True)]
         else:  # all at once
-            packed[f"fill_{len(flat)}"] = Struct(f"{len(flat)}d").pack_into
-            lines.extend([f"fill_{len(flat)}(r{j}, 0,", *[f"    {bare(text)}," for text in flat], ")"])
-        texts.append(f"r{j}")
-    space = code.names | packed | {"empty": np.empty, "RAISED": RAISED}
-    body = [*lines, f"return {present(texts, space)}"]
-    guarded = ["try:", *[f"    {line}" for line in body], "except RAISED:", "    return OTHER"]
+            space[f"fill_{len(flat)}"] = Struct(f"{len(flat)}d").pack_into
+            lines += [*inside(f"fill_{len(flat)}(r{j}, 0,", [f"{bare(text)}," for text in flat]), ")"]
+    body = [*lines, f"return {result_text(task.record, texts, space)}"]
+    guarded = [*inside("try:", body), "except RAISED:", "    return OTHER"]
     counted = [n for n, a, at in zip(names, avals, read, strict=True) if len(a.shape) == 1 and not _few(a, at)]
-    return function(title, avals, names, guarded, space, counted=counted)
+    return function(task.record.name, avals, names, guarded, space, counted=counted)
 
 
 def _read(name: str, aval: Aval, at: list[int]) -> list[str]:

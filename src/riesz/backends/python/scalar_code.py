@@ -6,7 +6,9 @@ run the ordinary way.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 from ...programs.axis.scalars import Fixed, Operation, Scalars, Small
 from ...runtime import tuning
 from ...terms.primitives import RULES
+from ..source_text import literal
 
 RAISED = (ValueError, OverflowError, ZeroDivisionError)
 """What floats raise where arrays give inf or nan."""
@@ -27,21 +30,15 @@ def logaddexp(a: float, b: float) -> float:
     return a + math.log1p(math.exp(b - a)) if a > b else b + math.log1p(math.exp(a - b))
 
 
+_ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "==": np.equal, "!=": np.not_equal}
+_ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
+_CALLS = ("sqrt", "isfinite", "isnan", "exp", "log", "cbrt", "exp2")
 # How NumPy's functions are written on floats. Arguments are names or literals where they occur twice.
 FORMS: dict[Any, str] = {
-    np.add: "({} + {})",
-    np.subtract: "({} - {})",
-    np.multiply: "({} * {})",
-    np.divide: "({} / {})",
+    **{function: f"({{}} {sign} {{}})" for sign, function in (_ARITHMETIC | _ORDER).items()},
+    **{getattr(np, name): f"{name}({{}})" for name in _CALLS},
     np.negative: "(-{})",
-    np.sqrt: "sqrt({})",
     np.power: "pow({}, {})",
-    np.equal: "({} == {})",
-    np.not_equal: "({} != {})",
-    np.greater: "({} > {})",
-    np.greater_equal: "({} >= {})",
-    np.less: "({} < {})",
-    np.less_equal: "({} <= {})",
     np.logical_not: "(not {})",
     np.logical_and: "(True if {} and {} else False)",
     np.logical_or: "(True if {} or {} else False)",
@@ -50,13 +47,7 @@ FORMS: dict[Any, str] = {
     np.bitwise_xor: "({} != {})",
     np.logical_xor: "(bool({}) != bool({}))",
     np.invert: "(not {})",
-    np.isfinite: "isfinite({})",
-    np.isnan: "isnan({})",
     np.logaddexp: "logaddexp({}, {})",
-    np.exp: "exp({})",
-    np.log: "log({})",
-    np.cbrt: "cbrt({})",
-    np.exp2: "exp2({})",
     np.floor: "copysign(floor({0}), {0})",
     np.trunc: "copysign(trunc({0}), {0})",
     np.maximum: "({0} if {0} >= {1} or {0} != {0} else {1})",
@@ -64,72 +55,40 @@ FORMS: dict[Any, str] = {
     np.fmax: "({0} if {0} >= {1} or {1} != {1} else {1})",
     np.fmin: "({0} if {0} <= {1} or {1} != {1} else {1})",
 }
-NAMES: dict[str, Any] = {
-    **{
-        n: getattr(math, n)
-        for n in (
-            "sqrt",
-            "pow",
-            "isfinite",
-            "isnan",
-            "exp",
-            "log",
-            "cbrt",
-            "exp2",
-            "floor",
-            "trunc",
-            "copysign",
-            "inf",
-            "nan",
-        )
-    },
-    "logaddexp": logaddexp,
-}
+_MATH = (*_CALLS, "pow", "floor", "trunc", "copysign", "inf", "nan")
+NAMES: dict[str, Any] = {**{name: getattr(math, name) for name in _MATH}, "logaddexp": logaddexp}
 """What generated code may call."""
 _TWICE = {f for f, form in FORMS.items() if "{0}" in form}
 
 
 class ScalarLines:
-    """The statements that compute some nodes; `text(x)` is a node's name, literal or expression. `leaf` names the
-    numbers that are read."""
+    """The statements that compute some nodes; `texts[x]`: a node's expression; `leaf` names numbers that are read."""
 
     def __init__(self, graph: Scalars, ends: Sequence[int], leaf: Callable[[Small], str]) -> None:
         self.graph = graph
         self.names: dict[str, Any] = dict(NAMES)
         self.lines: list[str] = []
         self._leaf = leaf
-        self._texts: dict[int, str] = {}
-        self._uses: dict[int, int] = {}
-        live = bytearray(len(graph.ops))
-        for x in ends:
-            live[x] = 1
-            self._uses[x] = self._uses.get(x, 0) + 1
-        for x in range(len(live) - 1, -1, -1):
-            for a in graph.args[x] if live[x] else ():
-                live[a] = 1
-                self._uses[a] = self._uses.get(a, 0) + 1
-        self.loads: list[Small] = [op for x, op in enumerate(graph.ops) if live[x] and type(op) is Small]
-        self.count = 0
+        self.texts: dict[int, str] = {}
+        self._uses = Counter(ends)
+        for x in range(len(graph.ops) - 1, -1, -1):
+            self._uses.update(graph.args[x] if self._uses[x] else ())
+        self.loads: list[Small] = [op for x, op in enumerate(graph.ops) if self._uses[x] and type(op) is Small]
         for x, op in enumerate(graph.ops):
-            if live[x]:
+            if self._uses[x]:
                 self._write(x, op)
-
-    def text(self, x: int) -> str:
-        """A node in an expression."""
-        return self._texts[x]
 
     def _write(self, x: int, op: Any) -> None:
         if type(op) is Small:
-            self._texts[x] = self._leaf(op)
+            self.texts[x] = self._leaf(op)
         elif type(op) is Fixed:
-            self._texts[x] = self._literal(op.value)
+            self.texts[x] = literal(op.value if isinstance(op.value, bool) else float(op.value))
         else:
-            self.count += 1
-            given = [self._texts[a] for a in self.graph.args[x]]
+            given = [self.texts[a] for a in self.graph.args[x]]
             if op.function in _TWICE or op.name == "step":
                 given = [self._named(g) for g in given]
             text = self._expression(op, given)
-            self._texts[x] = text if self._uses[x] == 1 and len(text) <= tuning.INLINE_CHARACTERS else self._named(text)
+            self.texts[x] = text if self._uses[x] == 1 and len(text) <= tuning.INLINE_CHARACTERS else self._named(text)
 
     def _named(self, text: str) -> str:
         """An expression as a variable of its own."""
@@ -138,10 +97,6 @@ class ScalarLines:
         name = f"t{len(self.lines)}"
         self.lines.append(f"{name} = {bare(text)}")
         return name
-
-    def _literal(self, value: Any) -> str:
-        text = repr(value if isinstance(value, bool) else float(value))
-        return f"({text})" if text[0] == "-" else text
 
     def _expression(self, op: Operation, given: list[str]) -> str:
         if op.name == "where":
@@ -176,11 +131,5 @@ def _of_floats(op: Operation) -> Callable[..., Any]:
 
 def bare(text: str) -> str:
     """An expression without the parentheses around all of it."""
-    if not text.startswith("("):
-        return text
-    depth = 0
-    for i, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
-        if depth == 0:
-            return text[1:-1] if i == len(text) - 1 else text
-    return text
+    depths = list(itertools.accumulate([(c == "(") - (c == ")") for c in text]))
+    return text[1:-1] if text.startswith("(") and depths.index(0) == len(text) - 1 else text

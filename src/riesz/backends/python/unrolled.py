@@ -53,14 +53,12 @@ class Unrolled(ComponentNodes):
     def _constants(self, value: Any, shape: Shape) -> Any:
         """Numbers as nodes; all of them Python floats, so that arithmetic of numbers is carried out at once."""
         self.graph.room(math.prod(shape))
-        return np.array(
-            [self.graph.fixed(x) for x in np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()], np.intp
-        ).reshape(shape)
+        numbers = np.broadcast_to(np.asarray(value), shape).reshape(-1).tolist()
+        return np.array([self.graph.fixed(x) for x in numbers], np.intp).reshape(shape)
 
 
 def kinds(program: Program, given: Sequence[Any]) -> list[Any]:
-    """The types of all slots, from those of the inputs; `float` for numbers that take any other's type, None where it
-    is not known."""
+    """The types of all slots; `float` for numbers that take any other's type, None where it is not known."""
     found: list[Any] = [None] * len(program.ops)
     for slot, kind in zip(program.inputs, given, strict=True):
         found[slot] = kind
@@ -75,8 +73,7 @@ def kinds(program: Program, given: Sequence[Any]) -> list[Any]:
 
 
 def unrolled(program: Program, kinds: Sequence[Any], most: int) -> Unrolled | None:
-    """The program on single numbers: None where it has more than `most` operations, or numbers other than float64 and
-    truth values."""
+    """The program on single numbers; None if it has more than `most` operations, or numbers other than float64."""
     for slot, (op, kind) in enumerate(zip(program.ops, kinds, strict=True)):
         truth = kind is not None and kind == np.dtype(bool) and (type(op) is Discrete or type(op) is Constant)
         if kind is None or not (kind == FLOAT or truth) or math.prod(program.shapes[slot]) > 4 * most:

@@ -22,21 +22,11 @@ RULES = {**STRUCTURE, **PRODUCTS}
 COMPOSITE = {Compose, Par, BlockDiag, Fork, Join, Combine, Map}
 
 
-class _Store:
-    """A frame that remembers the value of a shared subterm."""
-
-    __slots__ = ("argument", "key")
-
-    def __init__(self, key: Any, argument: Tree[Any]) -> None:
-        self.key = key
-        self.argument = argument  # kept alive: its identity is in the key
-
-
 def interpret(term: Term, value: Tree[Leaf], domain: Domain[Leaf], lead: Shape = ()) -> Tree[Leaf]:
     """The value of a term over a domain.
 
-    The stack holds what waits for a value: a term to apply to it, a generator to resume with it, a place to store it,
-    or a tuple of leading axes to go back to.
+    The stack holds what waits for a value: a term to apply to it, a generator to resume with it, a list of the key to
+    remember it under and the argument (whose identity is in the key), or a tuple of leading axes to go back to.
     """
     memo: dict[Any, tuple[Tree[Any], Tree[Any]]] = {}
     stack: list[Any] = []
@@ -48,7 +38,7 @@ def interpret(term: Term, value: Tree[Leaf], domain: Domain[Leaf], lead: Shape =
             key = (term, value, lead) if type(value) is int else (term, id(value), lead, None)
             known = memo.get(key)
             if known is None:
-                stack.append(_Store(key, value))
+                stack.append([key, value])
         if known is not None:
             value = known[1]
         elif kind is Compose:
@@ -75,8 +65,8 @@ def interpret(term: Term, value: Tree[Leaf], domain: Domain[Leaf], lead: Shape =
                     continue
                 stack.append(cast(Any, waiting))
                 break
-            if type(waiting) is _Store:
-                memo[waiting.key] = (waiting.argument, value)
+            if type(waiting) is list:
+                memo[waiting[0]] = (waiting[1], value)
             else:
                 lead = waiting
         else:

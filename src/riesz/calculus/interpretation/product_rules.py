@@ -11,25 +11,15 @@ from ...ops.op import Combination, contraction
 from ...ops.opaque import Declared, Get
 from ...spaces.layout import INVERSE, METRIC, Weight
 from ...spaces.space import Space
+from ...terms import bilinear
 from ...terms.applied_op import Applied
-from ...terms.bilinear import (
-    Bilinear,
-    Contract,
-    Hadamard,
-    Inner,
-    Labelled,
-    MatMul,
-    MatVec,
-    Outer,
-    ScalarMul,
-    Section,
-)
+from ...terms.bilinear import Bilinear, Labelled, Section
 from ...terms.declared import DeclaredBilinear, DeclaredLinear
 from ...terms.primitives import Primitive
 from ...terms.unitary import Transpose
 from ...terms.weights import Represent, Weigh
 from ..batching import Lane, Mapped
-from .value_trees import Shape, Tree, leaves_of, spread
+from .value_trees import Shape, Tree, leaves_of, repeated
 
 
 def _bilinear(t: Bilinear, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
@@ -41,7 +31,7 @@ def _section(t: Section, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]
     if isinstance(t.bilinear, DeclaredBilinear):
         form = t.bilinear.form
         legs = [leg for i, leg in enumerate(form.legs) if i != t.bilinear.target]
-        held = [spread(v, leaf.shape, lead, D) for v, leaf in zip(fixed, legs[t.side].leaves, strict=True)]
+        held = [repeated(v, leaf.shape, (), lead, D) for v, leaf in zip(fixed, legs[t.side].leaves, strict=True)]
         both = (leaves_of(x), held) if t.side else (held, leaves_of(x))
         return _declared(Declared(form, t.bilinear.target), [*both[0], *both[1]], D)
     if t.side:
@@ -63,23 +53,21 @@ def products(t: Bilinear, us: list[Any], lead_u: Shape, vs: list[Any], lead_v: S
             v = weigh(v, row.metric, len(lead_v), len(right), METRIC, D)
         labels = ((*(head if lead_u else ()), *left), (*(head if lead_v else ()), *right))
         made[row.out].append(D.step(contraction(labels, (*head, *out)), (u, v)))
-    leaves = [
-        D.zeros((*lead, *leaf.shape)) if not m else m[0] if len(m) == 1 else D.step(Combination((1.0,) * len(m)), m)
-        for m, leaf in zip(made, t.codomain.leaves, strict=True)
-    ]
-    return t.codomain.tree(leaves)
+    sums = [m[0] if len(m) == 1 else D.step(Combination((1.0,) * len(m)), m) if m else None for m in made]
+    shapes = [(*lead, *leaf.shape) for leaf in t.codomain.leaves]
+    return t.codomain.tree([D.zeros(s) if x is None else x for x, s in zip(sums, shapes, strict=True)])
 
 
 def weigh(value: Leaf, weights: tuple[Weight, ...], lead: int, ndim: int, which: int, D: Domain[Leaf]) -> Leaf:
     """Apply the weights of a leaf (or their inverses, or roots) along their axes, as steps."""
     axes = tuple(range(lead + ndim))
     for weight in weights:
-        at = axes[lead + weight.first : lead + weight.first + weight.arity]
-        array = weight.arrays[which]
+        where = slice(lead + weight.first, lead + weight.first + weight.arity)
+        at, array = axes[where], weight.arrays[which]
         if weight.matrix:
             new = tuple([a + len(axes) for a in at])
-            shaped = array.reshape(D.shape(value)[lead + weight.first : lead + weight.first + weight.arity] * 2)
-            out = tuple([a + len(axes) if a in at else a for a in axes])
+            shaped = array.reshape(D.shape(value)[where] * 2)
+            out = (*axes[: where.start], *new, *axes[where.stop :])
             value = D.step(contraction(((*new, *at), axes), out), (D.const(shaped), value))
         else:
             value = D.step(contraction((at, axes), axes), (D.const(array), value))
@@ -87,8 +75,7 @@ def weigh(value: Leaf, weights: tuple[Weight, ...], lead: int, ndim: int, which:
 
 
 def metric(leaves: list[Leaf], space: Space, which: int, D: Domain[Leaf], lead: int = 0) -> list[Leaf]:
-    """The Riesz map of a space (or its inverse, or root) on leaves, as steps; nothing where the inner product is
-    Euclidean."""
+    """The Riesz map of a space (or its inverse, or root) on leaves, as steps; none if it is Euclidean."""
     if space.plain:
         return leaves
     rows = zip(leaves, space.leaves, strict=True)
@@ -100,22 +87,14 @@ def weighed(leaves: list[Any], space: Space, which: int) -> list[Any]:
     return metric(leaves, space, which, NUMBERS)
 
 
-def _metric(which: int) -> Callable[..., Tree[Any]]:
-    def rule(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-        return t.codomain.tree(metric(leaves_of(x), t.space, which, D, len(lead)))
-
-    return rule
-
-
 def _transpose(t: Transpose, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     rows, cols, given = t.first.leaves, t.last.leaves, leaves_of(x)
     made: list[Any] = []
     for j, w in enumerate(cols):
         for i, v in enumerate(rows):
-            a = tuple(range(len(lead)))
-            b = tuple(range(len(lead), len(lead) + len(v.shape)))
-            c = tuple(range(len(lead) + len(v.shape), len(lead) + len(v.shape) + len(w.shape)))
-            made.append(D.step(contraction(((*a, *b, *c),), (*a, *c, *b)), (given[i * len(cols) + j],)))
+            labels, a, b = tuple(range(len(lead) + len(v.shape) + len(w.shape))), len(lead), len(lead) + len(v.shape)
+            op = contraction((labels,), (*labels[:a], *labels[b:], *labels[a:b]))
+            made.append(D.step(op, (given[i * len(cols) + j],)))
     return t.codomain.tree(made)
 
 
@@ -125,25 +104,17 @@ def _labelled(t: Labelled, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[An
     return D.step(contraction(labels, (*head, *t.out), dict(t.extra)), leaves_of(x))
 
 
-def _primitive(t: Primitive, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return D.step(t.op, leaves_of(x))
-
-
 def _applied(t: Applied, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     """An op at every index of the leading axes: one mapped domain inside the other."""
-    domain, leaves = D, leaves_of(x)
+    domain: Any = D
+    leaves: list[Any] = leaves_of(x)
     for n in lead:
-        domain = Mapped(domain, n)
-        leaves = [Lane(v, True) for v in leaves]
+        domain, leaves = Mapped(domain, n), [Lane[Any](v, True) for v in leaves]
     result = domain.step(t.op, leaves)
     found = [domain.step(Get(i), (result,)) for i in range(len(t.codomain.leaves))] if t.several else [result]
     for _ in lead:
         found = [lane.value for lane in found]
     return t.codomain.tree(found)
-
-
-def _declared_linear(t: DeclaredLinear, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return _declared(Declared(t.form, t.target), leaves_of(x), D)
 
 
 def _declared(op: Declared, leaves: list[Any], D: Domain[Any]) -> Tree[Any]:
@@ -152,14 +123,15 @@ def _declared(op: Declared, leaves: list[Any], D: Domain[Any]) -> Tree[Any]:
     return target.tree([D.step(Get(i), (result,)) for i in range(len(target.leaves))])
 
 
-PRODUCTS: dict[type, Callable[..., Any]] = {
-    **dict.fromkeys((Contract, Outer, Inner, ScalarMul, MatVec, MatMul, Hadamard, DeclaredBilinear), _bilinear),
+PRODUCTS: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
+    **dict.fromkeys((bilinear.Contract, bilinear.Outer, bilinear.Inner, bilinear.ScalarMul), _bilinear),
+    **dict.fromkeys((bilinear.MatVec, bilinear.MatMul, bilinear.Hadamard, DeclaredBilinear), _bilinear),
     Section: _section,
-    Represent: _metric(INVERSE),
-    Weigh: _metric(METRIC),
+    Represent: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, INVERSE, D, len(lead))),
+    Weigh: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, METRIC, D, len(lead))),
     Transpose: _transpose,
     Labelled: _labelled,
-    Primitive: _primitive,
+    Primitive: lambda t, x, lead, D: D.step(t.op, leaves_of(x)),
     Applied: _applied,
-    DeclaredLinear: _declared_linear,
+    DeclaredLinear: lambda t, x, lead, D: _declared(Declared(t.form, t.target), leaves_of(x), D),
 }

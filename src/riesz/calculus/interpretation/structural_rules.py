@@ -11,89 +11,39 @@ from ...relations import Empty, Place, Point, blocks
 from ...relations.index_sets import Plus, Product, Seg, Set, boxes, unit
 from ...runtime.stackless import Rule
 from ...spaces.space import Copower, DirectSum, Space
-from ...terms.sums import (
-    Add,
-    BlockDiag,
-    Dup,
-    Fork,
-    Inject,
-    Join,
-    Map,
-    Pack,
-    Par,
-    Project,
-    Reduce,
-    Regroup,
-    Rep,
-    Scan,
-    Total,
-    Unpack,
-    Unzip,
-    Zip,
-)
-from ...terms.term import Combine, Const, Id, Term, ZeroMap
+from ...terms import sums
+from ...terms.sums import BlockDiag, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Zip
+from ...terms.term import Combine, Const, Id, ZeroMap
 from ...terms.unitary import Assoc, Bra, Distrib, Ket, Unassoc, Unbra, Undistrib, Unket
 from ...terms.weights import Equip, Forget
-from .value_trees import Shape, Tree, leaves_of, spread, zero_tree
-
-
-def _keep(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return x
-
-
-def _rebuild(t: Term, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return t.codomain.tree(leaves_of(x))
+from .value_trees import Shape, Tree, leaves_of, repeated, zero_tree
 
 
 def _const(t: Const, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    held = [spread(D.const(v), leaf.shape, lead, D) for v, leaf in zip(t.leaves, t.target.leaves, strict=True)]
+    held = [repeated(D.const(v), leaf.shape, (), lead, D) for v, leaf in zip(t.leaves, t.target.leaves, strict=True)]
     return t.target.tree(held)
 
 
-def _zero(t: ZeroMap, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return zero_tree(t.target, lead, D)
-
-
-def _par(t: Par, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+def _parts(t: Par | BlockDiag | Join, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    """Π f_x, and [f_x], the sum of what it gives."""
     done: list[Tree[Any]] = []
     for f, part in zip(t.terms, x, strict=True):
         done.append((yield f, part, lead))
-    return tuple(done)
+    return combine((1.0,) * len(done), done, t.codomain, D) if type(t) is Join else tuple(done)
 
 
-def _fork(t: Fork, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+def _each(t: Fork | Combine, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
+    """⟨f_y⟩, and Σ kᵢ·fᵢ, the combination of what it gives."""
     done: list[Tree[Any]] = []
     for f in t.terms:
         done.append((yield f, x, lead))
-    return tuple(done)
-
-
-def _join(t: Join, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
-    done: list[Tree[Any]] = []
-    for f, part in zip(t.terms, x, strict=True):
-        done.append((yield f, part, lead))
-    return combine((1.0,) * len(done), done, t.codomain, D)
-
-
-def _combine(t: Combine, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
-    done: list[Tree[Any]] = []
-    for f in t.terms:
-        done.append((yield f, x, lead))
-    return combine(t.coefficients, done, t.codomain, D)
+    return combine(t.coefficients, done, t.codomain, D) if isinstance(t, Combine) else tuple(done)
 
 
 def combine(coefficients: tuple[float, ...], trees: list[Tree[Any]], space: Space, D: Domain[Any]) -> Tree[Any]:
     """Σ kᵢ · treeᵢ, leaf by leaf."""
     op = Combination(coefficients)
     return space.tree([D.step(op, row) for row in zip(*[leaves_of(x) for x in trees], strict=True)])
-
-
-def _add(t: Add, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return combine((1.0,) * len(x), list(x), t.codomain, D)
-
-
-def _dup(t: Dup, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return (x,) * len(t.space.summands)
 
 
 def _map(t: Map, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
@@ -123,15 +73,12 @@ def _zip(t: Zip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     return t.codomain.tree([given[i] for i in order])
 
 
-def _unzip(t: Unzip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+def _unzip(t: sums.Unzip, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     first, count = t.space.summands[0], len(t.space.summands)
     if not isinstance(first, Copower):
         return tuple(zip(*x, strict=True)) if x else ((),) * count
-    order = _zipped_order(t.space, first.index)
-    back: list[Any] = [None] * len(order)
-    for i, leaf in zip(order, leaves_of(x), strict=True):
-        back[i] = leaf
-    return t.codomain.tree(back)
+    given, order = leaves_of(x), _zipped_order(t.space, first.index)
+    return t.codomain.tree([given[i] for i in sorted(range(len(order)), key=order.__getitem__)])
 
 
 def _zipped_order(space: DirectSum, index: Set) -> list[int]:
@@ -143,9 +90,8 @@ def _zipped_order(space: DirectSum, index: Set) -> list[int]:
 
 
 def _project(t: Project, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    return (
-        x[t.position] if isinstance(t.space, DirectSum) else component(cast(Copower, t.space), x, t.position, lead, D)
-    )
+    at = t.position
+    return x[at] if isinstance(t.space, DirectSum) else component(cast(Copower, t.space), x, at, lead, D)
 
 
 def component(space: Copower, x: Tree[Any], position: int, lead: Shape, D: Domain[Any]) -> Tree[Any]:
@@ -180,9 +126,8 @@ def _inject(t: Inject, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     return space.tree(others)
 
 
-def _unpack(t: Unpack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    space = Copower(t.base, t.index)
-    return tuple([component(space, x, i, lead, D) for i in range(t.index.size)])
+def _unpack(t: sums.Unpack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return tuple([component(Copower(t.base, t.index), x, i, lead, D) for i in range(t.index.size)])
 
 
 def _pack(t: Pack, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
@@ -214,60 +159,50 @@ def _reduce(t: Reduce, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
 def _rep(t: Rep, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Any:
     if t.only is not None:
         return _by_definition(t, x, lead, D)
-    made: list[Any] = []
-    given = leaves_of(x)
-    for box, _ in boxes(t.index):
-        sizes = box.box or ()
-        for value, leaf in zip(given, t.base.leaves, strict=True):
-            a = tuple(range(len(lead)))
-            b = tuple(range(len(lead), len(lead) + len(sizes)))
-            c = tuple(range(len(lead) + len(sizes), len(lead) + len(sizes) + len(leaf.shape)))
-            made.append(D.step(contraction(((*a, *c),), (*a, *b, *c), dict(zip(b, sizes, strict=True))), (value,)))
-    return t.codomain.tree(made)
+    given = list(zip(leaves_of(x), t.base.leaves, strict=True))
+    every = [(value, leaf.shape, box.box or ()) for box, _ in boxes(t.index) for value, leaf in given]
+    return t.codomain.tree([repeated(value, shape, lead, sizes, D) for value, shape, sizes in every])
 
 
 def _total(t: Total, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Any:
     if t.only is not None:
         return _by_definition(t, x, lead, D)
-    given, count = leaves_of(x), len(t.base.leaves)
-    parts: list[list[Any]] = []
+    given, count, rows = leaves_of(x), len(t.base.leaves), list[Any]()
     for i, (box, _) in enumerate(boxes(t.index)):
+        first, behind = len(lead), len(lead) + len(box.box or ())
         row: list[Any] = []
         for value, leaf in zip(given[i * count : (i + 1) * count], t.base.leaves, strict=True):
-            labels = tuple(range(len(lead) + len(box.box or ()) + len(leaf.shape)))
-            kept = (*labels[: len(lead)], *labels[len(lead) + len(box.box or ()) :])
-            row.append(D.step(contraction((labels,), kept), (value,)))
-        parts.append(row)
-    if not parts:
-        return zero_tree(t.base, lead, D)
-    if len(parts) == 1:
-        return t.base.tree(parts[0])
-    op = Combination((1.0,) * len(parts))
-    return t.base.tree([D.step(op, column) for column in zip(*parts, strict=True)])
+            labels = tuple(range(behind + len(leaf.shape)))
+            row.append(D.step(contraction((labels,), (*labels[:first], *labels[behind:])), (value,)))
+        rows.append(tuple(row))
+    if len(rows) < 2:
+        return t.base.tree(leaves_of(rows[0])) if rows else zero_tree(t.base, lead, D)
+    return combine((1.0,) * len(rows), rows, t.base, D)
 
 
 def _by_definition(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Rule:
     return (yield t.definition, x, lead)
 
 
-STRUCTURE: dict[type, Callable[..., Any]] = {
-    **dict.fromkeys((Id, Forget, Equip, Bra, Unbra, Ket, Unket, Assoc, Unassoc, Distrib, Undistrib), _keep),
-    Regroup: _rebuild,
+def _same(t: Any, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    return x
+
+
+STRUCTURE: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
+    **dict.fromkeys((Id, Forget, Equip, Bra, Unbra, Ket, Unket, Assoc, Unassoc, Distrib, Undistrib), _same),
+    Regroup: lambda t, x, lead, D: t.codomain.tree(leaves_of(x)),
     Const: _const,
-    ZeroMap: _zero,
-    Par: _par,
-    BlockDiag: _par,
-    Fork: _fork,
-    Join: _join,
-    Combine: _combine,
-    Add: _add,
-    Dup: _dup,
+    ZeroMap: lambda t, x, lead, D: zero_tree(t.target, lead, D),
+    **dict.fromkeys((Par, BlockDiag, Join), _parts),
+    **dict.fromkeys((Fork, Combine), _each),
+    sums.Add: lambda t, x, lead, D: combine((1.0,) * len(x), list(x), t.codomain, D),
+    sums.Dup: lambda t, x, lead, D: (x,) * len(t.space.summands),
     Map: _map,
     Zip: _zip,
-    Unzip: _unzip,
+    sums.Unzip: _unzip,
     Project: _project,
     Inject: _inject,
-    Unpack: _unpack,
+    sums.Unpack: _unpack,
     Pack: _pack,
     Reduce: _reduce,
     Rep: _rep,

@@ -32,10 +32,11 @@ def zero_tree(space: Space, lead: Shape, D: Domain[Leaf]) -> Tree[Leaf]:
     return space.tree([D.zeros((*lead, *leaf.shape)) for leaf in space.leaves])
 
 
-def spread(value: Leaf, shape: Shape, lead: Shape, D: Domain[Leaf]) -> Leaf:
-    """A leaf repeated along new leading axes."""
-    if not lead:
+def repeated(value: Leaf, shape: Shape, lead: Shape, new: Shape, D: Domain[Leaf]) -> Leaf:
+    """A leaf repeated along new axes, behind its leading ones."""
+    if not new:
         return value
-    labels = tuple(range(len(lead), len(lead) + len(shape)))
-    new = tuple(range(len(lead)))
-    return D.step(contraction((labels,), (*new, *labels), dict(zip(new, lead, strict=True))), (value,))
+    a, b, c = len(lead), len(lead) + len(new), len(lead) + len(new) + len(shape)
+    front, added, back = tuple(range(a)), tuple(range(a, b)), tuple(range(b, c))
+    op = contraction(((*front, *back),), (*front, *added, *back), dict(zip(added, new, strict=True)))
+    return D.step(op, (value,))

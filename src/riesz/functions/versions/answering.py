@@ -22,24 +22,14 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracing.mistakes import OTHERS
-from ...tracing.registry import PARTS
+from ...tracing.registry import FUNCTIONS, PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
 from ...tracing.sharing import moved
-from ...tracing.surroundings.watching import Standing, held, mentioned, reached, users
-from ...tracing.traced import (
-    FUNCTIONS,
-    TRACED,
-    call_function,
-    convert,
-    holds_traced,
-    is_complex,
-    note,
-    refuse,
-    tidy,
-    typed,
-    witness,
-)
+from ...tracing.surroundings.outside import note
+from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
+from ...tracing.trace import refuse
+from ...tracing.traced import TRACED, call_function, convert, holds_traced, is_complex, tidy, typed, witness
 from ...tracing.writing.written import found_outside, made
 from .code_constants import with_constants
 
@@ -81,15 +71,16 @@ def _itself(x: Any) -> Any:
 class _Asking(_Version):
     """A function that looks whether something in its arguments is traced, and then is our own."""
 
-    __slots__ = ("own",)
+    __slots__ = ("noted", "own")
 
-    def __init__(self, original: Any, own: Callable[..., Any]) -> None:
+    def __init__(self, original: Any, own: Callable[..., Any], noted: bool = True) -> None:
         super().__init__(original)
-        self.own = own
+        self.own, self.noted = own, noted
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
-            note((*args, *named.values()), True)
+            if self.noted:
+                note((*args, *named.values()), True)
             return self.own(*args, **named)
         return self.original(*args, **named)
 
@@ -148,10 +139,8 @@ def _enumerated(a: Any) -> Any:
 
 
 def _no_iterator(*args: Any, **named: Any) -> Any:
-    raise refuse(
-        "np.nditer goes through the memory of an array, which a traced one does not have; write for v in x.ravel(), "
-        "or np.ndenumerate(x)"
-    )
+    memory = "np.nditer goes through the memory of an array, which a traced one does not have"
+    raise refuse(f"{memory}; write for v in x.ravel(), or np.ndenumerate(x)")
 
 
 class _Joining(_Version):
@@ -172,13 +161,10 @@ class _Joining(_Version):
 
 
 def _directive(text: str, axis: int, ndmin: int, turned: int) -> tuple[int, int, int]:
-    """The axis to join along, the least number of axes, and where the axes of an array with fewer go, from "-1" or
-    "0,2" or "0,2,-1"."""
+    """The axis to join along, the least number of axes, where the axes of an array with fewer go: "-1", "0,2,-1"."""
     if text in ("r", "c"):
-        raise refuse(
-            f"np.r_[{text!r}, …] gives a matrix, which riesz does not know for traced arrays; write np.concatenate "
-            "or np.stack"
-        )
+        matrix = f"np.r_[{text!r}, …] gives a matrix, which riesz does not know for traced arrays"
+        raise refuse(f"{matrix}; write np.concatenate or np.stack")
     numbers = [int(n) for n in text.split(",")]
     return (*numbers, *(axis, ndmin, turned)[len(numbers) :])[:3]  # pyright: ignore[reportReturnType]
 
@@ -189,18 +175,11 @@ def _joined(item: Any, ndmin: int, turned: int) -> Any:
         raise ValueError("special directives must be the first entry.")
     if isinstance(item, slice):
         start, stop, step = item.start or 0, item.stop, 1 if item.step is None else item.step
-        x = (
-            np.linspace(start, stop, int(abs(step)))
-            if isinstance(step, (complex, np.complexfloating))
-            else np.arange(start, stop, step)
-        )
-        return (
-            x
-            if ndmin < 2
-            else np.swapaxes(_array(x, ndmin=ndmin), -1, turned)
-            if turned != -1
-            else _array(x, ndmin=ndmin)
-        )
+        counted = isinstance(step, (complex, np.complexfloating))
+        x = np.linspace(start, stop, int(abs(step))) if counted else np.arange(start, stop, step)
+        if ndmin < 2:
+            return x
+        return _array(x, ndmin=ndmin) if turned == -1 else np.swapaxes(_array(x, ndmin=ndmin), -1, turned)
     if type(item) in np.ScalarType or (type(item) in TRACED and not item.shape and item.weak is not None):
         return item
     x = tidy(item)
@@ -218,39 +197,22 @@ def _opened(x: Any) -> Any:
     return tidy(x) if (type(x) is list or type(x) is tuple) and holds_traced(x) else x
 
 
-class _Listing(_Version):
+def _listing(f: Any, opened: Callable[[Any], Any] = _opened) -> _Version:
     """A function of arrays that may be given lists of traced numbers, np.mean([x, y])."""
 
-    __slots__ = ()
+    def own(*args: Any, **named: Any) -> Any:
+        return f(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        if not named:
-            for a in args:
-                if type(a) is list or type(a) is tuple:
-                    break
-            else:
-                return made(self.original(*args), args)
-        opened = self.opened
-        return made(self.original(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()}), args)
-
-    opened = staticmethod(_opened)
+    return _Making(f, own, noted=False)
 
 
-class _ListingParts(_Listing):
-    """A function of several arrays in a list, np.concatenate([x, [y, z]]): each of them may be a list."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def opened(x: Any) -> Any:
-        """A list of arrays."""
-        kind = type(x)
-        return kind([_opened(part) for part in cast("list[Any]", x)]) if kind is list or kind is tuple else x
+def _opened_parts(x: Any) -> Any:
+    """A list of arrays, np.concatenate([x, [y, z]]): each of them may be a list."""
+    return type(x)([_opened(part) for part in x]) if type(x) in (list, tuple) else x
 
 
 class _Whole(type):
-    """A type of whole numbers that may be called on traced arrays, np.int64(x); otherwise it is the type it is made
-    from."""
+    """A type of whole numbers, as the original, that may be called on traced arrays: np.int64(x)."""
 
     original: Any
 
@@ -272,31 +234,18 @@ class _Whole(type):
         return hash(cls.original)
 
 
-class _Library(_Version):
-    """A function of NumPy's or SciPy's written in Python: given traced arrays, a copy of it runs whose code finds
-    versions."""
+def _library(f: types.FunctionType) -> _Version:
+    """A function of NumPy's or SciPy's in Python: given traced arrays, a copy runs whose code finds versions."""
 
-    __slots__ = ()
+    def copy(*args: Any, **named: Any) -> Any:
+        cells = [(cell, Cell(cell).get()) for cell in f.__closure__ or ()]
+        versions = [(cell, value, _answered(value)) for cell, value in cells]
+        closure = tuple([cell if new is old else types.CellType(new) for cell, old, new in versions])
+        found = types.FunctionType(_answering_code(f), f.__globals__, f.__name__, f.__defaults__, closure)
+        found.__kwdefaults__ = f.__kwdefaults__
+        return found(*args, **named)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        if any([holds_traced(a) for a in args]) or any([holds_traced(a) for a in named.values()]):
-            return _copy_of(self.original)(*args, **named)
-        return self.original(*args, **named)
-
-
-def _copy_of(f: types.FunctionType) -> types.FunctionType:
-    cells = None if f.__closure__ is None else tuple([_copy_of_cell(c) for c in f.__closure__])
-    copy = types.FunctionType(_answering_code(f), f.__globals__, f.__name__, f.__defaults__, cells)
-    copy.__kwdefaults__ = f.__kwdefaults__
-    return copy
-
-
-def _copy_of_cell(cell: Any) -> Any:
-    try:
-        version = _answered(cell.cell_contents)
-        return cell if version is cell.cell_contents else types.CellType(version)
-    except ValueError:  # it is empty
-        return cell
+    return _Asking(f, copy, noted=False)
 
 
 class _Module(_Version):
@@ -327,11 +276,8 @@ class _Module(_Version):
 
 def _stand_in(module: Any) -> Any:
     """What stands for a module of NumPy, SciPy or the user's, or a module as it is."""
-    if (
-        id(module) not in _known
-        and type(module) is not _Module
-        and (_has_versions(module.__name__) or users(module.__name__))
-    ):
+    new = id(module) not in _known and type(module) is not _Module
+    if new and (_has_versions(module.__name__) or users(module.__name__)):
         _enter(module, _Module(module))
         _enter_scipy()  # it may have been loaded just now
     return _versions[module] if id(module) in _known else module
@@ -347,20 +293,10 @@ def _enter(original: Any, version: Any) -> None:
     _standing[id(version)] = original, version
 
 
-_PARTS = (
-    *(np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.linalg.multi_dot),
-    *(np.select, np.piecewise, np.choose, np.lexsort, np.ravel_multi_index),
-)
-_AS_GIVEN = {
-    np.block,
-    np.broadcast_shapes,
-    np.result_type,
-    np.can_cast,
-    np.einsum_path,
-    np.ix_,
-    np.apply_along_axis,
-    np.apply_over_axes,
-}
+_WORDS = "concatenate stack vstack hstack dstack column_stack select piecewise choose lexsort ravel_multi_index"
+_PARTS = (*[getattr(np, word) for word in _WORDS.split()], np.linalg.multi_dot)
+_KEPT = "block broadcast_shapes result_type can_cast einsum_path ix_ apply_along_axis apply_over_axes"
+_AS_GIVEN = {getattr(np, word) for word in _KEPT.split()}
 """Functions whose lists are no arrays."""
 
 
@@ -380,23 +316,19 @@ _MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logs
 def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
-        found: dict[Any, Any] = {f: _Listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
-        found.update({f: _ListingParts(f) for f in _PARTS})
-        for name in _MAKERS.split():
-            original = getattr(np, name)
-            found[original] = _Making(original, FUNCTIONS.get(original) or original)
+        found: dict[Any, Any] = {f: _listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
+        found.update({f: _listing(f, _opened_parts) for f in _PARTS})
+        own: dict[Any, Any] = {np.asarray: _array, np.asanyarray: _array}
+        own |= {np.ascontiguousarray: partial(_array, order="C", ndmin=1)}
+        own |= {np.asfortranarray: partial(_array, order="F", ndmin=1)}
+        own |= {np.ndenumerate: _enumerated, np.nditer: _no_iterator}
+        found.update({original: _Asking(original, version) for original, version in own.items()})
+        making: dict[Any, Any] = {f: FUNCTIONS.get(f) or f for f in [getattr(np, name) for name in _MAKERS.split()]}
+        making |= {f: _rule(f) for f in (np.take, np.full_like)}  # their rules are asked for the first argument only
+        making |= {np.array: _copied, np.full: full}
+        found.update({original: _Making(original, version) for original, version in making.items()})
         for original in (np.empty, np.empty_like):
             found[original] = _Filling(original, FUNCTIONS.get(original) or original)
-        found[np.array] = _Making(np.array, _copied)
-        for original in (np.asarray, np.asanyarray):
-            found[original] = _Asking(original, _array)
-        for original, order in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
-            found[original] = _Asking(original, partial(_array, order=order, ndmin=1))
-        found[np.ndenumerate] = _Asking(np.ndenumerate, _enumerated)
-        found[np.nditer] = _Asking(np.nditer, _no_iterator)
-        for original in (np.take, np.full_like):  # their rules are asked for the first argument only
-            found[original] = _Making(original, _rule(original))
-        found[np.full] = _Making(np.full, full)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
@@ -416,12 +348,8 @@ _codes: dict[int, tuple[types.CodeType, Any, types.CodeType]] = {}
 def _answering_code(f: types.FunctionType) -> types.CodeType:
     """The code of a function, or with versions that answer in the place of its global names and imports."""
     code, names = f.__code__, mentioned(f.__code__)
-    meant: dict[str, Any] = {}
-    for k in names:
-        value = f.__globals__.get(k)
-        version = _spoken(value, names) if isinstance(value, types.ModuleType) else _answered(value)
-        if version is not value:
-            meant[k] = version
+    found = {k: (f.__globals__.get(k), _said(f.__globals__.get(k), names)) for k in names}
+    meant = {k: version for k, (value, version) in found.items() if version is not value}
     imports = tuple([k in sys.modules for k in names if _has_versions(k)])
     if not meant and not imports:
         return code
@@ -435,30 +363,21 @@ def _answering_code(f: types.FunctionType) -> types.CodeType:
 
 
 def _is_users(f: types.FunctionType) -> bool:
-    home = f.__module__ or ""
-    if f.__code__.co_filename.startswith("<riesz"):  # generated: it looks at types itself
-        return False
-    return users(home) and home.split(".")[0] not in OTHERS
+    home, generated = f.__module__ or "", f.__code__.co_filename.startswith("<riesz")  # which looks at types itself
+    return not generated and users(home) and home.split(".")[0] not in OTHERS
 
 
-def _spoken(module: Any, names: Iterable[str], deep: int = 4) -> Any:
-    """What stands for a module in code that mentions names: one of the user's stays as it is where it has nothing that
-    answers."""
-    if _has_versions(module.__name__) or (deep and users(module.__name__) and _any_answers(module, names, deep)):
-        return _stand_in(module)
-    return module
-
-
-def _any_answers(module: Any, names: Iterable[str], deep: int) -> bool:
-    for value in [vars(module)[k] for k in names if k in vars(module)]:
-        if (_spoken(value, names, deep - 1) if isinstance(value, types.ModuleType) else _answered(value)) is not value:
-            return True
-    return False
+def _said(value: Any, names: Iterable[str], deep: int = 4) -> Any:
+    """What stands for a value in code that mentions names; a user's module that has nothing that answers stays."""
+    if not isinstance(value, types.ModuleType):
+        return _answered(value)
+    mine = [vars(value)[k] for k in names if k in vars(value)] if deep and users(value.__name__) else []
+    answers = _has_versions(value.__name__) or any(_said(v, names, deep - 1) is not v for v in mine)
+    return _stand_in(value) if answers else value
 
 
 def _imported(name: str, package: bool) -> Any:
-    """What an import inside a function gives: the module of a name, or its package, if it is loaded and has
-    versions."""
+    """What an import inside a function gives: a module, or its package, if it is loaded and has versions."""
     if name not in sys.modules or not _has_versions(name):
         return None
     return _stand_in(sys.modules[name.split(".")[0] if package else name])
@@ -472,7 +391,7 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if id(x) in _known:
         return _versions[x]
     if type(x) is types.FunctionType and _has_versions(x.__module__ or ""):
-        _enter(x, _Library(x))
+        _enter(x, _library(x))
         return _versions[x]
     if _arrays and type(x) is np.ndarray:
         return _standing_for(x, found_outside(x))
@@ -497,20 +416,15 @@ def _opener(x: Any) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
     if isinstance(x, staticmethod):
         return staticmethod, [cast(Any, x).__func__], lambda found: staticmethod(found[0])
     if isinstance(x, partial):
-        p = cast("partial[Any]", x)
-        count = 1 + len(p.args)
-        return (
-            partial,
-            [p.func, *p.args, *p.keywords.values()],
-            lambda found: partial(*found[:count], **dict(zip(p.keywords, found[count:], strict=True))),
-        )
+        names, count = list(x.keywords), 1 + len(x.args)
+        make = lambda found: partial(*found[:count], **dict(zip(names, found[count:], strict=True)))  # noqa: E731
+        return partial, [x.func, *x.args, *x.keywords.values()], make
     kind = cast(Any, type(x))
     return (kind if hasattr(kind, "_make") else tuple), list(x), getattr(kind, "_make", tuple)
 
 
 def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
-    """Into a list, a dictionary, a cell, a function, the attributes of an object or a class, `instead` of what is
-    there."""
+    """Into a list, a dictionary, a cell, a function, an object or a class, `instead` of what is there."""
     if isinstance(where, list):  # which may have grown or shrunk
         where[:] = [value if x is instead else x for x in cast("list[Any]", where)]
     elif isinstance(where, dict):
@@ -527,8 +441,8 @@ def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
 def answering(
     function: Any, things: Iterable[Any] | None = None, arrays: bool = False
 ) -> Generator[Callable[[Any], Any]]:
-    """For the time of a trace; gives x ↦ x, or the version of it that answers. `things` is what the function reaches,
-    where that is known. `arrays`: what it makes of arrays from outside (u0.copy()) may be written to."""
+    """For the time of a trace; gives x ↦ x, or its version. `things`: what the function reaches, where it is known.
+    `arrays`: what it makes of arrays from outside (u0.copy()) may be written to."""
     global _depth, _arrays
     with _lock:
         _depth += 1
@@ -540,16 +454,11 @@ def answering(
             _arrays = arrays
             kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray] if arrays else []))
             places = held(seen, _known, kinds)
-            functions = {
-                id(f): f
-                for f in (*seen, *[value for _, _, value in places])
-                if isinstance(f, types.FunctionType) and _is_users(f)
-            }
-            rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions.values()]
-            names = {name for f in functions.values() for name in mentioned(f.__code__)}
-            for where, name, value in places:
-                module = type(value) is types.ModuleType
-                rows.append((where, name, value, _spoken(value, names) if module else _answered(value)))
+            among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
+            functions = {id(f): f for f in among if _is_users(f)}.values()
+            rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions]
+            names = spoken(functions)
+            rows += [(where, name, value, _said(value, names)) for where, name, value in places]
             for where, name, value, version in rows:
                 if version is not value:
                     _changed.append((where, name, value, version))

@@ -13,19 +13,8 @@ from collections.abc import Callable, Mapping
 from operator import is_
 from typing import Any
 
-_CACHE, _GLOBAL, _STORE, _CONST, _NULL, _NOP, _MORE, _IMPORT = [
-    dis.opmap[name]
-    for name in (
-        "CACHE",
-        "LOAD_GLOBAL",
-        "STORE_GLOBAL",
-        "LOAD_CONST",
-        "PUSH_NULL",
-        "NOP",
-        "EXTENDED_ARG",
-        "IMPORT_NAME",
-    )
-]
+_NAMES = "CACHE LOAD_GLOBAL STORE_GLOBAL LOAD_CONST PUSH_NULL NOP EXTENDED_ARG IMPORT_NAME"
+_CACHE, _GLOBAL, _STORE, _CONST, _NULL, _NOP, _MORE, _IMPORT = [dis.opmap[name] for name in _NAMES.split()]
 _NUMBER = dis.opmap.get("LOAD_SMALL_INT", _CONST)
 _NULL_FIRST = sys.version_info < (3, 13)
 """Whether the empty place beside a function that is called lies below it on the stack."""

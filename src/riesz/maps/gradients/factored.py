@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,17 +21,7 @@ from ...relations.base import seal
 from ...relations.index_algebra import Affine, labels_of
 from ...spaces.layout import describe
 from ..normal_form.index_maps import size_of, whole
-from .placed import (
-    Array,
-    PlacedTerm,
-    Shape,
-    add_term,
-    inner_by_example,
-    matrix,
-    rows_of,
-    stacked,
-    summed_labels,
-)
+from .placed import Array, PlacedTerm, Shape, add_term, inner_by_example, matrix, rows_of, stacked, summed_labels
 
 
 class Factored(NDArrayOperatorsMixin):
@@ -55,9 +46,7 @@ class Factored(NDArrayOperatorsMixin):
     __array_priority__ = 1000
 
     def __init__(self, shape: Shape, dtype: Any, terms: Sequence[PlacedTerm]) -> None:
-        self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
-        self.terms = tuple(terms)
+        self.shape, self.dtype, self.terms = tuple(shape), np.dtype(dtype), tuple(terms)
 
     @property
     def ndim(self) -> int:
@@ -81,9 +70,8 @@ class Factored(NDArrayOperatorsMixin):
         """Pairs (U, V), U : r × m and V : r × n, with G = Σ UᵀV: r outer products each. With more axes, U has some of
         the first and V the rest."""
         if self._outers is None:
-            raise VectorError(
-                f"{self!r} is not a sum of outer products; .terms has what it is made of, np.asarray(G) the numbers"
-            )
+            instead = ".terms has what it is made of, np.asarray(G) the numbers"
+            raise VectorError(f"{self!r} is not a sum of outer products; {instead}")
         return list(self._outers)
 
     @property
@@ -109,9 +97,8 @@ class Factored(NDArrayOperatorsMixin):
     @cached_property
     def _rows(self) -> tuple[Array, Array]:
         if not self.is_row_sparse:
-            raise VectorError(
-                f"{self!r} is not row-sparse: its terms run through all rows; use .terms, or np.asarray(G)"
-            )
+            why = "its terms run through all rows; use .terms, or np.asarray(G)"
+            raise VectorError(f"{self!r} is not row-sparse: {why}")
         return seal(rows_of(self.terms, self.shape, self.dtype))
 
     @property
@@ -155,17 +142,12 @@ class Factored(NDArrayOperatorsMixin):
         return W
 
     def __repr__(self) -> str:
-        return f"Factored({' × '.join([f'{n:,}' for n in self.shape])}: {self._said})"
-
-    @property
-    def _said(self) -> str:
-        if not self.terms:
-            return "zero"
-        if self.is_row_sparse:
-            return f"row-sparse, {_count(len(self.rows), 'row')}"
-        if self._outers is not None:
-            return _count(sum([len(U) for U, _ in self._outers]), "outer product")
-        return _count(len(self.terms), "term")
+        said = "zero" if not self.terms else _count(len(self.terms), "term")
+        if self.terms and self.is_row_sparse:
+            said = f"row-sparse, {_count(len(self.rows), 'row')}"
+        elif self.terms and self._outers is not None:
+            said = _count(sum([len(U) for U, _ in self._outers]), "outer product")
+        return f"Factored({' × '.join([f'{n:,}' for n in self.shape])}: {said})"
 
     # -- norms -------------------------------------------------------------------------------------------
 
@@ -182,10 +164,8 @@ class Factored(NDArrayOperatorsMixin):
             if sum([len(U) for U, _ in flat]) * (m + n) < m * n and all([U.shape[1] == m for U, _ in flat]):
                 U, V = [np.concatenate(side) for side in zip(*flat, strict=True)]
                 gram = (U @ U.T) * (V @ V.T)
-                square = float(gram.sum())
-                if square > math.sqrt(np.finfo(gram.dtype).eps) * float(
-                    np.trace(gram)
-                ):  # otherwise the terms cancel, and so do the digits
+                square, least = float(gram.sum()), math.sqrt(np.finfo(gram.dtype).eps) * float(np.trace(gram))
+                if square > least:  # otherwise the terms cancel, and so do the digits
                     return math.sqrt(square)
         return float(np.linalg.norm(self.to_dense()))
 
@@ -222,7 +202,8 @@ class Factored(NDArrayOperatorsMixin):
         if len(w) == 1:
             return self._scaled(w[0])
         chosen = self._examples(len(w)) if self.terms else []
-        return self._with([t.changed(factors=(*t.factors, (w, (b,)))) for t, b in zip(self.terms, chosen, strict=True)])
+        pairs = zip(self.terms, chosen, strict=True)
+        return self._with([replace(t, factors=(*t.factors, (w, (b,)))) for t, b in pairs])
 
     def _examples(self, examples: int | None) -> list[int]:
         """The label of the examples in each term."""
@@ -234,15 +215,11 @@ class Factored(NDArrayOperatorsMixin):
             return [ks[0] for ks in kept]
         lengths = [sorted([n for n in summed_labels(t).values() if n != 1]) for t in self.terms]
         asked = "" if examples is None else f" of length {examples}"
-        hint = (
-            "; choose one with example_norms(examples=length)"
-            if examples is None and any([len(found) > 1 for found in lengths])
-            else ""
-        )
+        several = examples is None and any([len(found) > 1 for found in lengths])
+        hint = "; choose one with example_norms(examples=length)" if several else ""
         raise VectorError(
-            f"the examples in {self!r} cannot be told apart: every term must be summed along one axis{asked}, the "
-            "same for all; "
-            f"the terms are summed along axes of lengths {', '.join([str(found) for found in lengths]) or 'none'}{hint}"
+            f"the examples in {self!r} cannot be told apart: every term must be summed along one axis{asked}, the same "
+            f"for all; the terms are summed along axes of lengths {', '.join(map(str, lengths)) or 'none'}{hint}"
         )
 
     # -- algebra -----------------------------------------------------------------------------------------
@@ -251,12 +228,9 @@ class Factored(NDArrayOperatorsMixin):
         return Factored(self.shape, self.dtype if dtype is None else dtype, terms)
 
     def _scaled(self, k: Any) -> Factored:
-        kind = (
-            self.dtype
-            if isinstance(k, (int, float)) and not isinstance(k, np.generic)
-            else np.result_type(self.dtype, k)
-        )
-        return self._with([t.changed(scale=t.scale * float(k)) for t in self.terms], kind)
+        own = isinstance(k, (int, float)) and not isinstance(k, np.generic)
+        kind = self.dtype if own else np.result_type(self.dtype, k)
+        return self._with([replace(t, scale=t.scale * float(k)) for t in self.terms], kind)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         """Sums, multiples and products with arrays from the factors; any other function of numbers from the array."""
@@ -280,9 +254,8 @@ class Factored(NDArrayOperatorsMixin):
             if isinstance(a, Factored) and not isinstance(b, Factored):
                 return None if named else _sum(b, a, 1.0, sign)
             if isinstance(a, Factored) and isinstance(b, Factored) and a.shape == b.shape and not named:
-                return a._with(
-                    [*a.terms, *(b if sign == 1.0 else b._scaled(-1.0)).terms], np.result_type(a.dtype, b.dtype)
-                )
+                more = (b if sign == 1.0 else b._scaled(-1.0)).terms
+                return a._with([*a.terms, *more], np.result_type(a.dtype, b.dtype))
         if named:
             return None
         if ufunc is np.negative:
@@ -292,27 +265,21 @@ class Factored(NDArrayOperatorsMixin):
         if ufunc is np.true_divide and a is self and _number(b):
             return self._scaled(1.0 / b)
         if ufunc is np.matmul and self.ndim == 2 and not (isinstance(a, Factored) and isinstance(b, Factored)):
-            return (
-                self._applied(np.asarray(b))
-                if a is self
-                else self._turned._applied(np.asarray(a).T).T
-                if np.ndim(a) <= 2
-                else None
-            )
+            if a is self:
+                return self._applied(np.asarray(b))
+            return self._turned._applied(np.asarray(a).T).T if np.ndim(a) <= 2 else None
         return None
 
     @cached_property
     def _turned(self) -> Factored:
-        return Factored(self.shape[::-1], self.dtype, [t.changed(index=t.index[::-1]) for t in self.terms])
+        return Factored(self.shape[::-1], self.dtype, [replace(t, index=t.index[::-1]) for t in self.terms])
 
     def _applied(self, x: Array) -> Array:
         """G @ x, term by term: two thin products, or the rows that there are."""
         m, n = self.shape
         if x.ndim not in (1, 2) or x.shape[0] != n:
-            raise VectorError(
-                f"{self!r} times an array of shape {x.shape}: a vector of length {n} or a matrix with as many rows "
-                "is due"
-            )
+            due = f"a vector of length {n} or a matrix with as many rows is due"
+            raise VectorError(f"{self!r} times an array of shape {x.shape}: {due}")
         total = np.zeros((m, *x.shape[1:]), np.result_type(self.dtype, x))
         for t in self.terms:
             pair = t.outer(self.shape)

@@ -25,6 +25,7 @@ from ...runtime import tuning
 from ...runtime.stackless import quiet
 from ...runtime.warnings_off import quietly
 from ...spaces.formal_vectors import dense
+from ..instances import Instance
 from ..normal_form.coefficients import Coefficients, Factor, plain
 from ..normal_form.edges import edges
 from ..normal_form.entries import Entry, StaysApart, composed
@@ -65,16 +66,13 @@ class FactoringPlan:
         with quietly():
             found = [dense(x) for x in outputs(ready(self.program), NUMBERS, point)]
         given = [*[x for x in point if np.ndim(x)], *self.constants]
-        slots = {
-            s: seal(x.copy() if np.ndim(x) and _shared(x, given) else x)
-            for s, x in zip(self.wanted, found, strict=True)
-        }
+        shared = [np.ndim(x) and any([np.may_share_memory(x, y) for y in given]) for x in found]
+        mine = [seal(x.copy() if both else x) for x, both in zip(found, shared, strict=True)]
+        slots = dict(zip(self.wanted, mine, strict=True))
         token = object()  # axes of two evaluations are never the same
-        leaves = [
-            Factored(shape, dtype, [self._term(e, slots, shape, token) for e in es])
-            for es, shape, dtype in zip(self.leaves, self.shapes, dtypes, strict=True)
-        ]
-        return [slots[s] for s in self.values], leaves
+        leaves = zip(self.leaves, self.shapes, dtypes, strict=True)
+        terms = [(shape, dtype, [self._term(e, slots, shape, token) for e in es]) for es, shape, dtype in leaves]
+        return [slots[s] for s in self.values], [Factored(*one) for one in terms]
 
     def _term(self, e: Entry, slots: dict[int, Any], shape: tuple[int, ...], token: Any) -> PlacedTerm:
         index: list[IndexMap] = []
@@ -98,28 +96,22 @@ class FactoringPlan:
         return term
 
 
-def _shared(x: Any, others: Sequence[Any]) -> bool:
-    return any([np.may_share_memory(x, y) for y in others])
-
-
 @quiet
 def planned(gradient: Program, value: Program) -> FactoringPlan:
     """The plan of a gradient program and that of the value, made once."""
-    known: dict[Any, Any] = gradient.__dict__.setdefault("_made", {})
-    if "factored" not in known:
-        known["factored"] = FactoringPlan(gradient, value)
-    return known["factored"]
+    return Instance(gradient).once("factored", lambda: FactoringPlan(gradient, value))
 
 
 # -- outputs as entries --------------------------------------------------------------------------------------
 
 
-def _followed(op: Any) -> bool:
-    """Whether an op only moves and adds numbers."""
-    op = op.op if type(op) is Strongly else op
-    return type(op) in (float, Combination, Cast, Reshape, Reduction, Put) or (
-        type(op) is Contraction and len(op.labels) == 1
-    )
+def _followed(op: Any, args: Sequence[int]) -> Sequence[int]:
+    """The arguments that an op only moves and adds up."""
+    inner = op.op if type(op) is Strongly else op
+    follows = type(inner) in (float, Combination, Cast, Reshape, Reduction, Put)
+    if not follows and not (type(inner) is Contraction and len(inner.labels) == 1):
+        return ()
+    return args[:1] if type(op) in (Put, Strongly) else args
 
 
 def _expanded(c: Coefficients, program: Program, place: Sequence[int]) -> list[list[Entry]]:
@@ -130,24 +122,16 @@ def _expanded(c: Coefficients, program: Program, place: Sequence[int]) -> list[l
         slot = stack.pop()
         if slot not in needed:
             needed.add(slot)
-            if _followed(program.ops[slot]):
-                stack.extend(
-                    program.args[slot][:1] if type(program.ops[slot]) in (Put, Strongly) else program.args[slot]
-                )
+            stack.extend(_followed(program.ops[slot], program.args[slot]))
     expand = _Expansion(c, program, place)
     for slot in sorted(needed):
         expand.add(slot)
-    return [_collected(c, expand.found[slot]) for slot in program.outputs]
-
-
-def _collected(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
-    """Entries with equal index maps added, where positions are known."""
-    plain = [e for e in entries if not _computed(e)]
-    return (
-        list(entries)
-        if len(plain) > tuning.FACTORED_COMPARED_TERMS
-        else [*merged(c, plain), *[e for e in entries if _computed(e)]]
-    )
+    every: list[list[Entry]] = []
+    for entries in [expand.found[slot] for slot in program.outputs]:  # where positions are known, equal ones are added
+        known = [e for e in entries if not _computed(e)]
+        few = len(known) <= tuning.FACTORED_COMPARED_TERMS
+        every.append([*merged(c, known), *[e for e in entries if _computed(e)]] if few else list(entries))
+    return every
 
 
 def _computed(e: Entry) -> list[Computed]:
@@ -157,9 +141,7 @@ def _computed(e: Entry) -> list[Computed]:
 
 class _Expansion:
     def __init__(self, c: Coefficients, program: Program, place: Sequence[int]) -> None:
-        self.c = c
-        self.program = program
-        self.place = place
+        self.c, self.program, self.place = c, program, place
         self.found: dict[int, list[Entry]] = {}
         self.moving = bytearray(b"\x01") * len(program.ops)
 
@@ -202,11 +184,8 @@ class _Expansion:
                 made = None if self._larger(args[0]) else self._put(op, args, self.found[args[0]])
                 return self._put(op, args, self.own(args[0])) if made is None else made
             case Combination() if all([shapes[a] == shapes[slot] for a in args]):
-                return [
-                    e if k == 1.0 else e.scaled(self.c, k)
-                    for k, a in zip(op.coefficients, args, strict=True)
-                    for e in self.found[a]
-                ]
+                pairs = [(k, e) for k, a in zip(op.coefficients, args, strict=True) for e in self.found[a]]
+                return [e if k == 1.0 else e.scaled(self.c, k) for k, e in pairs]
             case Combination() | Reduction() | Reshape():
                 return self._moved(slot)
             case _:
@@ -227,16 +206,13 @@ class _Expansion:
         names = {k: self.c.fresh(n) for k, n in sizes.items()}
         labels = [tuple([names[k] for k in ls]) for ls in op.labels]
         kept = len(args) - (op.guarded >= 0)  # where the cotangent is not reached its zeros say as well
-        found = [
-            self._factor(a, ls, i in op.strong or i == op.guarded)
-            for i, (a, ls) in enumerate(zip(args[:kept], labels, strict=False))
-        ]
+        strong = [i in op.strong or i == op.guarded for i in range(kept)]
+        found = [self._factor(*one) for one in zip(args, labels, strong, strict=False)]
         out = tuple([axis_map(names[k], sizes[k]) for k in op.out])
         return [Entry(out, (), tuple([f for _, f in found]), math.prod([k for k, _ in found]))]
 
     def _summed(self, op: Contraction, entries: Sequence[Entry]) -> list[Entry] | None:
-        """Axes summed, permuted and repeated: their maps dropped, permuted and repeated. None where one factor of a
-        product would be summed alone."""
+        """Axes summed, permuted and repeated in the maps. None where one factor of a product would be summed alone."""
         (labels,) = op.labels
         if len(set(labels)) < len(labels):
             return None
@@ -280,8 +256,7 @@ class _Expansion:
         return bool(factors) and self._size(a) <= sum([self.c.size(s) for s in factors])
 
     def _after(self, step: Entry, e: Entry, box: Sequence[int]) -> list[Entry]:
-        """A step after an entry. Only maps are composed: all labels of the entry are carried along, no sum is carried
-        out."""
+        """A step after an entry. Only maps are composed: its labels are carried along, no sum is carried out."""
         labels = e.labels
         carried = Entry(e.out, tuple([along(k) for k in labels]))
         made: list[Entry] = []
@@ -311,8 +286,7 @@ class _Expansion:
 
 
 def _axes(program: Program) -> list[tuple[int, ...]]:
-    """A number for each axis of each slot: the same for axes that run together through the program, as those of
-    examples do."""
+    """A number for each axis of each slot: the same for axes that run together, as those of examples do."""
     start: list[int] = []
     parent: list[int] = []
     for shape in program.shapes:

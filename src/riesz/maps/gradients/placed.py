@@ -5,24 +5,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from ...ops.op import contraction
 from ...relations.cpu.pair_sums import add_rows
-from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, values
+from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, renamed, values
 from ...runtime.warnings_off import quietly
 from ...spaces.contraction import network, spread
 from ...spaces.formal_vectors import dense
-from ..normal_form.entries import renamed
-from ..normal_form.index_maps import Tables, distinct, whole
+from ..normal_form.index_maps import Sizes, Tables, distinct, whole
 
 Shape = tuple[int, ...]
 Array = Any
 Operand = tuple[Any, Labels]
 
 
+@dataclass(eq=False, repr=False)
 class PlacedTerm:
     """scale · Σ over labels of a product: `factors` are arrays with one label per axis, `index` maps labels to places
     along the axes of the result.
@@ -30,47 +31,26 @@ class PlacedTerm:
     A label in an index map is a direction of the result, any other is summed over; `sizes` has all of them.
     """
 
-    def __init__(
-        self,
-        scale: float,
-        factors: tuple[Operand, ...],
-        index: tuple[IndexMap, ...],
-        sizes: dict[int, int],
-        axes: dict[int, Any],
-    ) -> None:
-        self.scale = scale
-        self.factors = factors
-        self.index = index
-        self.sizes = sizes
-        self.axes = axes  # which labels run together with those of other terms
-
-    def changed(self, **parts: Any) -> PlacedTerm:
-        """The same term but for some parts."""
-        kept = {k: getattr(self, k) for k in ("scale", "factors", "index", "sizes", "axes")}
-        return PlacedTerm(**(kept | parts))
+    scale: float
+    factors: tuple[Operand, ...]
+    index: tuple[IndexMap, ...]
+    sizes: Sizes
+    axes: dict[int, Any]  # which labels run together with those of other terms
 
     def coefficient(self, out: Labels, strong: tuple[int, ...] = ()) -> Array:
         """The product on some labels, summed over all others."""
-        times = math.prod(
-            [n for k, n in self.sizes.items() if k not in out and not any([k in ls for _, ls in self.factors])]
-        )
+        have = {*out, *[k for _, ls in self.factors for k in ls]}
+        times = math.prod([n for k, n in self.sizes.items() if k not in have])
         return _product(self.factors, out, self.sizes, self.scale * times, strong)
 
     def evaluated(self, strong: tuple[int, ...] = ()) -> PlacedTerm:
         """The same term with one factor."""
         out = distinct(self.index)
-        found = self.coefficient(out, strong)
-        return PlacedTerm(
-            1.0,
-            ((found, out),),
-            self.index,
-            {k: self.sizes[k] for k in out},
-            {k: a for k, a in self.axes.items() if k in out},
-        )
+        sizes, axes = [{k: x for k, x in of.items() if k in out} for of in (self.sizes, self.axes)]
+        return PlacedTerm(1.0, ((self.coefficient(out, strong), out),), self.index, sizes, axes)
 
     def outer(self, shape: Shape) -> tuple[Array, Array] | None:
-        """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is no such
-        product."""
+        """(U, V) with Σ_r U_r ⊗ V_r the term, U on the first axes and V on the rest; None where it is none."""
         known = self.__dict__
         if "_outer" not in known:
             cuts = (self._cut(shape, k) for k in range(1, len(shape)))
@@ -78,12 +58,12 @@ class PlacedTerm:
         return known["_outer"]
 
     def _cut(self, shape: Shape, cut: int) -> tuple[Array, Array] | None:
-        named = [
-            (labels_of(m)[0] if n != 1 else None) if n == 1 or whole(m, n, self.sizes) else -1
-            for m, n in zip(self.index, shape, strict=True)
-        ]
-        first, rest = [[k for k in side if k is not None] for side in (named[:cut], named[cut:])]
-        if -1 in named or len({*first, *rest}) < len(first) + len(rest):
+        axes = list(zip(self.index, shape, strict=True))
+        first, rest = [[m for m, n in side if n != 1] for side in (axes[:cut], axes[cut:])]
+        if not all([n == 1 or whole(m, n, self.sizes) for m, n in axes]):
+            return None
+        first, rest = [[labels_of(m)[0] for m in side] for side in (first, rest)]
+        if len({*first, *rest}) < len(first) + len(rest):
             return None
         sides: tuple[list[Operand], list[Operand]] = ([], [])
         for f in self.factors:
@@ -100,19 +80,12 @@ class PlacedTerm:
         return (U, V) if k == 1.0 else (U * k, V) if U.size <= V.size else (U, V * k)
 
     def __repr__(self) -> str:
-        names = {k: _letter(i) for i, k in enumerate(self.sizes)}
-        factors = " · ".join(
-            [
-                f"{'×'.join(map(str, np.shape(a))) or 'number'}[{', '.join([names[k] for k in ls])}]"
-                for a, ls in self.factors
-            ]
-        )
+        names = {k: "ijklmnpqrst"[i] if i < 11 else f"l{i}" for i, k in enumerate(self.sizes)}
+        shapes = ["×".join(map(str, np.shape(a))) or "number" for a, _ in self.factors]
+        labels = [", ".join([names[k] for k in ls]) for _, ls in self.factors]
+        factors = " · ".join([f"{shape}[{ls}]" for shape, ls in zip(shapes, labels, strict=True)])
         at = ", ".join([_shown(m, names) for m in self.index])
         return f"{self.scale:.6g} · {factors or '1'} at [{at}]"
-
-
-def _letter(i: int) -> str:
-    return "ijklmnpqrst"[i] if i < 11 else f"l{i}"
 
 
 def _shown(m: IndexMap, names: dict[int, str]) -> str:
@@ -124,18 +97,14 @@ def _shown(m: IndexMap, names: dict[int, str]) -> str:
 
 
 def _product(
-    factors: Sequence[Operand], out: Labels, sizes: dict[int, int], scale: float, strong: tuple[int, ...] = ()
+    factors: Sequence[Operand], out: Labels, sizes: Sizes, scale: float, strong: tuple[int, ...] = ()
 ) -> Array:
     """The product of some factors, times a number, on the given labels."""
     if not factors:
         return np.full([sizes[k] for k in out], scale)
     have = {k for _, ls in factors for k in ls}
-    op = contraction(
-        tuple([ls for _, ls in factors]),
-        out,
-        {k: sizes[k] for k in out if k not in have},
-        strong if len(factors) > 1 else (),
-    )
+    extra = {k: sizes[k] for k in out if k not in have}
+    op = contraction(tuple([ls for _, ls in factors]), out, extra, strong if len(factors) > 1 else ())
     with quietly():
         found = np.asarray(dense(op.run(*[a for a, _ in factors])))
     return found if scale == 1.0 else found * scale
@@ -153,7 +122,7 @@ def add_term(W: Array, t: PlacedTerm, k: float) -> None:
     listed = [i for i, m in enumerate(t.index) if type(m) is IndexTable]
     if len(listed) == 1:
         axis = listed[0]
-        turned = t.changed(index=(t.index[axis], *t.index[:axis], *t.index[axis + 1 :]))
+        turned = replace(t, index=(t.index[axis], *t.index[:axis], *t.index[axis + 1 :]))
         front = np.moveaxis(W, axis, 0)
         rows, found = rows_of([turned], front.shape, W.dtype)
         front[rows] += k * found
@@ -216,7 +185,10 @@ def rows_of(terms: Sequence[PlacedTerm], shape: Shape, dtype: Any) -> tuple[Arra
         mine = labels_of(t.index[0])
         at = inverse.reshape(-1)[start : start + p.size]
         start += p.size
-        if _plain(t, shape):
+        rest = [(m, n) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
+        own = [*mine, *[k for m, _ in rest for k in labels_of(m)]]
+        if all([whole(m, n, t.sizes) for m, n in rest]) and len(set(own)) == len(own):
+            # all axes but the first have a label of their own that runs through them
             block = np.asarray(t.coefficient((*mine, *distinct(t.index[1:]))), dtype)
             total += add_rows(at, len(rows), block.reshape(p.size, math.prod(shape[1:]))).reshape(small)
         else:
@@ -224,13 +196,6 @@ def rows_of(terms: Sequence[PlacedTerm], shape: Shape, dtype: Any) -> tuple[Arra
             labels = distinct(index)
             np.add.at(total, tuple([values(m, labels, t.sizes) for m in index]), t.coefficient(labels))
     return rows, total
-
-
-def _plain(t: PlacedTerm, shape: Shape) -> bool:
-    """Whether all axes but the first have a label of their own that runs through them."""
-    rest = [(m, n) for m, n in zip(t.index[1:], shape[1:], strict=True) if n != 1]
-    labels = [*labels_of(t.index[0]), *[k for m, _ in rest for k in labels_of(m)]]
-    return all([whole(m, n, t.sizes) for m, n in rest]) and len(set(labels)) == len(labels)
 
 
 # -- inner products, example by example ----------------------------------------------------------------------
@@ -243,15 +208,14 @@ def summed_labels(t: PlacedTerm) -> dict[int, int]:
 
 
 def stacked(terms: Sequence[PlacedTerm], chosen: Sequence[int]) -> list[tuple[PlacedTerm, int]]:
-    """Terms with one label chosen in each; those of one form (a matrix used again and again) as one term with a label
-    more."""
+    """Terms with a label chosen in each; those of one form (a matrix used again) as one with a label more."""
     groups: dict[Any, list[tuple[PlacedTerm, int]]] = {}
     for t, b in zip(terms, chosen, strict=True):
         names = {k: i for i, k in enumerate(t.sizes)}
-        maps = tuple(
-            [(tuple([names[k] for k in m.labels]),) if type(m) is IndexTable else renamed(m, names) for m in t.index]
-        )
-        key = (names[b], tuple(t.sizes.values()), maps, tuple([tuple([names[k] for k in ls]) for _, ls in t.factors]))
+        maps = [renamed(m, names) for m in t.index]
+        places = tuple([(m.labels,) if type(m) is IndexTable else m for m in maps])
+        factors = tuple([tuple([names[k] for k in ls]) for _, ls in t.factors])
+        key = (names[b], tuple(t.sizes.values()), places, factors)
         groups.setdefault(key if t.factors else id(t), []).append((t, b))
     return [_as_one([t for t, _ in group], group[0][1]) if len(group) > 1 else group[0] for group in groups.values()]
 
@@ -261,11 +225,10 @@ def _as_one(terms: Sequence[PlacedTerm], b: int) -> tuple[PlacedTerm, int]:
     new = 1 + max(first.sizes)
     scales = np.array([t.scale for t in terms], first.factors[0][0].dtype)
     factors = [(np.stack([t.factors[i][0] for t in terms]), (new, *ls)) for i, (_, ls) in enumerate(first.factors)]
-    index: list[Any] = [cast(Any, [t.index[i] for t in terms]) for i in range(len(first.index))]
-    index = [
-        IndexTable(np.stack([m.array for m in ms]), (new, *ms[0].labels)) if type(ms[0]) is IndexTable else ms[0]
-        for ms in index
-    ]
+    index: list[IndexMap] = []
+    for i, m in enumerate(first.index):
+        tables = [cast(Any, t.index[i]).array for t in terms] if type(m) is IndexTable else []
+        index.append(IndexTable(np.stack(tables), (new, *labels_of(m))) if tables else m)
     return PlacedTerm(1.0, (*factors, (scales, (new,))), tuple(index), first.sizes | {new: len(terms)}, first.axes), b
 
 
@@ -280,11 +243,8 @@ def inner_by_example(s: PlacedTerm, b: int, t: PlacedTerm, other: int, shape: Sh
         m, q = left[i], right[i]
         if n == 1:
             continue
-        free = [
-            (x, y)
-            for x, y in ((q, m), (m, q))
-            if whole(x, n, sizes) and labels_of(x)[0] != b and labels_of(x)[0] not in labels_of(y)
-        ]
+        runs = [(x, y) for x, y in ((q, m), (m, q)) if whole(x, n, sizes)]
+        free = [(x, y) for x, y in runs if labels_of(x)[0] not in (b, *labels_of(y))]
         if not free:  # two places that may or may not be the same
             both = distinct((m, q))
             kind = np.result_type(*[a for a, _ in factors]) if factors else float
@@ -292,19 +252,18 @@ def inner_by_example(s: PlacedTerm, b: int, t: PlacedTerm, other: int, shape: Sh
             continue
         label, to = labels_of(free[0][0])[0], free[0][1]
         factors = [(a, ls) if label not in ls else _gathered(a, ls, label, to, sizes) for a, ls in factors]
-        left, right = [[_put_in(x, label, to, sizes) for x in side] for side in (left, right)]
+        left, right = [[Tables().substituted(x, {label: to}, sizes) for x in side] for side in (left, right)]
         del sizes[label]
     short = {k: i for i, k in enumerate([b, *[k for k in sizes if k != b]])}  # einsum takes small numbers as labels
-    scale, rest = network(
-        [(a, tuple([short[k] for k in ls])) for a, ls in factors], (0,), {short[k]: n for k, n in sizes.items()}
-    )
+    operands = [(a, tuple([short[k] for k in ls])) for a, ls in factors]
+    scale, rest = network(operands, (0,), {short[k]: n for k, n in sizes.items()})
     total = np.full(sizes[b], s.scale * t.scale * scale, np.result_type(*[a for a, _ in factors]) if factors else float)
     for a, ls in rest:
         total = total * spread(a, ls, (0,))
     return total
 
 
-def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: dict[int, int]) -> Operand:
+def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: Sizes) -> Operand:
     """A factor with a label replaced by a map of other labels."""
     maps = [to if k == label else along(k) for k in labels]
     out = distinct(maps)
@@ -312,8 +271,3 @@ def _gathered(a: Array, labels: Labels, label: int, to: IndexMap, sizes: dict[in
         return a, tuple([labels_of(m)[0] for m in maps])
     found = a[tuple([values(m, out, sizes) for m in maps])]
     return np.broadcast_to(found, [sizes[k] for k in out]), out
-
-
-def _put_in(m: IndexMap, label: int, to: IndexMap, sizes: dict[int, int]) -> IndexMap:
-    """A map with a label replaced by a map of other labels."""
-    return Tables().substituted(m, {label: to}, sizes)

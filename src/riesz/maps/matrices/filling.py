@@ -7,6 +7,7 @@ lies between.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,8 +22,7 @@ from ..normal_form.network_values import Values
 
 
 class Filling(NamedTuple):
-    """Component code, the column of each component, and how the columns become the data: as they lie (None), reordered,
-    or added up by place."""
+    """Component code, the column of each component, and how columns become data: as they lie, reordered or added."""
 
     code: Components
     columns: list[Any]
@@ -52,53 +52,48 @@ def filling(v: Values, entries: Sequence[Entry], slots: Any, count: int) -> Fill
     if length < tuning.FILLED_LABEL:
         return None
     wanted: list[int] = []
-    places: list[Any] = []
+    places: list[Any] = []  # of each entry, the long label first
     at = 0
     for e in entries:
-        outer = e.outer
-        axis = next(i for i, k in enumerate(outer) if c.sizes[k] == length)
+        outer, box = e.outer, [c.sizes[k] for k in e.outer]
+        axis = box.index(length)
         labels = (outer[axis], *outer[:axis], *outer[axis + 1 :])
         made = c.product(e.factors or (Factor(c.program.const(1.0), ()),), labels)
         wanted.append(c.program.scale(e.scale, made.slot))
-        box = [c.sizes[k] for k in outer]
-        size = int(np.prod(box, dtype=int))
-        places.append(np.moveaxis(slots[at : at + size].reshape(box), axis, 0).reshape(length, -1))
+        size = math.prod(box)
+        places.append(np.moveaxis(slots[at : at + size].reshape(box), axis, 0))
         at += size
     code = components(c.program.prune(v.net.params, wanted), axis=0)
     if code is None or code.length != length or any([n is None for n in code.nodes]):
         return None
-    shapes = [[c.sizes[k] for i, k in enumerate(e.outer) if i != _axis(c.sizes, e, length)] for e in entries]
-    found = _direct(code, places, shapes, count) or _columns(code, places, shapes, count)
+    found = _direct(code, places, count) or _columns(code, places, count)
     seal([code.indices, code.nodes])
     return seal(found)
 
 
-def _axis(sizes: dict[int, int], e: Entry, length: int) -> int:
-    return next(i for i, k in enumerate(e.outer) if sizes[k] == length)
-
-
-def _direct(code: Components, places: list[Any], shapes: list[list[int]], count: int) -> Filling | None:
+def _direct(code: Components, places: list[Any], count: int) -> Filling | None:
     """The data are the columns as they lie: as many numbers at each position, always in the same order."""
     width, rest = divmod(count, code.length)
-    steps = width * np.arange(code.length)[:, None]
-    if rest or not all([np.array_equal(p, p[:1] + steps) and int(p[0].max(initial=0)) < width for p in places]):
-        return None
-    return Filling(code, [p[0].reshape(s) for p, s in zip(places, shapes, strict=True)], width, None, None, count)
+    steps = width * np.arange(code.length)
+    for p in places:
+        if rest or not np.array_equal(p.T, p[:1].T + steps) or int(p[0].max(initial=0)) >= width:
+            return None
+    return Filling(code, [p[0] for p in places], width, None, None, count)
 
 
-def _columns(code: Components, places: list[Any], shapes: list[list[int]], count: int) -> Filling:
+def _columns(code: Components, places: list[Any], count: int) -> Filling:
     """A column for each list of places; then the columns are put in order, or added up where lists meet."""
     known: dict[bytes, int] = {}
     lists: list[Any] = []
     columns: list[Any] = []
-    for p, s in zip(places, shapes, strict=True):
-        mine = np.empty(p.shape[1], np.intp)
-        for k in range(p.shape[1]):
-            line = np.ascontiguousarray(p[:, k])
+    for p in places:
+        mine = np.empty(p.shape[1:], np.intp)
+        for k in np.ndindex(mine.shape):
+            line = np.ascontiguousarray(p[(slice(None), *k)])
             mine[k] = known.setdefault(line.tobytes(), len(lists))
             if mine[k] == len(lists):
                 lists.append(line)
-        columns.append(mine.reshape(s))
+        columns.append(mine)
     flat = np.stack(lists, axis=1).reshape(-1)
     if len(flat) > count:
         return Filling(code, columns, len(lists), None, flat, count)

@@ -8,75 +8,71 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...calculus.batching import mapped
-from ...calculus.derive import transpose_linear
-from ...ops.op import Combination, Reduction, Reshape, contraction
+from ...ops.op import Reduction, Reshape, contraction
 from ...programs.program import Program, outputs
 from ...relations.index_algebra import IndexMap
 from ...relations.index_sets import Seg
 from ...relations.kinds import Range
 from ..instances import Instance
-from ..normal_form.coefficients import Coefficients
+from ..instances import turned as turned_instance
+from ..normal_form.coefficients import Factor
 from ..normal_form.entries import Entry, diagonal_entries, sparse_size
-from ..normal_form.index_maps import distinct, whole
 from ..normal_form.network import Network, multiplied
-from ..normal_form.rebuilt import axes_of, laid_out, reading
+from ..normal_form.rebuilt import added, laid_out, placed
 
 Shape = tuple[int, ...]
 
 
 def matrix(source: Instance) -> Program:
     """point ↦ the matrix, components flattened row-major, in order."""
-    known = source.known
-    if "matrix" not in known:
+
+    def make() -> Program:
         net = multiplied(source.network) if source.fixed else None
         program = source.program
         columns = [program.shapes[s] for s in program.inputs[len(source.point) :]]
         rows = [program.shapes[s] for s in program.outputs]
         size = sum([math.prod(r) for r in rows]) * sum([math.prod(c) for c in columns])
         if net is not None and sum([sparse_size(net.c, e) for e in net.entries]) <= 4 * size:
-            known["matrix"] = _from_entries(source, net, rows, columns)
-        else:
-            known["matrix"] = _from_columns(source, rows, columns)
-    return known["matrix"]
+            return _from_entries(source, net, rows, columns)
+        return _from_columns(source, rows, columns)
+
+    return source.once("matrix", make)
 
 
 def normal(source: Instance) -> Program | None:
     """The program of the normal form, of point and vector; None where it is longer than the program itself."""
-    known = source.known
-    if "normal" not in known:
+
+    def make() -> Program | None:
         net = source.network
         with net.c.lock:
-            program = _Written(
-                source, net, net.entries, [a for k in net.kept.values() for moves, a in k.args if not moves]
-            )
+            still = [a for k in net.kept.values() for moves, a in k.args if not moves]
+            program = _Written(source, net, net.entries, still)
             found = laid_out(net, program.whole, program.factors.__getitem__)
-        known["normal"] = found if len(found) <= len(source.program) else None
-    return known["normal"]
+        return found if len(found) <= len(source.program) else None
+
+    return source.once("normal", make)
 
 
 def diagonal(source: Instance) -> Program | None:
     """point ↦ the diagonal of the matrix, flat; None where there are no entries to read it from."""
-    known = source.known
-    if "diagonal" not in known:
+
+    def make() -> Program | None:
         net = multiplied(source.network) if source.fixed else None
-        shapes = None if net is None else [net.shapes[s] for s in net.inputs]
-        fits = net is not None and shapes == [source.program.shapes[s] for s in source.program.outputs]
-        known["diagonal"] = _diagonal(source, net) if fits and net is not None else None
-    return known["diagonal"]
+        if net is None or [net.shapes[s] for s in net.inputs] != [net.shapes[s] for s in net.outputs]:
+            return None
+        shapes = [net.shapes[s] for s in net.inputs]
+        with net.c.lock:
+            cuts = [
+                [(d, d.out) for e in net.block(i, i) for d in diagonal_entries(net.c, e, box)]
+                for i, box in enumerate(shapes)
+            ]
+            program = _Written(source, net, [d for part in cuts for d, _ in part])
+            totals = [program.sum(part, box) for part, box in zip(cuts, shapes, strict=True)]
+            sizes = [math.prod(box) for box in shapes]
+            parts = [program.flat(y, (n,)) for y, n in zip(totals, sizes, strict=True)]
+        return program.closed(program.joined(parts, 0, sizes))
 
-
-def _diagonal(source: Instance, net: Network) -> Program:
-    shapes = [net.shapes[s] for s in net.inputs]
-    with net.c.lock:
-        found = [
-            [(d, d.out) for e in net.block(i, i) for d in diagonal_entries(net.c, e, box)]
-            for i, box in enumerate(shapes)
-        ]
-        program = _Written(source, net, [d for part in found for d, _ in part])
-        parts = [
-            program.flat(program.sum(part, box), (math.prod(box),)) for part, box in zip(found, shapes, strict=True)
-        ]
-    return program.closed(program.joined(parts, 0, [math.prod(box) for box in shapes]))
+    return source.once("diagonal", make)
 
 
 def _from_entries(source: Instance, net: Network, rows: Sequence[Shape], columns: Sequence[Shape]) -> Program:
@@ -96,9 +92,7 @@ def _from_entries(source: Instance, net: Network, rows: Sequence[Shape], columns
 def _from_columns(source: Instance, rows: Sequence[Shape], columns: Sequence[Shape]) -> Program:
     """The map on the basis, at once."""
     if sum([math.prod(r) for r in rows]) < sum([math.prod(c) for c in columns]):
-        other = _from_columns(
-            Instance(transpose_linear(source.program, len(source.point)), source.point), columns, rows
-        )
+        other = _from_columns(turned_instance(source), columns, rows)
         turned = Program()
         slots = [turned.input(other.shapes[s]) for s in other.inputs]
         turned.outputs = [turned.step(contraction(((0, 1),), (1, 0)), outputs(other, turned, slots))]
@@ -150,24 +144,9 @@ class _Written:
 
     def sum(self, entries: Sequence[tuple[Entry, Sequence[IndexMap]]], box: Shape) -> int:
         """Entries added up in an array; each with the maps to its axes."""
-        slots = [self._placed(e, maps, box) for e, maps in entries]
-        if not slots:
-            return self.whole.zeros(box)
-        return slots[0] if len(slots) == 1 else self.whole.step(Combination((1.0,) * len(slots)), slots)
-
-    def _placed(self, e: Entry, maps: Sequence[IndexMap], box: Shape) -> int:
-        """The coefficient of an entry, where its maps say."""
         assert self._net is not None
-        c: Coefficients = self._net.c
-        outer = distinct(tuple(maps))
-        direct = all(
-            [n == 1 or whole(m, n, c.sizes) for m, n in zip(maps, box, strict=True)]
-        )  # a label on two axes: a diagonal
-        wanted = axes_of(c, maps, box) if direct else outer
-        labels = tuple([f.labels for f in e.factors]) or ((),)
-        slots = [self.factors[f.slot] for f in e.factors] or [self.whole.const(1.0)]
-        have = {k for ls in labels for k in ls}
-        strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
-        op = contraction(labels, wanted, {k: c.sizes[k] for k in wanted if k not in have}, strong)
-        y = self.whole.scale(e.scale, self.whole.step(op, slots))
-        return y if direct else self.whole.step(Reduction((reading(c, tuple(maps), box, outer).converse,), 0), (y,))
+        slots: list[int] = []
+        for e, maps in entries:
+            operands = [f._replace(slot=self.factors[f.slot]) for f in e.factors] or [Factor(self.whole.const(1.0), ())]
+            slots.append(placed(self._net.c, self.whole, operands, (e.scale, maps, box), diagonals=True))
+        return added(self.whole, slots, box)

@@ -8,7 +8,7 @@ it can vary at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, NamedTuple, cast
 
@@ -17,41 +17,25 @@ import numpy as np
 from ...ops.op import Combination, Contraction, Elementwise, Reduction, Reshape, contraction
 from ...ops.opaque import Discrete, Select
 from ...programs.program import INPUT, Constant, Program
-from ...relations import Gather, Point, Range, named
+from ...relations import Gather, Point, Range, Relation, named
 from ...relations.base import freeze, seal
-from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, flat_positions, labels_of
+from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, renamed
 from ...relations.index_sets import Seg, box_set, unit
 from ...relations.spans import Span
 from ...runtime import tuning
 from ...runtime.warnings_off import quietly
 from ...spaces.formal_vectors import Formal
-from .index_maps import Sizes, Tables, distinct, whole
+from .index_maps import Sizes, Tables, all_positions, distinct, whole
 
 
 def plain(k: float) -> bool:
-    """Whether a number may be multiplied at any time, before a selection or after it: it is neither 0 nor inf nor nan.
-    Others stay factors."""
+    """Whether a number may be multiplied at any time: it is neither 0 nor inf nor nan. Others stay factors."""
     return k != 0.0 and math.isfinite(k)
 
 
 _FINITE = {
-    *(
-        "absolute",
-        "arcsinh",
-        "arctan",
-        "arctan2",
-        "cos",
-        "floor",
-        "larger",
-        "larger_number",
-        "maximum",
-        "minimum",
-        "relu",
-        "sigmoid",
-        "sign",
-        "sin",
-    ),
-    *("sinc", "sinc_derivative", "smaller_number", "step", "tanh", "trunc"),
+    *("absolute", "arcsinh", "arctan", "arctan2", "cos", "floor", "larger", "larger_number", "maximum", "minimum"),
+    *("relu", "sigmoid", "sign", "sin", "sinc", "sinc_derivative", "smaller_number", "step", "tanh", "trunc"),
 }
 """Primitives that are finite wherever their arguments are, and do not overflow."""
 
@@ -61,26 +45,34 @@ def _is_finite(op: Any) -> bool:
     if type(op) is Constant:
         return type(op.value) is not Formal and bool(np.isfinite(op.value).all())
     if type(op) is Elementwise:
-        k = op.primitive.parameter
-        return op.primitive.name in _FINITE or (
-            op.primitive.name == "power" and isinstance(k, (int, float)) and k >= 0 and k == int(k)
-        )
-    if type(op) is float:
-        return math.isfinite(op)
-    return (
-        op is INPUT
-        or isinstance(op, (Contraction, Reduction, Reshape, Select))
-        or (type(op) is Combination and all(map(math.isfinite, op.coefficients)))
-    )
+        name, k = op.primitive.name, op.primitive.parameter
+        return name in _FINITE or (name == "power" and isinstance(k, (int, float)) and k >= 0 and k == int(k))
+    if type(op) is Combination:
+        return all(map(math.isfinite, op.coefficients))
+    known = op is INPUT or isinstance(op, (Contraction, Reduction, Reshape, Select))
+    return math.isfinite(op) if type(op) is float else known
 
 
 class Factor(NamedTuple):
-    """A slot with one label per axis; `strong`: its zeros annihilate whatever they meet (Note [Strong] in
-    ops/op.py)."""
+    """A slot with one label per axis; `strong`: its zeros annihilate what they meet (Note [Strong] in ops/op.py)."""
 
     slot: int
     labels: Labels
     strong: bool = False
+
+    def renamed(self, names: dict[int, int]) -> Factor:
+        """The same factor with other labels."""
+        return self._replace(labels=tuple([names[k] for k in self.labels]))
+
+
+class SlotFacts(NamedTuple):
+    """Along which axes the numbers of a slot can differ; whether they are there anyway, being an argument or a constant
+    or a part of one; the number they all are, if known; whether all are finite at every finite point."""
+
+    varies: tuple[bool, ...]
+    given: bool
+    number: float | None
+    finite: bool
 
 
 class Room(NamedTuple):
@@ -100,11 +92,8 @@ class Coefficients:
         self.const, self.scale = self.program.const, self.program.scale
         self.tables = Tables()
         self.sizes: Sizes = {}  # of all labels ever made
-        self._vary: list[tuple[bool, ...]] = []
-        self._given: list[bool] = []
-        self._finite: list[bool] = []
-        self._number: list[float | None] = []
-        self._firsts: dict[Any, tuple[Any, Any]] = {}
+        self._about: list[SlotFacts] = []
+        self._constants: dict[Any, tuple[Any, Any]] = {}  # those made of others, which are kept for their identity
         self._folded: dict[Any, int] = {}
         self.origins: dict[int, tuple[Any, tuple[int, ...], Any]] = {}  # what folded constants were made of, for print
         self.lock = RLock()  # maps at different points share this
@@ -127,55 +116,31 @@ class Coefficients:
 
     # -- what is known of a slot -------------------------------------------------------------------------
 
-    def varies(self, slot: int) -> tuple[bool, ...]:
-        """Along which axes the numbers of a slot can differ."""
-        self._look()
-        return self._vary[slot]
-
-    def given(self, slot: int) -> bool:
-        """Whether a slot is an argument or a constant, or a part of one: numbers that are there anyway."""
-        self._look()
-        return self._given[slot]
+    def about(self, slot: int) -> SlotFacts:
+        """What is known of a slot."""
+        ops, shapes = self.program.ops, self.program.shapes
+        for at in range(len(self._about), slot + 1):
+            op, args, shape = ops[at], self.program.args[at], shapes[at]
+            known = [self._about[a] for a in args]
+            vary = _varying(op, shape, [(shapes[a], k.varies) for a, k in zip(args, known, strict=True)])
+            part = type(op) is Reshape
+            if type(op) is Reduction:
+                part = len(op.relations) == 1 and shape != () and self.size(at) <= self.size(args[0])
+            elif type(op) is Contraction:
+                part = len(args) == 1 and not op.extra and len(op.out) == len(op.labels[0])
+            given = op is INPUT or type(op) is Constant or (part and known[0].given)
+            finite = _is_finite(op) and all([k.finite for k in known])
+            self._about.append(SlotFacts(vary, given, _known(op, vary, [k.number for k in known]), finite))
+        return self._about[slot]
 
     def number(self, slot: int) -> float | None:
         """The value of a slot that is one known number everywhere."""
-        self._look()
-        return self._number[slot]
-
-    def finite(self, slot: int) -> bool:
-        """Whether a slot has finite numbers only at every finite point, as far as is known."""
-        self._look()
-        return self._finite[slot]
-
-    def _look(self) -> None:
-        ops, args = self.program.ops, self.program.args
-        for slot in range(len(self._vary), len(ops)):
-            op, mine = ops[slot], args[slot]
-            self._vary.append(
-                _varying(op, self.program.shapes[slot], [(self.program.shapes[a], self._vary[a]) for a in mine])
-            )
-            self._number.append(
-                _known(op, self._vary[slot], self.program.shapes[slot], [self._number[a] for a in mine])
-            )
-            part = (
-                type(op) is Reduction
-                and len(op.relations) == 1
-                and self.program.shapes[slot] != ()
-                and self.size(slot) <= self.size(mine[0])
-            )
-            part = part or (
-                type(op) is Contraction and len(mine) == 1 and not op.extra and len(op.out) == len(op.labels[0])
-            )
-            self._finite.append(_is_finite(op) and all([self._finite[a] for a in mine]))
-            self._given.append(
-                op is INPUT or type(op) is Constant or ((part or type(op) is Reshape) and self._given[mine[0]])
-            )
+        return self.about(slot).number
 
     # -- writing -----------------------------------------------------------------------------------------
 
     def step(self, op: Any, args: Sequence[int]) -> int:
-        """A step, without factors of one and transposes inside products; of constants, the constant it gives, if that
-        is no larger than they are."""
+        """A step, without factors of one and transposes inside products; of small constants, the constant it gives."""
         if type(op) is Contraction and not op.strong:
             return self._contracted(op, args)
         if type(op) is Combination:
@@ -186,8 +151,7 @@ class Coefficients:
         return self._plain(op, args)
 
     def _contracted(self, op: Contraction, args: Sequence[int]) -> int:
-        """A product of what its factors are made of: numbers go into a scale, transposes and broadcasts into the
-        labels."""
+        """A product of what its factors are made of: numbers go into a scale, transposes into the labels."""
         sizes = op.sizes(tuple([self.shape(a) for a in args]))
         scale = 1.0
         factors: list[tuple[int, tuple[int, ...]]] = []
@@ -216,22 +180,14 @@ class Coefficients:
             op = self.program.ops[slot]
             if type(op) is float and plain(op):
                 scale, slot = scale * op, self.program.args[slot][0]
-            elif (
-                type(op) is Contraction
-                and len(op.labels) == 1
-                and len(set(op.out)) == len(op.out)
-                and set(op.labels[0]) <= set(op.out)
-            ):
+            elif type(op) is Contraction and len(op.labels) == 1 and _pointwise(op):
                 if len(set(op.labels[0])) < len(op.labels[0]):
                     return scale, slot, labels
                 names = dict(zip(op.out, labels, strict=True))
                 slot, labels = self.program.args[slot][0], tuple([names[k] for k in op.labels[0]])
             elif labels and (number := self.number(slot)) is not None:
-                return (
-                    (scale * number, self.program.const(1.0), ())
-                    if plain(number)
-                    else (scale, self.program.const(number), ())
-                )
+                times, rest = (number, 1.0) if plain(number) else (1.0, number)
+                return scale * times, self.program.const(rest), ()
             else:
                 return scale, slot, labels
 
@@ -253,31 +209,22 @@ class Coefficients:
     def factor(self, slot: int, labels: Sequence[int], strong: bool = False) -> Factor:
         """A factor without the labels along which it is constant, and without axes of size 1."""
         labels = tuple(labels)
-        vary, shape = self.varies(slot), self.shape(slot)
+        vary, shape = self.about(slot).varies, self.shape(slot)
         kept = [i for i, v in enumerate(vary) if v or not shape[i]]
         if len(kept) < len(shape):
-            source = self._unspread(slot, kept)
-            slot = source if source is not None else self._first(slot, [i for i in range(len(shape)) if i not in kept])
+            op = self.program.ops[slot]
+            if type(op) is Contraction and op.labels == (tuple([op.out[i] for i in kept]),):  # it is only broadcast
+                slot = self.program.args[slot][0]
+            else:
+                slot = self._first(slot, [i for i in range(len(shape)) if i not in kept])
         return Factor(slot, tuple([labels[i] for i in kept]), strong)
-
-    def _unspread(self, slot: int, kept: list[int]) -> int | None:
-        """What was broadcast, if all that the slot does is broadcast it."""
-        op = self.program.ops[slot]
-        if type(op) is Contraction and len(op.labels) == 1 and op.labels[0] == tuple([op.out[i] for i in kept]):
-            return self.program.args[slot][0]
-        return None
 
     def _first(self, slot: int, axes: list[int]) -> int:
         """A slot at position 0 of some axes."""
         op = self.program.ops[slot]
         if type(op) is Constant and type(op.value) is not Formal:
-            key = ("first", id(op.value), tuple(axes))
-            if key not in self._firsts:
-                found = np.asarray(op.value)[
-                    tuple([0 if i in axes else slice(None) for i in range(len(self.shape(slot)))])
-                ]
-                self._firsts[key] = (seal(found) if found.ndim else float(found), op.value)
-            return self.program.const(self._firsts[key][0])
+            at = tuple([0 if i in axes else slice(None) for i in range(len(self.shape(slot)))])
+            return self._remade(("first", *axes), op.value, lambda: np.asarray(op.value)[at])
         for axis in reversed(axes):
             n = self.shape(slot)[axis]
             slot = self.step(Reduction((Point(Seg(n), unit, 0),), axis), (slot,))
@@ -286,10 +233,15 @@ class Coefficients:
     def as_float(self, slot: int) -> int:
         """A constant of integers or truth values as floats."""
         value = self.program.ops[slot].value
-        key = ("float", id(value))
-        if key not in self._firsts:
-            self._firsts[key] = (seal(np.asarray(value, float)) if np.ndim(value) else float(value), value)
-        return self.program.const(self._firsts[key][0])
+        return self._remade(("float",), value, lambda: np.asarray(value, float))
+
+    def _remade(self, how: tuple[Any, ...], value: Any, make: Callable[[], Any]) -> int:
+        """A constant made of another one, once."""
+        key = (*how, id(value))
+        if key not in self._constants:
+            found = make()
+            self._constants[key] = (seal(found) if found.ndim else float(found), value)
+        return self.program.const(self._constants[key][0])
 
     def product(self, factors: Sequence[Factor], out: Labels) -> Factor:
         """The product of factors, summed over the labels that are not in `out`."""
@@ -315,58 +267,46 @@ class Coefficients:
         shape = self.shape(f.slot)
         labels = distinct(maps)
         if all([whole(m, n, self.sizes) for m, n in zip(maps, shape, strict=True)]):
-            names = tuple([labels_of(m)[0] for m in maps])
-            return (
-                Factor(f.slot, names, f.strong)
-                if len(labels) == len(names)
-                else self.product([f._replace(labels=names)], labels)
-            )
+            named = f._replace(labels=tuple([labels_of(m)[0] for m in maps]))
+            return named if len(labels) == len(maps) else self.product([named], labels)
         if 0 in shape:  # nothing is read
             return Factor(self.program.zeros(tuple([self.sizes[k] for k in labels])), labels, f.strong)
         if sum([len(labels_of(m)) for m in maps]) == len(labels):
             slot = f.slot
             for axis in range(len(maps) - 1, -1, -1):
-                if not whole(maps[axis], shape[axis], self.sizes):
-                    slot = self._gathered(slot, axis, [maps[axis]], labels_of(maps[axis]))
+                m, n = maps[axis], shape[axis]
+                if not whole(m, n, self.sizes):
+                    slot = self.step(Reduction((self.reading([m], (n,), labels_of(m)),), axis), (slot,))
             return Factor(slot, labels, f.strong)
-        return Factor(self._gathered(f.slot, 0, maps, labels), labels, f.strong)
+        return Factor(self.step(Reduction((self.reading(maps, shape, labels),), 0), (f.slot,)), labels, f.strong)
 
-    def _gathered(self, slot: int, axis: int, maps: list[IndexMap], labels: Labels) -> int:
-        """The numbers of some axes, from `axis` on, at the positions that the maps give."""
-        box = self.shape(slot)[axis : axis + len(maps)]
+    def reading(self, maps: Sequence[IndexMap], box: tuple[int, ...], labels: Labels) -> Relation:
+        """The relation that reads an array on a box at the maps, into an array on the labels."""
         sizes = tuple([self.sizes[k] for k in labels])
         source, target = box_set(box), box_set(sizes)
-        names = {k: i for i, k in enumerate(labels)}
         if all([type(m) is Affine for m in maps]):
-            left = tuple(
-                [
-                    Affine(m.offset, tuple(sorted([(names[k], s) for k, s in m.terms])))
-                    for m in cast("list[Affine]", maps)
-                ]
-            )
-            relation = named(source, target, Span(sizes, left, tuple([along(i) for i in range(len(sizes))])))
-        else:
-            index = self._index(maps, box, labels, sizes)
-            relation = Gather(source, target, index)
-        return self.step(Reduction((relation,), axis), (slot,))
-
-    def _index(self, maps: list[IndexMap], box: Sequence[int], labels: Labels, sizes: tuple[int, ...]) -> Any:
+            names = {k: i for i, k in enumerate(labels)}
+            sides = tuple([renamed(m, names) for m in maps]), tuple([along(i) for i in range(len(sizes))])
+            return named(source, target, Span(sizes, *sides))
         m = maps[0]
         if len(maps) == 1 and type(m) is IndexTable and m.labels == labels and m.array.ndim == 1:
-            return freeze(np.asarray(m.array, np.intp))
+            return Gather(source, target, freeze(np.asarray(m.array, np.intp)))
 
         def make() -> Any:
-            return freeze(
-                np.ascontiguousarray(np.broadcast_to(flat_positions(maps, box, labels, self.sizes), sizes)).reshape(-1)
-            )
+            return freeze(np.ascontiguousarray(all_positions(maps, box, labels, self.sizes)).reshape(-1))
 
-        return self.tables.remembered(("flat", tuple(box), sizes), maps, labels, make)
+        return Gather(source, target, self.tables.remembered(("flat", box, sizes), maps, labels, make))
 
     def placed(self, f: Factor, axis: int, start: int, n: int) -> Factor:
         """A factor in a longer axis of zeros, from `start` on; its label there is renamed by the caller."""
         size = self.shape(f.slot)[axis]
         relation = Range(Seg(size), Seg(n), start, 1, True)
         return Factor(self.step(Reduction((relation,), axis), (f.slot,)), f.labels, f.strong)
+
+
+def _pointwise(op: Contraction) -> bool:
+    """Whether a product sums over nothing and takes no diagonal apart."""
+    return len(set(op.out)) == len(op.out) and all([set(ls) <= set(op.out) for ls in op.labels])
 
 
 def _varying(op: Any, shape: Any, args: list[tuple[Any, tuple[bool, ...]]]) -> tuple[bool, ...]:
@@ -384,21 +324,18 @@ def _varying(op: Any, shape: Any, args: list[tuple[Any, tuple[bool, ...]]]) -> t
                     found[len(shape) - len(s) + i] |= v
             return tuple(found)
         case Contraction() if len(set(op.out)) == len(op.out):
-            moving = {
-                k for ls, (_, vary) in zip(op.labels, args, strict=True) for k, v in zip(ls, vary, strict=True) if v
-            }
+            every = [zip(ls, vary, strict=True) for ls, (_, vary) in zip(op.labels, args, strict=True)]
+            moving = {k for pairs in every for k, v in pairs if v}
             return tuple([k in moving and n for k, n in zip(op.out, longer, strict=True)])
         case _:
             return longer
 
 
-def _known(op: Any, vary: tuple[bool, ...], shape: Any, args: list[float | None]) -> float | None:
+def _known(op: Any, vary: tuple[bool, ...], args: list[float | None]) -> float | None:
     """The number that a step gives everywhere, if that is known."""
     if type(op) is Constant:
-        value = op.value
-        return (
-            float(np.asarray(value).flat[0]) if type(value) is not Formal and np.size(value) and not any(vary) else None
-        )
+        one = type(op.value) is not Formal and np.size(op.value) and not any(vary)
+        return float(np.asarray(op.value).flat[0]) if one else None
     if not args or any([k is None for k in args]):
         return None
     known = cast("list[float]", args)
@@ -406,13 +343,7 @@ def _known(op: Any, vary: tuple[bool, ...], shape: Any, args: list[float | None]
         return op * known[0]
     if type(op) is Combination:
         return sum([k * x for k, x in zip(op.coefficients, known, strict=True)])
-    if (
-        type(op) is Contraction
-        and all([set(ls) <= set(op.out) for ls in op.labels])
-        and len(set(op.out)) == len(op.out)
-    ):
-        return math.prod(known)
-    return None
+    return math.prod(known) if type(op) is Contraction and _pointwise(op) else None
 
 
 def _varying_constant(value: Any) -> tuple[bool, ...]:

@@ -17,7 +17,7 @@ from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly,
 from ...programs.program import Constant, Program
 from ...programs.sub_programs import Block
 from ...relations import Both, Empty, Function, Gather, Pairs, Relation, Segments, Union
-from ...relations.index_algebra import ORIGIN, Affine, IndexMap, IndexTable
+from ...relations.index_algebra import ORIGIN, Affine, IndexMap, IndexTable, flat_map
 from ...runtime import tuning
 from ...spaces.formal_vectors import Formal
 from .coefficients import Coefficients, Factor
@@ -59,68 +59,144 @@ ENTRIES("stays a step", Single, Transform, Declared, Get, Block)(lambda op, s: N
 ENTRIES("none: not linear", Elementwise, Select, Discrete)(lambda op, s: None)
 ENTRIES("k·id", float)(lambda op, s: [(s.args[0], [identity(s.c, s.shape).scaled(s.c, op)])])
 ENTRIES("id", Cast)(lambda op, s: [(s.args[0], [identity(s.c, s.shape)])])
-ENTRIES("one: two ways of counting", Reshape)(lambda op, s: [(s.args[0], [_reshape(s.c, s.shapes[0], s.shape)])])
-ENTRIES("one, its factors the other arguments", Contraction)(
-    lambda op, s: [(s.args[i], _contraction(op, i, s)) for i in s.live]
-)
 ENTRIES("as the op inside", Strongly)(lambda op, s: ENTRIES[type(op.op)](op.op, s._replace(strong=True)))
+
+
+def _tidied(c: Coefficients, e: Entry, labels: Sequence[int]) -> list[Entry]:
+    """An entry made tidy, with all its labels; those of size 1 are constants."""
+    return tidied(c, e, frozenset([k for k in labels if c.sizes[k] != 1]))
+
+
+def _runs(c: Coefficients, labels: Sequence[int]) -> tuple[IndexMap, ...]:
+    """An axis for each label, which runs through it."""
+    return tuple([axis_map(k, c.sizes[k]) for k in labels])
+
+
+def _fresh(c: Coefficients, shape: Sequence[int]) -> tuple[IndexMap, ...]:
+    """An axis for each size, with a label of its own."""
+    return _runs(c, [c.fresh(n) for n in shape])
 
 
 @ENTRIES("kᵢ·id for each argument", Combination)
 def _combination(op: Combination, s: LinearStep) -> Edges:
-    return [(s.args[i], [_broadcast(s.c, s.shapes[i], s.shape).scaled(s.c, op.coefficients[i])]) for i in s.live]
+    found: Edges = []
+    for i in s.live:
+        out, shift = _fresh(s.c, s.shape), len(s.shape) - len(s.shapes[i])
+        inn = [out[shift + j] if n == s.shape[shift + j] else ORIGIN for j, n in enumerate(s.shapes[i])]
+        found.append((s.args[i], [Entry(out, tuple(inn)).scaled(s.c, op.coefficients[i])]))
+    return found
+
+
+@ENTRIES("one: two ways of counting", Reshape)
+def _reshape(op: Reshape, s: LinearStep) -> Edges:
+    c, shapes, total = s.c, (s.shapes[0], s.shape), math.prod(s.shape)
+    sides = [[c.fresh(n) for n in shape] for shape in shapes]
+    flats = [cast(Affine, flat_map(_runs(c, side), shape)) for side, shape in zip(sides, shapes, strict=True)]
+    terms = [sorted(flat.terms, key=lambda t: t[1]) for flat in flats]
+    change = refined(terms[0], terms[1], c.sizes, c.fresh) if total > 1 else {}
+    if change is None:
+        t = c.fresh(total)
+        maps = [_places(c, np.arange(total), [t], shape) for shape in shapes]
+    else:
+        maps = [tuple([change.get(k, ORIGIN) for k in side]) for side in sides]
+    return [(s.args[0], [Entry(maps[1], maps[0])])]
+
+
+@ENTRIES("one, its factors the other arguments", Contraction)
+def _contraction(op: Contraction, s: LinearStep) -> Edges:
+    made: Edges = []
+    for k in s.live:
+        sizes = op.sizes(tuple(s.shapes))
+        names = {label: s.c.fresh(n) for label, n in sizes.items()}
+        scale = 1.0
+        factors: list[Factor] = []
+        guard = len(s.args) - 1 if op.guarded == k else -1  # entries are made of what reaches a place
+        for i, a in enumerate(s.args):
+            if i not in (k, guard):
+                more, found = factors_of(s.c, s.place(a), [names[x] for x in op.labels[i]], i in op.strong)
+                scale, factors = scale * more, [*factors, *found]
+        out, inn = [_runs(s.c, [names[x] for x in labels]) for labels in (op.out, op.labels[k])]
+        made.append((s.args[k], _tidied(s.c, Entry(out, inn, tuple(factors), scale), [*names.values()])))
+    return made
 
 
 @ENTRIES("index maps of the relations; running sums stay steps", Reduction)
-def _reductions(op: Reduction, s: LinearStep) -> Edges | None:
-    found = [_reduction(s.c, op.relations[i], op.axis, s.shapes[i]) for i in s.live]
-    return (
-        None
-        if any([f is None for f in found])
-        else [(s.args[i], cast(Any, f)) for i, f in zip(s.live, found, strict=True)]
-    )
+def _reduction(op: Reduction, s: LinearStep) -> Edges | None:
+    made: Edges = []
+    for i in s.live:
+        relation, shape = op.relations[i], s.shapes[i]
+        found = relation_entries(s.c, relation)
+        if found is None:
+            return None
+        lead, rest = _fresh(s.c, shape[: op.axis]), _fresh(s.c, shape[op.axis + len(relation.source.box or ()) :])
+        sides = [((*lead, *e.out, *rest), (*lead, *e.inn, *rest)) for e in found]
+        made.append((s.args[i], [Entry(*two, e.factors, e.scale) for two, e in zip(sides, found, strict=True)]))
+    return made
 
 
 @ENTRIES("one, where the positions are constant; else stays a step", Take, Put)
 def _at_positions(op: Take | Put, s: LinearStep) -> Edges | None:
-    index = s.program.ops[s.args[1]]
-    fits = s.live == [0] and type(index) is Constant and not s.strong
-    return [(s.args[0], _taken(s.c, op, s.shapes[0], s.shape, np.asarray(index.value)))] if fits else None
+    """x : B × P × n × Q and index : B × I give B × P × I × Q."""
+    known = s.program.ops[s.args[1]]
+    if s.live != [0] or type(known) is not Constant or s.strong:
+        return None
+    c, index, long = s.c, np.asarray(known.value), s.shapes[0] if isinstance(op, Take) else s.shape
+    if not index.size:
+        return [(s.args[0], [])]
+    n = long[op.axis]
+    labels, inner, rest = [
+        [c.fresh(k) for k in sizes] for sizes in (long[: op.axis], index.shape[op.batch :], long[op.axis + 1 :])
+    ]
+    (at,) = _places(c, np.where(index < 0, index + n, index), [*labels[: op.batch], *inner], (n,))
+    lead, tail = _runs(c, labels), _runs(c, rest)
+    e = Entry((*lead, *_runs(c, inner), *tail), (*lead, at, *tail))
+    return [(s.args[0], [e if isinstance(op, Take) else e.turned])]
 
 
 @ENTRIES("one: aᵢvⱼwᵢ₊ⱼ", Convolution, ExchangedLeg)
 def _legs(op: Convolution | ExchangedLeg, s: LinearStep) -> Edges | None:
-    k = s.live[0]
-    return (
-        [(s.args[k], _convolution(s.c, op, k, s.shapes, s.shape, s.place(s.args[1 - k])))] if len(s.live) == 1 else None
-    )
+    """A leg of Σ aᵢ vⱼ wᵢ₊ⱼ along the last axis."""
+    if len(s.live) != 1:
+        return None
+    c, k, shapes, shape = s.c, s.live[0], s.shapes, s.shape
+    other = s.place(s.args[1 - k])
+    if isinstance(op, ExchangedLeg):
+        k, shapes = 1 - k, shapes[::-1]
+    legs = {2: (0, 1), 0: (2, 1), 1: (0, 2)}[op.leg]  # which legs the arguments are
+    sizes = {legs[0]: shapes[0][-1], legs[1]: shapes[1][-1], op.leg: shape[-1]}
+    i, j = c.fresh(sizes[0]), c.fresh(sizes[1])
+    both = tuple([(x, 1) for x in (i, j) if c.sizes[x] != 1])
+    last: dict[int, IndexMap] = {0: axis_map(i, sizes[0]), 1: axis_map(j, sizes[1]), 2: Affine(0, both)}
+    lead = _fresh(c, shape[:-1])
+
+    def side(box: Shape, leg: int) -> tuple[IndexMap, ...]:
+        rows = lead[len(lead) - len(box) + 1 :]
+        return (*[ORIGIN if n == 1 else m for n, m in zip(box[:-1], rows, strict=True)], last[leg])
+
+    t = [c.fresh(n) for n in shapes[1 - k]]
+    factor = c.factor(other, t)
+    change = dict(zip(t, side(shapes[1 - k], legs[1 - k]), strict=True))
+    factor = c.moved(factor, {x: m for x, m in change.items() if x in factor.labels})
+    e = Entry(side(shape, op.leg), side(shapes[k], legs[k]), (factor,))
+    return [(s.args[s.live[0]], _tidied(c, e, (i, j, *distinct(lead))))]
 
 
 @ENTRIES("a matrix for each of many small parts; else stays a step", Ruled)
 def _matrices(op: Ruled, s: LinearStep) -> Edges | None:
-    if len(s.live) != 1 or not _apart(op, s.shape):
+    """The matrix of each part is what the step makes of unit vectors."""
+    c, shape, mixes = s.c, s.shape, op.smooth.mixes
+    if len(s.live) != 1 or mixes is None:
         return None
-    slots = [0 if i in s.live else s.place(a) for i, a in enumerate(s.args)]
-    return [(s.args[s.live[0]], _blocks(s.c, op, s.live[0], s.shape, slots))]
-
-
-def _apart(op: Ruled, shape: Any) -> bool:
-    """Whether a step acts on many small parts: it is a matrix for each."""
-    mixes = op.smooth.mixes
-    return (
-        mixes is not None
-        and math.prod(shape) >= tuning.MANY_PARTS_RATIO * math.prod([shape[a] for a in mixes]) ** 2 > 0
-    )
-
-
-def _blocks(c: Coefficients, op: Ruled, k: int, shape: Shape, slots: list[int]) -> list[Entry]:
-    """A step that mixes numbers within small parts: the matrix of each part, which is what the step makes of unit
-    vectors."""
-    mixed = [a % len(shape) for a in op.smooth.mixes or ()]
+    if not math.prod(shape) >= tuning.MANY_PARTS_RATIO * math.prod([shape[a] for a in mixes]) ** 2 > 0:
+        return None
+    (k,) = s.live
+    mixed = [a % len(shape) for a in mixes]
     core = tuple([shape[a] for a in mixed])
     lead, n = shape[: mixed[0]], math.prod(core)
     units = np.eye(n, dtype=np.float32).reshape(n, *[1 for _ in lead], *core, *[1 for _ in shape[mixed[-1] + 1 :]])
-    slots[k] = c.program.const(np.ascontiguousarray(np.broadcast_to(units, (n, *lead, *units.shape[1 + len(lead) :]))))
+    units = np.broadcast_to(units, (n, *lead, *units.shape[1 + len(lead) :]))
+    slots = [0 if i == k else s.place(a) for i, a in enumerate(s.args)]
+    slots[k] = c.program.const(np.ascontiguousarray(units))
     for i, slot in enumerate(slots):
         labels = tuple(range(1, len(c.shape(slot)) + 1))
         slots[i] = slot if i == k else c.step(contraction((labels,), (0, *labels), {0: n}), (slot,))
@@ -128,15 +204,8 @@ def _blocks(c: Coefficients, op: Ruled, k: int, shape: Shape, slots: list[int]) 
     out = [c.fresh(size) for size in shape]
     inn = [c.fresh(size) if i in mixed else label for i, (size, label) in enumerate(zip(shape, out, strict=True))]
     scale, factors = factors_of(c, matrix, [*[inn[a] for a in mixed], *out[: mixed[-1] + 1]], False)
-    sides = [tuple([axis_map(label, size) for label, size in zip(labels, shape, strict=True)]) for labels in (out, inn)]
-    every = frozenset([label for label in (*out, *inn) if c.sizes[label] != 1])
-    return tidied(c, [(Entry(sides[0], sides[1], tuple(factors), scale), every)])
-
-
-def _broadcast(c: Coefficients, small: Shape, big: Shape) -> Entry:
-    out = tuple([axis_map(c.fresh(n), n) for n in big])
-    shift = len(big) - len(small)
-    return Entry(out, tuple([out[shift + i] if n == big[shift + i] else ORIGIN for i, n in enumerate(small)]))
+    e = Entry(_runs(c, out), _runs(c, inn), tuple(factors), scale)
+    return [(s.args[k], _tidied(c, e, (*out, *inn)))]
 
 
 def _floats(x: Any) -> Any:
@@ -158,51 +227,21 @@ def factors_of(c: Coefficients, slot: int, labels: Sequence[int], strong: bool) 
     op = c.program.ops[slot]
     if type(op) is Constant and type(op.value) is Formal and len(op.value.terms) == 1 and not strong:
         term = op.value.terms[0]
-        found = [
-            c.factor(c.program.const(np.asarray(array)), [labels[i] for i in axes]) for array, axes in term.factors
-        ]
-        return float(term.scale), found
+        arrays = [(c.program.const(np.asarray(array)), axes) for array, axes in term.factors]
+        return float(term.scale), [c.factor(array, [labels[i] for i in axes]) for array, axes in arrays]
     if type(op) is Constant:
-        if np.asarray(op.value).dtype.kind != "f" if type(op.value) is not Formal else False:
+        if type(op.value) is not Formal and np.asarray(op.value).dtype.kind != "f":
             slot = c.as_float(slot)
     elif strong or isinstance(op, Discrete):
         slot = c.step(FLOATS, (slot,))
     return 1.0, [c.factor(slot, labels, strong)]
 
 
-def _contraction(op: Contraction, k: int, s: LinearStep) -> list[Entry]:
-    c, args, place = s.c, s.args, s.place
-    sizes = op.sizes(tuple(s.shapes))
-    names = {label: c.fresh(n) for label, n in sizes.items()}
-    scale = 1.0
-    factors: list[Factor] = []
-    guard = len(args) - 1 if op.guarded == k else -1  # entries are made of what reaches a place
-    for i, a in enumerate(args):
-        if i not in (k, guard):
-            more, found = factors_of(c, place(a), [names[x] for x in op.labels[i]], i in op.strong)
-            scale, factors = scale * more, [*factors, *found]
-    out = tuple([axis_map(names[x], sizes[x]) for x in op.out])
-    inn = tuple([axis_map(names[x], sizes[x]) for x in op.labels[k]])
-    return tidied(
-        c, [(Entry(out, inn, tuple(factors), scale), frozenset([names[x] for x, n in sizes.items() if n != 1]))]
-    )
-
-
-def _reduction(c: Coefficients, relation: Relation, axis: int, shape: Shape) -> list[Entry] | None:
-    found = relation_entries(c, relation)
-    if found is None:
-        return None
-    rank = len(relation.source.box or ())
-    lead = tuple([axis_map(c.fresh(n), n) for n in shape[:axis]])
-    rest = tuple([axis_map(c.fresh(n), n) for n in shape[axis + rank :]])
-    return [Entry((*lead, *e.out, *rest), (*lead, *e.inn, *rest), e.factors, e.scale) for e in found]
-
-
 def relation_entries(c: Coefficients, relation: Relation) -> list[Entry] | None:
     """red_R as entries; None for relations that are rules rather than index maps (running sums)."""
     source, target = relation.source.box, relation.target.box
     assert source is not None and target is not None
-    if isinstance(relation, Empty):
+    if isinstance(relation, Empty) or (isinstance(relation, Pairs) and not len(relation.rows)):
         return []
     if isinstance(relation, Union):
         parts = [relation_entries(c, r) for r in relation.members]
@@ -211,39 +250,27 @@ def relation_entries(c: Coefficients, relation: Relation) -> list[Entry] | None:
     if span is not None:
         labels = [c.fresh(n) for n in span.sizes]
         maps = [tuple([_span_map(c, m, labels) for m in side]) for side in (span.right, span.left)]
-        every = frozenset([k for k in labels if c.sizes[k] != 1])
-        return tidied(c, [(Entry(maps[0], maps[1], (), float(span.times)), every)])
+        return _tidied(c, Entry(maps[0], maps[1], (), float(span.times)), labels)
     if isinstance(relation, Both):
         first, second = relation_entries(c, relation.first), relation_entries(c, relation.second)
         if first is None or second is None:
             return None
-        return [
-            Entry((*a.out, *b.out), (*a.inn, *b.inn), (*a.factors, *b.factors), a.scale * b.scale)
-            for a in first
-            for b in second
-        ]
+        pairs = [(a, b, (*a.factors, *b.factors)) for a in first for b in second]
+        return [Entry((*a.out, *b.out), (*a.inn, *b.inn), factors, a.scale * b.scale) for a, b, factors in pairs]
     if isinstance(relation, (Function, Gather, Segments)):
         turned = isinstance(relation, Gather) or (isinstance(relation, Segments) and relation.turned)
         index = relation.ids if isinstance(relation, Segments) else relation.index
-        e = _function(c, index, target if turned else source, source if turned else target)
+        if turned:
+            source, target = target, source
+        labels = [c.fresh(n) for n in source]  # x ↦ index[x], from arrays on the source to arrays on the target
+        e = Entry(_places(c, index.reshape(source), labels, target), _runs(c, labels))
         return [e.turned if turned else e]
     if isinstance(relation, Pairs):
-        return _pairs(c, relation, source, target)
+        t = c.fresh(len(relation.rows))
+        sides = _places(c, relation.cols, [t], target), _places(c, relation.rows, [t], source)
+        counts = c.factor(c.program.const(np.asarray(relation.times, float)), [t])
+        return _tidied(c, Entry(*sides, (counts,)), [t])
     return None
-
-
-def _span_map(c: Coefficients, m: Any, labels: list[int]) -> IndexMap:
-    if type(m) is IndexTable:
-        return c.tables.table(m.array, (labels[m.labels[0]],)) if len(m.array) != 1 else Affine(int(m.array[0]))
-    assert isinstance(m, Affine)
-    return Affine(m.offset, tuple([(labels[k], s) for k, s in m.terms if c.sizes[labels[k]] != 1]))
-
-
-def _function(c: Coefficients, index: Any, source: Shape, target: Shape) -> Entry:
-    """x ↦ index[x], as an entry from arrays on the source to arrays on the target."""
-    labels = tuple([c.fresh(n) for n in source])
-    inn = tuple([axis_map(k, n) for k, n in zip(labels, source, strict=True)])
-    return Entry(_places(c, index.reshape(source), labels, target), inn)
 
 
 def _places(c: Coefficients, flat: Any, labels: Sequence[int], box: Shape) -> tuple[IndexMap, ...]:
@@ -259,73 +286,8 @@ def _places(c: Coefficients, flat: Any, labels: Sequence[int], box: Shape) -> tu
     return tuple(found)
 
 
-def _pairs(c: Coefficients, relation: Pairs, source: Shape, target: Shape) -> list[Entry]:
-    if not len(relation.rows):
-        return []
-    t = c.fresh(len(relation.rows))
-    sides = _places(c, relation.cols, [t], target), _places(c, relation.rows, [t], source)
-    counts = c.factor(c.program.const(np.asarray(relation.times, float)), [t])
-    return tidied(c, [(Entry(*sides, (counts,)), frozenset([t] if c.sizes[t] != 1 else []))])
-
-
-def _reshape(c: Coefficients, source: Shape, target: Shape) -> Entry:
-    """Two mixed-radix ways of counting through one set."""
-    total = math.prod(source)
-    sides = [[(c.fresh(n), n) for n in shape] for shape in (source, target)]
-    flats: list[list[tuple[int, int]]] = []
-    for side in sides:
-        below = 1
-        terms: list[tuple[int, int]] = []
-        for k, n in reversed(side):
-            if n != 1:
-                terms.append((k, below))
-            below *= n
-        flats.append(terms)
-    change = refined(flats[0], flats[1], c.sizes, c.fresh) if total > 1 else {}
-    maps = [tuple([ORIGIN if n == 1 else (change or {}).get(k, ORIGIN) for k, n in side]) for side in sides]
-    if change is None:
-        t = c.fresh(total)
-        maps = [_places(c, np.arange(total), [t], shape) for shape in (source, target)]
-    return Entry(maps[1], maps[0])
-
-
-def _taken(c: Coefficients, op: Take | Put, source: Shape, target: Shape, index: Any) -> list[Entry]:
-    """Positions that were computed, now known: x : B × P × n × Q and index : B × I give B × P × I × Q."""
-    if not index.size:
-        return []
-    long = source if isinstance(op, Take) else target
-    n = long[op.axis]
-    labels = [c.fresh(k) for k in long[: op.axis]]
-    inner = [c.fresh(k) for k in index.shape[op.batch :]]
-    rest = [c.fresh(k) for k in long[op.axis + 1 :]]
-    (at,) = _places(c, np.where(index < 0, index + n, index), [*labels[: op.batch], *inner], (n,))
-    lead, tail = [axis_map(k, c.sizes[k]) for k in labels], [axis_map(k, c.sizes[k]) for k in rest]
-    short = (*lead, *[axis_map(k, c.sizes[k]) for k in inner], *tail)
-    e = Entry(short, (*lead, at, *tail))
-    return [e if isinstance(op, Take) else e.turned]
-
-
-def _convolution(
-    c: Coefficients, op: Convolution | ExchangedLeg, k: int, shapes: Sequence[Shape], shape: Shape, other: int
-) -> list[Entry]:
-    """A leg of Σ aᵢ vⱼ wᵢ₊ⱼ along the last axis."""
-    if isinstance(op, ExchangedLeg):
-        k, shapes = 1 - k, shapes[::-1]
-    legs = {2: (0, 1), 0: (2, 1), 1: (0, 2)}[op.leg]  # which legs the arguments are
-    sizes = {legs[0]: shapes[0][-1], legs[1]: shapes[1][-1], op.leg: shape[-1]}
-    i, j = c.fresh(sizes[0]), c.fresh(sizes[1])
-    both = tuple([(x, 1) for x in (i, j) if c.sizes[x] != 1])
-    last: dict[int, IndexMap] = {0: axis_map(i, sizes[0]), 1: axis_map(j, sizes[1]), 2: Affine(0, both)}
-    lead = [axis_map(c.fresh(n), n) for n in shape[:-1]]
-
-    def side(s: Shape, leg: int) -> tuple[IndexMap, ...]:
-        rows = lead[len(lead) - len(s) + 1 :]
-        return (*[ORIGIN if n == 1 else m for n, m in zip(s[:-1], rows, strict=True)], last[leg])
-
-    t = [c.fresh(n) for n in shapes[1 - k]]
-    factor = c.factor(other, t)
-    factor = c.moved(
-        factor, {x: m for x, m in zip(t, side(shapes[1 - k], legs[1 - k]), strict=True) if x in factor.labels}
-    )
-    every = frozenset([x for x in (i, j, *distinct(lead)) if c.sizes[x] != 1])
-    return tidied(c, [(Entry(side(shape, op.leg), side(shapes[k], legs[k]), (factor,)), every)])
+def _span_map(c: Coefficients, m: Any, labels: list[int]) -> IndexMap:
+    if type(m) is IndexTable:
+        return c.tables.table(m.array, (labels[m.labels[0]],)) if len(m.array) != 1 else Affine(int(m.array[0]))
+    assert isinstance(m, Affine)
+    return Affine(m.offset, tuple([(labels[k], s) for k, s in m.terms if c.sizes[labels[k]] != 1]))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, values
+from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, along, labels_of, renamed, values
 from ...relations.spans import lines_meet
 from ...runtime import tuning
 from .coefficients import Coefficients, Factor, plain
@@ -25,21 +25,16 @@ class StaysApart(Exception):
 
 
 class EntryCost(NamedTuple):
-    """What entries cost: how many they are, operations and numbers, positions reached, those among them that index
-    arrays list on both sides."""
+    """How many entries, operations and numbers, positions, and positions that index arrays list on both sides."""
 
     entries: int
     weight: int
     positions: int
     listed: int
 
-    def plus(self, other: EntryCost) -> EntryCost:
-        """Both together."""
-        return EntryCost(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
-
-    def less(self, other: EntryCost) -> EntryCost:
-        """The one without the other."""
-        return EntryCost(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
+    def plus(self, other: EntryCost, sign: int = 1) -> EntryCost:
+        """Both together; the one without the other, if the sign is -1."""
+        return EntryCost(*[a + sign * b for a, b in zip(self, other, strict=True)])
 
 
 NOTHING = EntryCost(0, 0, 0, 0)
@@ -53,10 +48,7 @@ class Entry:
     def __init__(
         self, out: tuple[IndexMap, ...], inn: tuple[IndexMap, ...], factors: tuple[Factor, ...] = (), scale: float = 1.0
     ) -> None:
-        self.out = out
-        self.inn = inn
-        self.factors = factors
-        self.scale = scale
+        self.out, self.inn, self.factors, self.scale = out, inn, factors, scale
         self.cost: EntryCost | None = None
 
     @property
@@ -95,21 +87,14 @@ class Entry:
     def fresh(self, c: Coefficients) -> Entry:
         """The same entry with labels of its own."""
         names = {k: c.fresh(c.sizes[k]) for k in self.labels}
-        factors = tuple([Factor(f.slot, tuple([names[k] for k in f.labels]), f.strong) for f in self.factors])
-        return Entry(
-            tuple([renamed(m, names) for m in self.out]),
-            tuple([renamed(m, names) for m in self.inn]),
-            factors,
-            self.scale,
-        )
+        factors = tuple([f.renamed(names) for f in self.factors])
+        out, inn = [tuple([renamed_in_order(m, names) for m in side]) for side in (self.out, self.inn)]
+        return Entry(out, inn, factors, self.scale)
 
 
-def renamed(m: IndexMap, names: dict[int, int]) -> IndexMap:
-    """The same map with other labels."""
-    if type(m) is Affine:
-        return Affine(m.offset, tuple([(names.get(k, k), s) for k, s in m.terms]))
-    assert type(m) is IndexTable
-    return IndexTable(m.array, tuple([names.get(k, k) for k in m.labels]))
+def renamed_in_order(m: IndexMap, names: dict[int, int]) -> IndexMap:
+    """The same map with other labels; its terms stay in their order, in which they are printed."""
+    return Affine(m.offset, tuple([(names[k], s) for k, s in m.terms])) if type(m) is Affine else renamed(m, names)
 
 
 def identity(c: Coefficients, shape: Sequence[int]) -> Entry:
@@ -119,17 +104,14 @@ def identity(c: Coefficients, shape: Sequence[int]) -> Entry:
 
 
 def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -> list[Entry]:
-    """second ∘ first as entries: none where they never meet, several where a window meets a slice; raises Apart where
-    they had better stay two."""
+    """second ∘ first as entries, none where they never meet; raises StaysApart where they had better stay two."""
     if 0 in box:  # nothing goes through
         return []
     first = first.fresh(c)
     whole_entry = Entry(second.out, first.inn, (*second.factors, *first.factors), second.scale * first.scale)
     every = frozenset((*second.labels, *first.labels))
-    for mine, yours in (
-        (second.inn, first.out),
-        (first.out, second.inn),
-    ):  # each label of one side runs through its axis: it becomes the other map
+    sides = second.inn, first.out
+    for mine, yours in (sides, sides[::-1]):  # each label of one side runs through its axis: it becomes the other map
         change: dict[int, IndexMap] = {}
         for m, other, n in zip(mine, yours, box, strict=True):
             if n == 1:
@@ -138,8 +120,8 @@ def composed(c: Coefficients, second: Entry, first: Entry, box: Sequence[int]) -
                 break
             change[labels_of(m)[0]] = other
         else:
-            return tidied(c, [(whole_entry.changed(c, change), _after(every, change))])
-    return _solved(c, whole_entry, every, (second.inn, first.out), box)
+            return tidied(c, whole_entry.changed(c, change), _after(every, change))
+    return _solved(c, whole_entry, every, sides, box)
 
 
 def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entry]:
@@ -153,40 +135,25 @@ def diagonal_entries(c: Coefficients, e: Entry, box: Sequence[int]) -> list[Entr
 
 Equation = tuple[IndexMap, IndexMap, int]
 Changes = tuple[dict[int, IndexMap], ...]
-State = tuple[
-    Changes, frozenset[int], list[Equation]
-]  # changes so far; the labels there are (those in no map and no factor multiply); what is left
+State = tuple[Changes, frozenset[int], list[Equation]]
+"""Changes so far; the labels there are (those in no map and no factor multiply); what is left."""
 
 
-def _solved(
-    c: Coefficients,
-    e: Entry,
-    every: frozenset[int],
-    sides: tuple[Sequence[IndexMap], Sequence[IndexMap]],
-    box: Sequence[int],
-) -> list[Entry]:
-    """An entry where two sides agree, axis by axis.
-
-    The entry itself is changed once, at the end: between two equations its labels are not yet tied together, and a
-    factor or an index array along both of two labels would have all their pairs.
-    """
-    done: list[tuple[Entry, frozenset[int]]] = []
+def _solved(c: Coefficients, e: Entry, every: frozenset[int], sides: Any, box: Sequence[int]) -> list[Entry]:
+    """An entry where two sides agree, axis by axis. It is changed once, at the end: between two equations labels are
+    not yet tied together, and a factor or an index array along both of two labels would have all their pairs."""
+    done: list[Entry] = []
     todo: list[State] = [((), every, [(a, b, n) for a, b, n in zip(*sides, box, strict=True) if n != 1])]
     while todo:
-        state = todo.pop()
-        if state[2]:
+        changes, labels, left = state = todo.pop()
+        if left:
             todo.extend(_solve(c, state, e))
-        else:
-            done.append((e.changed(c, _resolved(c, state[0])), state[1]))
-    return tidied(c, done)
-
-
-def _resolved(c: Coefficients, changes: Changes) -> dict[int, IndexMap]:
-    """Several changes, one after the other, as one."""
-    total: dict[int, IndexMap] = {}
-    for change in reversed(changes):
-        total.update({k: c.tables.substituted(m, total, c.sizes) for k, m in change.items()})
-    return total
+            continue
+        whole_change: dict[int, IndexMap] = {}
+        for change in reversed(changes):
+            whole_change.update({k: c.tables.substituted(m, whole_change, c.sizes) for k, m in change.items()})
+        done += tidied(c, e.changed(c, whole_change), labels)
+    return done
 
 
 def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
@@ -205,7 +172,10 @@ def _solve(c: Coefficients, state: State, e: Entry) -> list[State]:
         found = _affine(c, a, b, n, left)
         if found is not None:
             return found
-    change = _listed(c, a, b, n, [_labels_after(distinct(side), changes) for side in (e.out, e.inn)])
+    sides = [set(distinct(side)) for side in (e.out, e.inn)]
+    for change in changes:  # the labels that those of the sides have become
+        sides = [{q for k in side for q in (labels_of(change[k]) if k in change else (k,))} for side in sides]
+    change = _listed(c, a, b, n, sides)
     return [] if change is None else [_changed(c, left, change)]
 
 
@@ -214,14 +184,6 @@ def _changed(c: Coefficients, state: State, change: dict[int, IndexMap]) -> Stat
     side = c.tables.substituted
     rest = [(side(a, change, c.sizes), side(b, change, c.sizes), n) for a, b, n in equations]
     return (*changes, change), _after(every, change), rest
-
-
-def _labels_after(labels: Labels, changes: Changes) -> set[int]:
-    """The labels that some labels have become."""
-    found = set(labels)
-    for change in changes:
-        found = {q for k in found for q in (labels_of(change[k]) if k in change else (k,))}
-    return found
 
 
 def _after(every: frozenset[int], change: dict[int, IndexMap]) -> frozenset[int]:
@@ -271,8 +233,7 @@ def _line(c: Coefficients, a: Affine, b: Affine) -> dict[int, IndexMap] | None:
 
 
 def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[set[int]]) -> dict[int, IndexMap] | None:
-    """All labels at which two maps agree, listed; None where there are none; raises Apart where there are too many.
-    `sides` are the labels of the entry that they belong to."""
+    """All labels at which two maps agree, listed; None where there are none. `sides`: the labels of the entry."""
     la, lb = labels_of(a), labels_of(b)
     if set(la) & set(lb):
         every = tuple(dict.fromkeys((*la, *lb)))
@@ -295,10 +256,9 @@ def _listed(c: Coefficients, a: IndexMap, b: IndexMap, n: int, sides: Sequence[s
         left = np.repeat(np.arange(len(va)), per)
         within = np.arange(count) - np.repeat(np.cumsum(per) - per, per)
         right = order[starts[va[left]] + within]
-        found = [
-            np.unravel_index(at, [c.sizes[k] for k in labels]) for at, labels in ((left, la), (right, lb)) if labels
-        ]
-        return _names(c, tuple(range(len(la) + len(lb))), [h for hits in found for h in hits], count)
+        sides = [(at, [c.sizes[k] for k in labels]) for at, labels in ((left, la), (right, lb)) if labels]
+        hits = [h for at, box in sides for h in np.unravel_index(at, box)]
+        return _names(c, tuple(range(len(la) + len(lb))), hits, count)
 
     every = (*la, *lb)
     known = c.tables.remembered(("meet", n, tuple([c.sizes[k] for k in every])), (a, b), every, make)
@@ -313,9 +273,8 @@ def _fits(c: Coefficients, count: int, listed: set[int], sides: Sequence[set[int
     if c.room is None:
         return True
     both = sides if c.room.product else [sides[0] | sides[1]]
-    return (
-        sum([(count if labels & listed else 1) * size_of(labels - listed, c.sizes) for labels in both]) <= c.room.size
-    )
+    sizes = [(count if labels & listed else 1) * size_of(labels - listed, c.sizes) for labels in both]
+    return sum(sizes) <= c.room.size
 
 
 def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None) -> dict[int, IndexMap] | None:
@@ -331,16 +290,9 @@ def _names(c: Coefficients, labels: Labels, hits: Any, count: int | None = None)
 # -- one entry made tidy -------------------------------------------------------------------------------------
 
 
-def tidied(c: Coefficients, entries: Sequence[tuple[Entry, frozenset[int]]]) -> list[Entry]:
-    """Entries with sums carried out that concern one factor only, products carried out that make things smaller,
-    numbers in the scale.
-
-    Each comes with its labels: one that is in no map and no factor multiplies.
-    """
-    return [e for e in [_tidy(c, e, every) for e, every in entries] if e is not None]
-
-
-def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
+def tidied(c: Coefficients, e: Entry, every: frozenset[int]) -> list[Entry]:
+    """An entry, if it is not zero, with sums carried out that concern one factor only, products carried out that make
+    things smaller, numbers in the scale. A label of `every` that is in no map and no factor multiplies."""
     scale = e.scale
     for k in every.difference(e.labels):
         scale *= c.sizes[k]
@@ -349,7 +301,7 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
     for f in e.factors:
         k = c.number(f.slot) if not f.labels else None
         if k == 0.0 and f.strong:
-            return None
+            return []
         if k == 0.0:
             zeros = [f]
         elif k is None or not plain(k):
@@ -357,13 +309,12 @@ def _tidy(c: Coefficients, e: Entry, every: frozenset[int]) -> Entry | None:
         else:
             scale *= k
     if scale == 0.0 or any([not c.sizes[k] for k in every]):
-        return None
-    return Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)
+        return []
+    return [Entry(e.out, e.inn, (*_multiplied(c, factors, set(e.outer)), *zeros), scale)]
 
 
 def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list[Factor]:
-    """Sums over labels of one factor; then products, the smallest first, as long as what comes out is not larger than
-    what went in."""
+    """Sums over labels of one factor; then products, the smallest first, as long as they are no larger."""
     while True:
         count: dict[int, int] = {}
         for f in factors:
@@ -394,20 +345,13 @@ def _multiplied(c: Coefficients, factors: list[Factor], outer: set[int]) -> list
 
 
 def _worth(c: Coefficients, f: Factor, g: Factor, result: int, work: int) -> bool:
-    """Whether two factors are better multiplied: what comes out is hardly more than what was computed anyway, or less
-    than either."""
+    """Whether two factors are better multiplied: hardly more than what was computed anyway, or less than either."""
     small, large = sorted([c.size(f.slot), c.size(g.slot)])
-    computed = max([c.size(h.slot) for h in (f, g) if not c.given(h.slot)], default=0)
-    if work > 1024 * large:
-        return False
-    copied = any(
-        [c.given(h.slot) and result >= c.size(h.slot) > computed for h in (f, g)]
-    )  # diag(s)·X, where X is there anyway
-    return (
-        (result <= 4 * computed and work <= 64 * large and not copied)
-        or (result <= small and work <= 64 * large)
-        or 8 * result <= small
-    )
+    computed = max([c.size(h.slot) for h in (f, g) if not c.about(h.slot).given], default=0)
+    if work > 64 * large:
+        return work <= 1024 * large and 8 * result <= small
+    copied = any([c.about(h.slot).given and result >= c.size(h.slot) > computed for h in (f, g)])  # diag(s)·X
+    return result <= small or (result <= 4 * computed and not copied)
 
 
 def evaluated(c: Coefficients, e: Entry) -> Entry:
@@ -415,11 +359,6 @@ def evaluated(c: Coefficients, e: Entry) -> Entry:
     have = {k for f in e.factors for k in f.labels}
     made = c.product(e.factors, tuple([k for k in e.outer if k in have]))
     return Entry(e.out, e.inn, (c.factor(made.slot, made.labels, made.strong),), e.scale)
-
-
-def size(c: Coefficients, e: Entry) -> int:
-    """How many numbers the factors of an entry have, those that are there anyway not counted."""
-    return sum([c.size(f.slot) for f in e.factors if not c.given(f.slot)])
 
 
 def work(c: Coefficients, e: Entry) -> int:
@@ -430,14 +369,10 @@ def work(c: Coefficients, e: Entry) -> int:
     total = size_of(current, sizes)
     left = list(e.factors)
     while left:
-        needed = out.union(*[f.labels for f in left])
-        gone = current - needed
-        current = current - gone
+        current &= out.union(*[f.labels for f in left])
         left.sort(key=lambda f: (not current & set(f.labels), size_of(current | set(f.labels), sizes)))
-        f = left.pop(0)
-        total += size_of(current | set(f.labels), sizes)
-        current |= set(f.labels)
-        current &= out.union(*[g.labels for g in left])
+        current |= set(left.pop(0).labels)
+        total += size_of(current, sizes)
     return total + size_of(out, sizes)
 
 
@@ -457,7 +392,8 @@ def _cost(c: Coefficients, e: Entry) -> EntryCost:
     if e.cost is None:
         reached = sparse_size(c, e)
         listed = all([any([type(m) is IndexTable for m in side]) for side in (e.out, e.inn)])
-        e.cost = EntryCost(1, work(c, e) + size(c, e), reached, reached if listed else 0)
+        computed = sum([c.size(f.slot) for f in e.factors if not c.about(f.slot).given])
+        e.cost = EntryCost(1, work(c, e) + computed, reached, reached if listed else 0)
     return e.cost
 
 

@@ -12,18 +12,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...relations import index_algebra
 from ...relations.base import seal
-from ...relations.index_algebra import (
-    ORIGIN,
-    Affine,
-    IndexMap,
-    IndexTable,
-    Labels,
-    along,
-    combined,
-    labels_of,
-    values,
-)
+from ...relations.index_algebra import ORIGIN, Affine, IndexMap, IndexTable, Labels, along, labels_of, values
 
 Sizes = dict[int, int]
 
@@ -49,9 +40,8 @@ def table(array: Any, labels: Labels) -> IndexMap:
     if array.ndim == 1 and array.size:
         start = int(array[0])
         step = int(array[1]) - start if array.size > 1 else 0
-        if int(array[-1]) == start + step * (array.size - 1) and np.array_equal(
-            array, cast(Any, start + step * np.arange(array.size))
-        ):
+        last = start + step * (array.size - 1)
+        if int(array[-1]) == last and np.array_equal(array, cast(Any, start + step * np.arange(array.size))):
             return Affine(start, ((labels[0], step),) if step else ())
     return IndexTable(array, labels)
 
@@ -74,7 +64,7 @@ class Tables:
 
     def remembered(self, key: Any, maps: Sequence[IndexMap], labels: Labels, make: Any) -> Any:
         """What is made of some maps, once; the maps are kept, for their identities are the key."""
-        known = (*key, tuple([self._key(m, labels) for m in maps]))
+        known = (*key, tuple([self.key(m, labels) for m in maps]))
         if known not in self._known:
             self._known[known] = (seal(make()), maps)
         return self._known[known][0]
@@ -87,28 +77,23 @@ class Tables:
         if type(m) is Affine:
             parts: Any = [(change.get(k) or along(k), s) for k, s in m.terms]
             if all([type(p) is Affine for p, _ in parts]):
-                return combined(m.offset, parts)
+                return index_algebra.combined(m.offset, parts)
             if len(m.terms) == 1 and not m.offset and m.terms[0][1] == 1:
                 return parts[0][0]
             labels = distinct([p for p, _ in parts])
-            key: Any = (
-                "a",
-                m.offset,
-                tuple([(self._key(p, labels), s) for p, s in parts]),
-                tuple([sizes[k] for k in labels]),
-            )
-            return self._made(
-                key, labels, lambda: sum([s * values(p, labels, sizes) for p, s in parts], np.intp(m.offset)), sizes, m
-            )
+            key: Any = ("a", m.offset, tuple([(self.key(p, labels), s) for p, s in parts]))
+            total = lambda: sum([s * values(p, labels, sizes) for p, s in parts], np.intp(m.offset))  # noqa: E731
+            return self._made(key, labels, total, sizes, m)
         assert type(m) is IndexTable
         maps = [change.get(k) or along(k) for k in m.labels]
         labels = distinct(maps)
         if len(labels) == len(maps) and all([whole(p, n, sizes) for p, n in zip(maps, m.array.shape, strict=True)]):
             return IndexTable(m.array, tuple([labels_of(p)[0] for p in maps]))
-        key = ("t", id(m.array), tuple([self._key(p, labels) for p in maps]), tuple([sizes[k] for k in labels]))
+        key = ("t", id(m.array), tuple([self.key(p, labels) for p in maps]))
         return self._made(key, labels, lambda: m.array[tuple([values(p, labels, sizes) for p in maps])], sizes, m)
 
-    def _key(self, m: IndexMap, labels: Labels) -> Any:
+    def key(self, m: IndexMap, labels: Labels) -> Any:
+        """What a map is, whatever its labels are called."""
         if type(m) is IndexTable:
             return ("t", id(m.array), tuple([labels.index(k) for k in m.labels]))
         assert type(m) is Affine
@@ -117,24 +102,16 @@ class Tables:
     def _made(self, key: Any, labels: Labels, make: Any, sizes: Sizes, parent: Any) -> IndexMap:
         if not labels:
             return Affine(int(np.asarray(make()).reshape(())))
-        found = self._known.get(key)
-        if found is None:
-            array = np.broadcast_to(make(), [sizes[k] for k in labels])
-            found = self._known[key] = (
-                self.table(array, tuple(range(len(labels)))),
-                parent,
-            )  # the parent keeps the identities in the key alive
-        m = found[0]
-        return (
-            Affine(m.offset, tuple(sorted([(labels[k], s) for k, s in m.terms])))
-            if isinstance(m, Affine)
-            else IndexTable(m.array, labels)
-        )
+        box = tuple([sizes[k] for k in labels])
+        found = self._known.get((key, box))
+        if found is None:  # the parent keeps the identities in the key alive
+            made = self.table(np.broadcast_to(make(), box), tuple(range(len(labels))))
+            found = self._known[key, box] = made, parent
+        return index_algebra.renamed(found[0], dict(enumerate(labels)))
 
 
 def radix(m: IndexMap, n: int, sizes: Sizes) -> list[tuple[int, int]] | None:
-    """The terms of a map that counts through an axis of size n in mixed radix, the fastest first; None where it does
-    not."""
+    """The terms of a map that counts through n places in mixed radix, the fastest first; None where it does not."""
     if type(m) is not Affine or m.offset:
         return None
     below = 1
@@ -147,8 +124,7 @@ def radix(m: IndexMap, n: int, sizes: Sizes) -> list[tuple[int, int]] | None:
 
 
 def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fresh: Any) -> dict[int, IndexMap] | None:
-    """Labels of two mixed-radix maps of one axis written in common finer labels, so that the maps agree; None where the
-    cuts do not divide."""
+    """Labels of two mixed-radix maps in common finer labels, so that they agree; None where cuts do not divide."""
     cuts = sorted({s for _, s in (*a, *b)} | {s * sizes[k] for k, s in (*a, *b)})
     change: dict[int, IndexMap] = {}
     pieces: list[tuple[int, int, int]] = []  # from, to, label
@@ -163,8 +139,7 @@ def refined(a: list[tuple[int, int]], b: list[tuple[int, int]], sizes: Sizes, fr
 
 
 def injective(maps: Sequence[IndexMap], labels: Labels) -> bool:
-    """Whether different values of the labels always give different positions: each label can be read off one axis, once
-    others are known."""
+    """Whether different labels always give different positions: each can be read off an axis in turn."""
     known: set[int] = set()
     every = [set(labels_of(m)) for m in maps if type(m) is Affine]
     while True:
@@ -173,6 +148,12 @@ def injective(maps: Sequence[IndexMap], labels: Labels) -> bool:
             return known == set(labels)
         for left in more:
             known |= left
+
+
+def all_positions(maps: Sequence[IndexMap], box: Sequence[int], labels: Labels, sizes: Sizes) -> Any:
+    """The row-major positions in a box at every value of the labels, one axis for each."""
+    found = index_algebra.flat_positions(maps, box, labels, sizes)
+    return np.broadcast_to(found, [sizes[k] for k in labels])
 
 
 def size_of(labels: Iterable[int], sizes: Sizes) -> int:

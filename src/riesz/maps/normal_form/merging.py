@@ -15,13 +15,12 @@ from ...relations.index_algebra import Affine, IndexMap, IndexTable, Labels, alo
 from ...relations.index_sets import Seg
 from ...runtime import tuning
 from .coefficients import Coefficients, Factor, plain
-from .entries import Entry, EntryCost, costs, evaluated, renamed
+from .entries import Entry, EntryCost, costs, evaluated, renamed_in_order
 from .index_maps import distinct, size_of
 
 
 class Frame(NamedTuple):
-    """An entry without the places where its diagonals begin: `key` is what must agree, `starts` the beginning of each
-    label (None: not movable)."""
+    """An entry but for where its diagonals begin: `key` must agree, `starts` are beginnings (None: not movable)."""
 
     entry: Entry
     key: Any
@@ -39,20 +38,19 @@ def _frame(c: Coefficients, e: Entry) -> Frame:
             movable[k] = movable[k] and type(m) is Affine and len(m.terms) == 1 and m.terms[0][1] == 1
     starts: dict[int, int] = {}
     for m in maps:
-        if isinstance(m, Affine):
-            for k, _ in m.terms:
-                if movable[k]:
-                    starts[k] = min(starts.get(k, m.offset), m.offset)
+        for k in labels_of(m):
+            if isinstance(m, Affine) and movable[k]:
+                starts[k] = min(starts.get(k, m.offset), m.offset)
     parts: list[Any] = [len(e.out)]
     for m in maps:
         if type(m) is IndexTable:
             parts.append(("t", id(m.array), tuple([names[k] for k in m.labels])))
         else:
             assert type(m) is Affine
-            shift = starts[m.terms[0][0]] if len(m.terms) == 1 and movable[m.terms[0][0]] else 0
+            shift = starts.get(m.terms[0][0], 0) if len(m.terms) == 1 else 0
             parts.append((m.offset - shift, tuple(sorted([(names[k], s) for k, s in m.terms]))))
     parts.append(tuple([None if movable[k] else c.sizes[k] for k in labels]))
-    return Frame(e, tuple(parts), labels, [starts.get(k) if movable[k] else None for k in labels])
+    return Frame(e, tuple(parts), labels, [starts.get(k) for k in labels])
 
 
 Groups = dict[Any, list[Entry]]  # by frame
@@ -61,8 +59,7 @@ ALONE = None
 
 
 class EntrySum:
-    """Entries between two arrays, by frame: another one is compared with those of its own frame only. What they cost is
-    counted on the way."""
+    """Entries between two arrays by frame, and their cost: another is compared with those of its frame only."""
 
     def __init__(self, c: Coefficients, entries: Sequence[Entry] = ()) -> None:
         self._start: Sequence[Entry] = entries  # not yet looked at: they have been added already
@@ -108,7 +105,7 @@ class EntrySum:
     def change(self, c: Coefficients, changed: Groups) -> EntryCost:
         """By how much some changed groups cost more."""
         old = costs(c, [e for key in changed for e in self._groups.get(key, ())])
-        return costs(c, [e for g in changed.values() for e in g]).less(old)
+        return costs(c, [e for g in changed.values() for e in g]).plus(old, -1)
 
     def take(self, c: Coefficients, changed: Groups) -> None:
         """Put changed groups in place."""
@@ -132,26 +129,20 @@ def merged(c: Coefficients, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _added(c: Coefficients, group: list[Frame]) -> list[Entry]:
-    simple: list[Frame] = []
-    others: list[Frame] = []
-    for f in group:
-        (
-            simple
-            if len(f.entry.factors) <= 1 and all([set(g.labels) <= set(f.labels) for g in f.entry.factors])
-            else others
-        ).append(f)
-    others = _like(c, others)
-    if len(others) > tuning.UNMULTIPLIED_PRODUCTS and sum(
-        [c.size(g.slot) for f in others for g in f.entry.factors]
-    ) > 2 * size_of(group[0].labels, c.sizes):
-        simple, others = [*simple, *[f._replace(entry=evaluated(c, f.entry)) for f in others]], []
+    """The entries of a frame with fewer of them: those of one factor as one, those of several that are alike."""
+    single = [len(f.entry.factors) <= 1 and {*f.entry.labels} == {*f.labels} for f in group]
+    simple = [f for f, one in zip(group, single, strict=True) if one]
+    others = _like(c, [f for f, one in zip(group, single, strict=True) if not one])
+    if len(others) > tuning.UNMULTIPLIED_PRODUCTS:
+        numbers = sum([c.size(g.slot) for f in others for g in f.entry.factors])
+        if numbers > 2 * size_of(group[0].labels, c.sizes):
+            simple, others = [*simple, *[f._replace(entry=evaluated(c, f.entry)) for f in others]], []
     made = _one(c, simple) if len(simple) > 1 else None
     return [*(made if made is not None else [f.entry for f in simple]), *[f.entry for f in others]]
 
 
 def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
-    """Entries with at most one factor each, as one: diagonals over the union of their ranges. None where that union is
-    mostly empty."""
+    """Entries with at most one factor as one, over the union of their ranges; None where that is mostly empty."""
     first = group[0]
     rank = len(first.labels)
     low = [None if s is None else min([f.starts[i] or 0 for f in group]) for i, s in enumerate(first.starts)]
@@ -161,18 +152,15 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
         sizes.append(c.sizes[first.labels[i]] if low[i] is None else max(ends) - (low[i] or 0))
     ragged = [i for i in range(rank) if any([c.sizes[f.labels[i]] != sizes[i] for f in group])]
     needed = sorted({f.labels.index(k) for f in group for g in f.entry.factors for k in g.labels} | set(ragged))
-    if (
-        math.prod([sizes[i] for i in needed])
-        > 4 * sum([math.prod([c.sizes[f.labels[i]] for i in needed]) for f in group]) + 64
-    ):
+    there = sum([math.prod([c.sizes[f.labels[i]] for i in needed]) for f in group])
+    if math.prod([sizes[i] for i in needed]) > 4 * there + 64:
         return None
     labels = tuple([k if c.sizes[k] == sizes[i] else c.fresh(sizes[i]) for i, k in enumerate(first.labels)])
     parts: list[tuple[float, Factor]] = []
     bare = 0.0
     out = tuple([labels[i] for i in needed])
     for f in group:
-        whole = [c.sizes[f.labels[i]] == sizes[i] for i in needed]
-        if not f.entry.factors and all(whole):
+        if not f.entry.factors and all([c.sizes[f.labels[i]] == sizes[i] for i in needed]):
             bare += f.entry.scale
             continue
         one = f.entry.factors[0] if f.entry.factors else Factor(c.program.const(1.0), ())
@@ -182,7 +170,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
         for axis, i in enumerate(at):
             if c.sizes[f.labels[i]] != sizes[i]:
                 factor = c.placed(factor, axis, (f.starts[i] or 0) - (low[i] or 0), sizes[i])
-        parts.append((f.entry.scale, Factor(factor.slot, tuple([names[k] for k in factor.labels]), factor.strong)))
+        parts.append((f.entry.scale, factor.renamed(names)))
     if bare:
         parts.append((bare, Factor(c.program.const(1.0), ())))
     names = dict(zip(first.labels, labels, strict=True))
@@ -191,7 +179,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
     def moved(m: IndexMap) -> IndexMap:
         if type(m) is Affine and len(m.terms) == 1 and low[first.labels.index(m.terms[0][0])] is not None:
             m = Affine(m.offset + shift[m.terms[0][0]], m.terms)
-        return renamed(m, names)
+        return renamed_in_order(m, names)
 
     sides = tuple([moved(m) for m in first.entry.out]), tuple([moved(m) for m in first.entry.inn])
     if not parts:
@@ -199,11 +187,9 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
     if len(parts) == 1 and parts[0][1].labels == out:
         k, factor = parts[0]
         number = c.number(factor.slot) if not factor.labels else None
-        return [
-            Entry(*sides, (), k * number)
-            if number is not None and plain(number)
-            else Entry(*sides, (c.factor(factor.slot, factor.labels, factor.strong),), k)
-        ]
+        if number is not None and plain(number):
+            return [Entry(*sides, (), k * number)]
+        return [Entry(*sides, (c.factor(factor.slot, factor.labels, factor.strong),), k)]
     if all([not f.labels and (k := c.number(f.slot)) is not None and plain(k) for _, f in parts]):
         return [Entry(*sides, (), sum([k * (c.number(f.slot) or 0.0) for k, f in parts]))]
     total = c.total(parts, out)
@@ -212,8 +198,7 @@ def _one(c: Coefficients, group: list[Frame]) -> list[Entry] | None:
 
 
 def _gaps(c: Coefficients, group: list[Frame], axes: list[int]) -> bool:
-    """Whether the ranges of some diagonals leave out a part of their union: a zero there is a place without a
-    number."""
+    """Whether the ranges of some diagonals leave out a part of their union, a place without a number."""
     ends = [[((f.starts[i] or 0), (f.starts[i] or 0) + c.sizes[f.labels[i]]) for i in axes] for f in group]
     cuts = [np.unique([e[k] for e in ends]) for k in range(len(axes))]
     covered = np.zeros([len(cut) - 1 for cut in cuts], bool)
@@ -261,14 +246,9 @@ def _sum(c: Coefficients, a: Frame, b: Frame) -> Entry | None:
     if len(left) > 1 or len(open_) > 1:
         return None
     f, g = x.factors[left[0]], y.factors[open_[0]]
-    if (
-        f.strong
-        or g.strong
-        or not all([k in names for k in g.labels])
-        or sorted([names[k] for k in g.labels]) != sorted(f.labels)
-    ):
+    if f.strong or g.strong or sorted([names.get(k, -1) for k in g.labels]) != sorted(f.labels):
         return None
-    total = c.total([(x.scale, f), (y.scale, Factor(g.slot, tuple([names[k] for k in g.labels])))], f.labels)
+    total = c.total([(x.scale, f), (y.scale, g.renamed(names))], f.labels)
     return Entry(x.out, x.inn, tuple([total if i == left[0] else h for i, h in enumerate(x.factors)]), 1.0)
 
 
@@ -290,17 +270,14 @@ def _matches(mine: Labels, yours: Labels, names: dict[int, int]) -> bool:
 
 
 def _regrouped(c: Coefficients, e: Entry) -> Entry:
-    """R·D·Rᵀ with one index array on both sides is block-diagonal: the coefficients are summed over what the array
-    sends to one place."""
+    """R·D·Rᵀ with one index array is block-diagonal: coefficients are summed over what it sends to one place."""
     if len(e.factors) > 1:
         return e
     for i, m in enumerate(e.out):
         if type(m) is not IndexTable or len(m.labels) != 1:
             continue
         t = m.labels[0]
-        others = [
-            j for j, q in enumerate(e.inn) if type(q) is IndexTable and q.array is m.array and q.labels == m.labels
-        ]
+        others = [j for j, q in enumerate(e.inn) if type(q) is IndexTable and q[0] is m.array and q.labels == m.labels]
         f = e.factors[0] if e.factors else Factor(c.program.const(np.ones(c.sizes[t])), (t,))
         if len(others) != 1 or t not in f.labels or f.strong or sum([t in labels_of(q) for q in (*e.out, *e.inn)]) != 2:
             continue
@@ -308,11 +285,12 @@ def _regrouped(c: Coefficients, e: Entry) -> Entry:
         if n > c.sizes[t]:
             continue
         k = c.fresh(n)
-        axis = f.labels.index(t)
         relation = Function(Seg(c.sizes[t]), Seg(n), freeze(m.array))
-        slot = c.step(Reduction((relation,), axis), (f.slot,))
+        slot = c.step(Reduction((relation,), f.labels.index(t)), (f.slot,))
         labels = tuple([k if q == t else q for q in f.labels])
-        out = tuple([along(k) if j == i else q for j, q in enumerate(e.out)])
-        inn = tuple([along(k) if j == others[0] else q for j, q in enumerate(e.inn)])
+        out, inn = [
+            tuple([along(k) if j == at else q for j, q in enumerate(side)])
+            for side, at in ((e.out, i), (e.inn, others[0]))
+        ]
         return Entry(out, inn, (c.factor(slot, labels),), e.scale)
     return e

@@ -8,7 +8,7 @@ left unmultiplied. So the network is never larger than the program, however ofte
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -25,8 +25,7 @@ from .merging import EntrySum, Groups, merged
 
 
 class Kept(NamedTuple):
-    """A step without entries: its op, the arguments that move (slots) and those that do not (coefficients), in
-    order."""
+    """A step without entries: its op, and in order its arguments, those that move (slots) and coefficients."""
 
     op: Any
     args: tuple[tuple[bool, int], ...]
@@ -49,6 +48,20 @@ class Network:
         self.guarded: set[int] = set()  # nodes with places that nothing reaches, which some product must not look at
         self.made: dict[Any, Any] = {}  # what was made of it: patterns, programs, …
 
+    def known(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the network once for all points."""
+        with self.c.lock:
+            if key not in self.made:
+                self.made[key] = make()
+            return self.made[key]
+
+    def like(self, **changed: Any) -> Network:
+        """The same network but for some parts."""
+        other = Network.__new__(Network)
+        parts: dict[str, Any] = {**self.__dict__, "made": {}, **changed}
+        other.__dict__.update({k: v for k, v in parts.items() if k != "turned" or k in changed})
+        return other
+
     @property
     def simple(self) -> bool:
         """Whether there is nothing between inputs and outputs."""
@@ -59,25 +72,20 @@ class Network:
         out, inn = self.outputs[row], self.inputs[column]
         return self.blocks.get(out, {}).get(inn, [])
 
+    def sources(self, node: int) -> list[int]:
+        """The nodes that a node is computed from."""
+        return [a for moves, a in self.kept[node].args if moves] if node in self.kept else list(self.blocks[node])
+
     @cached_property
     def turned(self) -> Network:
         """The transpose of a network without hubs: the same entries with their sides exchanged."""
-        other = Network.__new__(Network)
-        other.c, other.shapes, other.inputs, other.outputs = self.c, self.shapes, self.outputs, self.inputs
-        other.kept, other.hubs, other.params, other.strong, other.guarded, other.made = (
-            {},
-            [],
-            self.params,
-            set(),
-            set(),
-            {},
-        )
-        other.blocks = {a: {} for a in self.inputs}  # an input that nothing reads has a row too, an empty one
+        # an input that nothing reads has a row too, an empty one
+        blocks: dict[int, dict[int, list[Entry]]] = {a: {} for a in self.inputs}
         for to, row in self.blocks.items():
             for a, es in row.items():
-                other.blocks[a][to] = [e.turned for e in es]
-        other.__dict__["turned"] = self
-        return other
+                blocks[a][to] = [e.turned for e in es]
+        ends = {"inputs": self.outputs, "outputs": self.inputs}
+        return self.like(**ends, blocks=blocks, strong=set(), guarded=set(), turned=self)
 
     @property
     def entries(self) -> list[Entry]:
@@ -106,19 +114,15 @@ def derived(program: Program, fixed: int = 0) -> Network:
     net = Network(program, fixed)
     c = net.c
     moving = program.dependent(program.inputs[fixed:])
-    place: dict[int, int] = {}
-    params = set(program.inputs[:fixed])
-    for slot in program.inputs[:fixed]:
-        place[slot] = c.program.input(program.shapes[slot])
+    place = {slot: c.program.input(program.shapes[slot]) for slot in program.inputs[:fixed]}
+    net.params = list(place.values())
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        if not moving[slot] and slot not in params:
+        if not moving[slot] and slot not in place:
             place[slot] = applied(c, op, [place[a] for a in args])
-    net.params = [place[s] for s in program.inputs[:fixed]]
     live = program.needed(program.outputs)
-    net.strong = {program.args[i][k] for i, op in enumerate(program.ops) if type(op) is Contraction for k in op.strong}
-    net.guarded = {
-        program.args[i][op.guarded] for i, op in enumerate(program.ops) if type(op) is Contraction and op.guarded >= 0
-    }
+    products = [(op, args) for op, args in zip(program.ops, program.args, strict=True) if type(op) is Contraction]
+    net.strong = {args[k] for op, args in products for k in op.strong}
+    net.guarded = {args[op.guarded] for op, args in products if op.guarded >= 0}
     for slot, op in enumerate(program.ops):
         if not moving[slot] or not live[slot]:
             continue
@@ -127,23 +131,17 @@ def derived(program: Program, fixed: int = 0) -> Network:
             continue
         found = edges(c, program, slot, moving, place.__getitem__)
         if found is None:
-            net.kept[slot] = Kept(
-                op, tuple([(bool(moving[a]), a if moving[a] else place[a]) for a in program.args[slot]])
-            )
+            args = [(bool(moving[a]), a if moving[a] else place[a]) for a in program.args[slot]]
+            net.kept[slot] = Kept(op, tuple(args))
             continue
         row: dict[int, list[Entry]] = {}
         for a, es in found:
             row.setdefault(a, []).extend([e.strongly for e in es] if slot in net.strong else es)
         net.blocks[slot] = {a: merged(c, es) for a, es in row.items()}
-    for at, slot in enumerate(
-        program.outputs
-    ):  # outputs are nodes of their own: a step may be an output twice, or an input
-        node = len(program.ops) + at
-        net.outputs[at] = node
-        net.shapes[node] = program.shapes[slot]
-        net.blocks[node] = (
-            {slot: [identity(c, program.shapes[slot])]} if moving[slot] and 0 not in program.shapes[slot] else {}
-        )
+    for at, slot in enumerate(program.outputs):  # nodes of their own: a step may be an output twice, or an input
+        net.outputs[at] = node = len(program.ops) + at
+        net.shapes[node] = shape = program.shapes[slot]
+        net.blocks[node] = {slot: [identity(c, shape)]} if moving[slot] and 0 not in shape else {}
     _Elimination(net, force=False).run()
     _without_zeros(net)
     return net
@@ -151,16 +149,15 @@ def derived(program: Program, fixed: int = 0) -> Network:
 
 def _without_zeros(net: Network) -> None:
     """Leave out entries that are 0 times finite numbers; 0 times what may be infinite stays."""
+
+    def counts(e: Entry) -> bool:
+        known = [net.c.about(f.slot) for f in e.factors]
+        return all([k.number != 0.0 for k in known]) or not all([k.finite for k in known])
+
     if net.simple:
-        for row in net.blocks.values():
-            for a, es in list(row.items()):
-                row[a] = [e for e in es if not _zero(net.c, e)]
-                if not row[a]:
-                    del row[a]
-
-
-def _zero(c: Coefficients, e: Entry) -> bool:
-    return any([c.number(f.slot) == 0.0 for f in e.factors]) and all([c.finite(f.slot) for f in e.factors])
+        for to, row in net.blocks.items():
+            some = {a: list(filter(counts, es)) for a, es in row.items()}
+            net.blocks[to] = {a: es for a, es in some.items() if es}
 
 
 class _Elimination:
@@ -177,13 +174,9 @@ class _Elimination:
         for to, row in net.blocks.items():
             for a in row:
                 self.users.setdefault(a, set()).add(to)
-        self.fixed = {*net.inputs, *net.outputs}
-        for slot, kept in net.kept.items():
-            self.fixed.add(slot)
-            self.fixed.update([a for moves, a in kept.args if moves])
-        self.left = tuning.HUB_LISTED_RATIO * max(
-            costs(net.c, net.entries).positions, 4096
-        )  # so many positions may be listed
+        self.fixed = {*net.inputs, *net.outputs, *net.kept, *[a for slot in net.kept for a in net.sources(slot)]}
+        positions = costs(net.c, net.entries).positions
+        self.left = tuning.HUB_LISTED_RATIO * max(positions, 4096)  # so many positions may be listed
 
     def run(self) -> None:
         """Remove what can be removed."""
@@ -213,17 +206,14 @@ class _Elimination:
             idle.extend([a for a in blocks[s] if a in blocks and users[a] == {s} and a not in self.fixed])
             self._detach(s)
         net.blocks = {to: {a: list(es.entries) for a, es in row.items()} for to, row in blocks.items()}
-        ends = {*net.inputs, *net.outputs}
-        net.hubs = [s for s in blocks if s not in ends]
+        net.hubs = [s for s in blocks if s not in {*net.inputs, *net.outputs}]
 
     def _weight(self, s: int) -> tuple[int, int]:
         before, after, n = self.blocks[s], self.users.get(s, set()), math.prod(self.net.shapes[s])
         if not self.force:
             return len(before) * len(after), n
-        coming, going = (
-            sum([es.cost.positions for es in before.values()]),
-            sum([self.blocks[to][s].cost.positions for to in after]),
-        )
+        coming = sum([es.cost.positions for es in before.values()])
+        going = sum([self.blocks[to][s].cost.positions for to in after])
         return coming * going // max(n, 1), n
 
     def _detach(self, s: int) -> None:
@@ -233,28 +223,21 @@ class _Elimination:
             self.blocks[to].pop(s, None)
 
     def _removed(self, s: int) -> bool:
-        """Compose what comes into a node with what goes out of it, if that is no larger; the new entries are put in
-        place."""
+        """Compose what comes into a node with what goes out of it, if that is no larger, and put it in place."""
         c, blocks, force = self.net.c, self.blocks, self.force
         before, after = blocks[s], self.users.get(s, set())
         coming, going = total([es.cost for es in before.values()]), total([blocks[to][s].cost for to in after])
-        if coming.entries * going.entries > max(
-            tuning.HUB_COMPOSITIONS if not force else 16 * tuning.HUB_COMPOSITIONS, 2 * (coming.entries + going.entries)
-        ):
+        old, most = coming.plus(going), tuning.HUB_COMPOSITIONS * (16 if force else 1)
+        if coming.entries * going.entries > max(most, 2 * old.entries):
             return False
-        old = coming.plus(going)
         have = sum([blocks[to][a].cost.weight for to in after for a in before if a in blocks[to]])
         c.room = Room(self.left, product=False) if force else Room(old.weight + have + 256, product=True)
         made: list[tuple[int, int, EntrySum, Groups]] = []
         for to in after:
             for a, first in before.items():
+                pairs = [(second, one) for second in blocks[to][s].entries for one in first.entries]
                 try:
-                    found = [
-                        e
-                        for second in blocks[to][s].entries
-                        for one in first.entries
-                        for e in composed(c, second, one, self.net.shapes[s])
-                    ]
+                    found = [e for second, one in pairs for e in composed(c, second, one, self.net.shapes[s])]
                 except StaysApart:
                     return False
                 if any([len(e.factors) > tuning.ENTRY_FACTORS for e in found]):
@@ -265,12 +248,11 @@ class _Elimination:
                 made.append((to, a, there, there.plus(c, found)))
         changes = [there.change(c, changed) for _, _, there, changed in made]
         new = total(changes)
-        if force and (
-            new.listed - old.listed > self.left
-            or any([self._overfull(m, more) for m, more in zip(made, changes, strict=True)])
-        ):
-            return False
-        if not force and (new.weight > old.weight + 256 or new.entries > old.entries + tuning.HUB_MORE_ENTRIES):
+        if force:
+            full = any([self._overfull(m, more) for m, more in zip(made, changes, strict=True)])
+            if full or new.listed - old.listed > self.left:
+                return False
+        elif new.weight > old.weight + 256 or new.entries > old.entries + tuning.HUB_MORE_ENTRIES:
             return False
         self.left -= new.listed - old.listed
         for to, a, there, changed in made:
@@ -284,40 +266,28 @@ class _Elimination:
         return True
 
     def _overfull(self, made: tuple[int, int, EntrySum, Groups], more: EntryCost) -> bool:
-        """Whether some entries reach more positions than there are, several times over, or are too many: a dense matrix
-        says it better."""
+        """Whether entries are too many, or reach positions several times over: a dense matrix says it better."""
         to, a, there, _ = made
-        cost, shapes = there.cost.plus(more), self.net.shapes
-        return cost.entries > tuning.BLOCK_ENTRIES or cost.positions > 1024 + 4 * math.prod(shapes[to]) * math.prod(
-            shapes[a]
-        )
+        cost, every = there.cost.plus(more), math.prod(self.net.shapes[to]) * math.prod(self.net.shapes[a])
+        return cost.entries > tuning.BLOCK_ENTRIES or cost.positions > 1024 + 4 * every
 
 
 def multiplied(net: Network) -> Network | None:
-    """The network without hubs: what matrices are made of. None where some step has no entries, or there would be too
-    many."""
+    """The network without hubs, which matrices are made of; None where steps have no entries or are too many."""
     found = thinned(net)
     return found if found.simple else None
 
 
 def thinned(net: Network) -> Network:
-    """The network without the hubs that a matrix does not need: all of them, if no step is without entries and
-    positions do not multiply."""
-    if net.simple or net.kept:
-        return net
-    with net.c.lock:
-        return _thinned(net)
+    """The network without the hubs that a matrix does not need: all, unless positions multiply."""
+    return net if net.simple or net.kept else net.known("thinned", lambda: _thinned(net))
 
 
 def _thinned(net: Network) -> Network:
-    if "thinned" not in net.made:
-        other = Network.__new__(Network)
-        other.__dict__.update({k: v for k, v in net.__dict__.items() if k != "turned"})
-        other.made = {"thinned": other}
-        other.blocks = {to: dict(row) for to, row in net.blocks.items()}
-        patience, net.c.patience = net.c.patience, 16
-        _Elimination(other, force=True).run()
-        net.c.patience = patience
-        _without_zeros(other)
-        net.made["thinned"] = other
-    return net.made["thinned"]
+    other = net.like(blocks={to: dict(row) for to, row in net.blocks.items()})
+    other.made["thinned"] = other
+    patience, net.c.patience = net.c.patience, 16
+    _Elimination(other, force=True).run()
+    net.c.patience = patience
+    _without_zeros(other)
+    return other

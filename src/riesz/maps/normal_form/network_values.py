@@ -16,28 +16,40 @@ from ...relations.base import seal
 from ...relations.index_algebra import Labels
 from ...runtime.warnings_off import quietly
 from ...spaces.formal_vectors import dense
+from .coefficients import Coefficients
 from .entries import Entry, sparse_size
-from .index_maps import size_of
 from .network import Network
-from .symmetric_products import gram
+from .symmetric_products import gram, twice
 
 
-def multiplied_out(e: Entry, outer: Labels, numbers: dict[int, Any], dtype: Any) -> tuple[Any, Labels]:
-    """The product of the factors of an entry, times its scale, summed to those of some labels that it depends on; and
-    these labels."""
-    have = {k for f in e.factors for k in f.labels}
-    labels = tuple([k for k in outer if k in have])
-    if not e.factors:
-        return np.asarray(e.scale, dtype), ()
-    with quietly():
-        found = gram(e, labels, numbers, dtype)
-    if found is not None:
-        return found, labels
-    strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
-    op = contraction(tuple([f.labels for f in e.factors]), labels, {}, strong)
-    with quietly():
-        found = np.asarray(dense(op.run(*[numbers[f.slot] for f in e.factors])), dtype)
-    return found if e.scale == 1.0 else found * found.dtype.type(e.scale), labels
+class Spread:
+    """The coefficient of an entry on some labels, broadcast along those it does not depend on, summed over others."""
+
+    def __init__(self, c: Coefficients, e: Entry, labels: Labels) -> None:
+        have = {k for f in e.factors for k in f.labels}
+        self.entry = e
+        self.labels = tuple([k for k in labels if k in have])
+        self.box = tuple([c.sizes[k] for k in labels])
+        self.thin = tuple([c.sizes[k] if k in have else 1 for k in labels])
+        self.slots = [f.slot for f in e.factors]
+        strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
+        self.op = contraction(tuple([f.labels for f in e.factors]), self.labels, {}, strong)
+        self.halved = twice(e, self.labels, c.sizes)
+
+    def at(self, v: Values) -> Any:
+        """The numbers at a point; not to be written to."""
+        if not self.slots:
+            return np.broadcast_to(v.dtype.type(self.entry.scale), self.box)
+        slots, scale = v.slots, self.entry.scale
+        with quietly():
+            if self.halved is not None:
+                found = gram(self.entry, self.halved, self.labels, slots, v.dtype)
+            else:
+                found = np.asarray(dense(self.op.run(*[slots[s] for s in self.slots])), v.dtype)
+                found = found if scale == 1.0 else found * v.dtype.type(scale)
+        if found.shape != self.thin:
+            found = found.reshape(self.thin)
+        return found if self.thin == self.box else np.broadcast_to(found, self.box)
 
 
 class Values:
@@ -46,43 +58,29 @@ class Values:
     def __init__(self, net: Network, point: Sequence[Any], dtype: Any, slots: dict[int, Any] | None = None) -> None:
         if slots is not None:
             self.slots = slots
-        self.net = net
-        self.point = list(point)
-        self.dtype = dtype
-        self._whole: dict[Any, Any] = {}
+        self.net, self.point, self.dtype = net, list(point), dtype
+        self._spread: dict[int, Any] = {}
 
     @cached_property
     def slots(self) -> dict[int, Any]:
         """The numbers of all factors."""
         kept = {a for k in self.net.kept.values() for moves, a in k.args if not moves}
-        wanted = sorted(kept | {f.slot for e in self.net.entries for f in e.factors})
-        return dict(zip(wanted, self.run(wanted), strict=True))
+        return self.run(kept | {f.slot for e in self.net.entries for f in e.factors})
 
-    def run(self, wanted: Sequence[int]) -> list[Any]:
+    def run(self, slots: set[int]) -> dict[int, Any]:
         """Some slots of the coefficients at this point."""
-        key = ("run", tuple(wanted))
-        known: dict[Any, Program] = self.net.made
-        if key not in known:
-            known[key] = self.net.c.program.prune(self.net.params, wanted)
+        wanted = tuple(sorted(slots))
+        make = lambda: self.net.c.program.prune(self.net.params, wanted)  # noqa: E731
+        program: Program = self.net.known(("run", wanted), make)
         with quietly():
-            return [seal(dense(x)) for x in outputs(runnable(known[key]), NUMBERS, self.point)]
+            found = outputs(runnable(program), NUMBERS, self.point)
+        return {s: seal(dense(x)) for s, x in zip(wanted, found, strict=True)}
 
-    def coefficient(self, e: Entry) -> tuple[Any, Labels]:
-        """Σ over inner labels of the product of the factors, times the scale, on those of the outer labels that it
-        depends on."""
-        key = id(e)
-        if key not in self._whole:
-            self._whole[key] = (*multiplied_out(e, e.outer, self.slots if e.factors else {}, self.dtype), e)
-        return self._whole[key][:2]
-
-    def spread(self, e: Entry, labels: Labels | None = None) -> Any:
-        """The coefficient on all outer labels, broadcast."""
-        labels = e.outer if labels is None else labels
-        array, have = self.coefficient(e)
-        sizes = self.net.c.sizes
-        order = [have.index(k) for k in labels if k in have]
-        shown = array.transpose(order).reshape([sizes[k] if k in have else 1 for k in labels])
-        return np.broadcast_to(shown, [sizes[k] for k in labels])
+    def spread(self, e: Entry) -> Any:
+        """The coefficient of an entry on all its outer labels, broadcast."""
+        if id(e) not in self._spread:
+            self._spread[id(e)] = Spread(self.net.c, e, e.outer).at(self), e
+        return self._spread[id(e)][0]
 
     @property
     def numbers(self) -> int:
@@ -97,7 +95,3 @@ class Values:
     def positions(self) -> int:
         """How many positions of the matrix the entries reach."""
         return sum([sparse_size(self.net.c, e) for e in self.net.entries])
-
-    def size_of(self, labels: Labels) -> int:
-        """How many values some labels have."""
-        return size_of(labels, self.net.c.sizes)

@@ -25,7 +25,7 @@ from ...relations.base import seal
 from ...runtime import tuning
 from ..matrices.matrix_patterns import between
 from .entries import costs
-from .network import Kept, Network, derived
+from .network import Network, derived
 
 Shape = tuple[int, ...]
 
@@ -37,89 +37,82 @@ class Reached(NamedTuple):
     indices: Any
     shape: tuple[int, int]
 
+    @property
+    def rows(self) -> Any:
+        """The row of each position."""
+        counts: Any = np.diff(self.indptr)
+        return np.repeat(np.arange(self.shape[0], dtype=np.intp), counts)
+
+    def with_data(self, data: Any) -> Any:
+        """The sparse matrix with these numbers, which shares the index arrays."""
+        return _sparse().csr_array((data, self.indices, self.indptr), shape=self.shape)
+
 
 def reached(net: Network) -> Reached:
     """The pattern of the whole matrix, once for all points."""
-    with net.c.lock:
-        if "reached" not in net.made:
-            sizes = [_count(net.shapes[s]) for s in net.inputs]
-            given = [_eye(n, sum(sizes), sum(sizes[:i])) for i, n in enumerate(sizes)]
-            found = _sparse().vstack([_none(0, sum(sizes)), *reach(net, given)], format="csr")
-            found.sort_indices()
-            net.made["reached"] = seal(Reached(found.indptr, found.indices, found.shape))
-    return net.made["reached"]
+
+    def make() -> Reached:
+        sizes = [math.prod(net.shapes[s]) for s in net.inputs]
+        given = [_eye(n, sum(sizes), sum(sizes[:i])) for i, n in enumerate(sizes)]
+        found = _sparse().vstack([_none(0, sum(sizes)), *reach(net, given)], format="csr")
+        found.sort_indices()
+        return seal(Reached(found.indptr, found.indices, found.shape))
+
+    return net.known("reached", make)
 
 
 def reaching(net: Network) -> Any:
     """The same as a sparse matrix of truth values."""
     pattern = reached(net)
-    return _sparse().csr_array(
-        (np.ones(len(pattern.indices), bool), pattern.indices, pattern.indptr), shape=pattern.shape
-    )
+    return pattern.with_data(np.ones(len(pattern.indices), bool))
 
 
 def few(net: Network) -> int | None:
-    """How many positions a matrix has that is a product of sparse ones; None where it is no such product, or hardly
-    sparse."""
-    every = math.prod([sum([_count(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
+    """How many positions a product of sparse matrices has; None where it is no such product, or hardly sparse."""
+    every = math.prod([sum([math.prod(net.shapes[s]) for s in side]) for side in (net.inputs, net.outputs)])
     if net.kept or (8 * costs(net.c, net.entries).positions > every and not net.listed):
         return None
-    with net.c.lock:
-        if "paths" not in net.made:
-            net.made["paths"] = _paths(net)
-    return len(reached(net).indices) if 4 * net.made["paths"] <= every else None
+    paths = net.known("paths", lambda: _paths(net))
+    return len(reached(net).indices) if 4 * paths <= every else None
 
 
 def _paths(net: Network) -> float:
-    """In how many ways the inputs reach the outputs: no less than the positions of the matrix, and what it takes to
-    find them."""
-    found: dict[int, Any] = {s: np.ones(_count(net.shapes[s])) for s in net.inputs}
+    """In how many ways inputs reach outputs: no less than the positions, and what it takes to find them."""
+    found: dict[int, Any] = {s: np.ones(math.prod(net.shapes[s])) for s in net.inputs}
     for to in net.order:
-        found[to] = sum([_edge(net, to, a, float) @ found[a] for a in net.blocks[to]], np.zeros(_count(net.shapes[to])))
+        none = np.zeros(math.prod(net.shapes[to]))
+        found[to] = sum([_edge(net, to, a, float) @ found[a] for a in net.blocks[to]], none)
     return float(sum([found[o].sum() for o in net.outputs]))
 
 
 def filled(pattern: Reached, matrix: Any) -> Any:
-    """A dense or sparse matrix as CSR with the positions of a pattern, whose index arrays it shares; all others must be
-    0."""
-    if not isinstance(matrix, np.ndarray) and matrix.nnz == len(pattern.indices):
-        matrix.sort_indices()
-        return _sparse().csr_array((matrix.data, pattern.indices, pattern.indptr), shape=pattern.shape)
-    rows = _rows(pattern)
+    """A matrix as CSR with the positions of a pattern, whose index arrays it shares; all others must be 0."""
     if isinstance(matrix, np.ndarray):
-        data = cast(Any, matrix)[rows, pattern.indices]
-    else:
-        width = pattern.shape[1]
-        found = matrix.tocoo()
-        data = np.zeros(len(rows), matrix.dtype)
-        data[np.searchsorted(rows * width + pattern.indices, found.row.astype(np.intp) * width + found.col)] = (
-            found.data
-        )
-    return _sparse().csr_array((data, pattern.indices, pattern.indptr), shape=pattern.shape)
+        return pattern.with_data(cast(Any, matrix)[pattern.rows, pattern.indices])
+    if matrix.nnz == len(pattern.indices):
+        matrix.sort_indices()
+        return pattern.with_data(matrix.data)
+    width, found = pattern.shape[1], matrix.tocoo()
+    data = np.zeros(len(pattern.indices), matrix.dtype)
+    there = pattern.rows * width + pattern.indices
+    data[np.searchsorted(there, found.row.astype(np.intp) * width + found.col)] = found.data
+    return pattern.with_data(data)
 
 
 def apart(net: Network) -> Any:
     """A number for each column of the matrix, such that columns of one number share no row: they go through the map
     together. None where that would hardly be fewer numbers than columns. Once for all points."""
-    with net.c.lock:
-        if "apart" not in net.made:
-            pattern = reached(net)
-            most = int(np.diff(pattern.indptr).max(initial=0))
-            net.made["apart"] = (
-                _apart(pattern)
-                if pattern.shape[1] >= tuning.COLUMN_BY_COLUMN and 8 * most <= pattern.shape[1]
-                else None
-            )
-    return net.made["apart"]
+    return net.known("apart", lambda: _apart(reached(net)))
 
 
-def _apart(pattern: Any) -> Any:
-    """Group after group, each as large as it can be: of columns that meet, the one with the highest of some random
-    numbers is taken first."""
+def _apart(pattern: Reached) -> Any:
+    """Group after group: of columns that meet, the one with the highest of some random numbers comes first."""
     height, width = pattern.shape
+    if width < tuning.COLUMN_BY_COLUMN or 8 * int(np.diff(pattern.indptr).max(initial=0)) > width:
+        return None
     found = np.full(width, -1)
     high = np.random.default_rng(0).permutation(width)
-    rows, columns = _rows(pattern), pattern.indices
+    rows, columns = pattern.rows, pattern.indices
     group = 0
     while len(columns):
         down, across = rows, columns
@@ -141,14 +134,11 @@ def _apart(pattern: Any) -> Any:
     return np.maximum(found, 0)
 
 
-def together(pattern: Any, groups: Any, on_coordinates: Any, dtype: Any) -> Any:
+def together(pattern: Reached, groups: Any, on_coordinates: Any, dtype: Any) -> Any:
     """A matrix as CSR with a known pattern, from the map applied to sums of columns that share no row."""
     given = np.zeros((pattern.shape[1], int(groups.max()) + 1), dtype)
     given[np.arange(len(groups)), groups] = 1.0
-    return _sparse().csr_array(
-        (on_coordinates(given)[_rows(pattern), groups[pattern.indices]], pattern.indices, pattern.indptr),
-        shape=pattern.shape,
-    )
+    return pattern.with_data(on_coordinates(given)[pattern.rows, groups[pattern.indices]])
 
 
 def reach(net: Network, given: Sequence[Any]) -> list[Any]:
@@ -157,17 +147,14 @@ def reach(net: Network, given: Sequence[Any]) -> list[Any]:
     width = given[0].shape[1] if given else 0
     for to in net.order:
         if to in net.kept:
-            found[to] = _kept(net, net.kept[to], to, found, width)
+            op, args = net.kept[to]
+            arrays: list[Any] = [found[a] if moves else None for moves, a in args]
+            shapes = [net.shapes[a] if moves else net.c.program.shapes[a] for moves, a in args]
+            found[to] = PATTERNS[type(op)](op, KeptStep(arrays, shapes, net.shapes[to], width))
         else:
             parts = [_edge(net, to, a, bool) @ found[a] for a in net.blocks[to]]
-            found[to] = _any(parts, _count(net.shapes[to]), width)
+            found[to] = _any(parts, math.prod(net.shapes[to]), width)
     return [found[o] for o in net.outputs]
-
-
-def _kept(net: Network, kept: Kept, to: int, found: dict[int, Any], width: int) -> Any:
-    given: list[Any] = [found[a] if moves else None for moves, a in kept.args]
-    shapes = [net.shapes[a] if moves else net.c.program.shapes[a] for moves, a in kept.args]
-    return PATTERNS[type(kept.op)](kept.op, KeptStep(given, shapes, net.shapes[to], width))
 
 
 class KeptStep(NamedTuple):
@@ -180,15 +167,16 @@ class KeptStep(NamedTuple):
 
     def reached(self, step: Callable[[int], Any]) -> Any:
         """What reaches the result: `step` says which components of an argument do."""
-        return _any([step(i) @ x for i, x in enumerate(self.given) if x is not None], _count(self.shape), self.width)
+        return _any([step(i) @ x for i, x in enumerate(self.given) if x is not None], math.prod(self.shape), self.width)
 
     def full(self, lead: int = 0) -> Any:
         """All to all at each index of some leading axes; of each result, where there are several."""
         if not self.shape or type(self.shape[0]) is not tuple:
-            return self.reached(lambda i: _each(_count(self.shape[:lead]), _count(self.shape), _count(self.shapes[i])))
-        n = _count(self.shape[0][:lead])
+            n, rows = math.prod(self.shape[:lead]), math.prod(self.shape)
+            return self.reached(lambda i: _each(n, rows, math.prod(self.shapes[i])))
+        n = math.prod(self.shape[0][:lead])
         rows = _any([_each(n, n, x.shape[0]) @ x for x in self.given if x is not None], n, self.width)
-        return [_each(n, _count(s), n) @ rows for s in self.shape]
+        return [_each(n, math.prod(s), n) @ rows for s in self.shape]
 
 
 PATTERNS = OpRules[Callable[[Any, KeptStep], Any]]("maps.normal_form.sparsity.PATTERNS")
@@ -214,8 +202,10 @@ def _reduction(op: Reduction, s: KeptStep) -> Any:
     def step(i: int) -> Any:
         relation, lead = op.relations[i], math.prod(s.shapes[i][: op.axis])
         rows, cols, _ = relation.pairs()
-        core = _at(cols, rows, (relation.target.size, relation.source.size))
-        return _kron(_kron(_eye(lead), core), _eye(_count(s.shapes[i]) // max(lead * relation.source.size, 1)))
+        shape = relation.target.size, relation.source.size
+        core = _sparse().csr_array((np.ones(len(rows), bool), (cols, rows)), shape=shape)
+        core.sum_duplicates()
+        return _kron(_kron(_eye(lead), core), _eye(math.prod(s.shapes[i]) // max(lead * relation.source.size, 1)))
 
     return s.reached(step)
 
@@ -251,31 +241,22 @@ def _transform(op: Any, source: Shape, target: Shape) -> Any:
 
 def _loop(op: Loop, given: list[Any], width: int) -> list[Any]:
     """A loop, round by round."""
-    shapes = [op.body.shapes[s] for s in op.body.inputs]
-    consts, carry, stacked = (
-        given[: op.consts],
-        given[op.consts : op.consts + op.carries],
-        given[op.consts + op.carries :],
-    )
-    sizes = [_count(s) for s in shapes[op.consts + op.carries :]]
+    sizes = [math.prod(op.body.shapes[s]) for s in op.body.inputs]
+    first, last = op.consts, op.consts + op.carries
+    consts, carry, stacked = given[:first], given[first:last], given[last:]
     rounds: list[list[Any]] = []
+
+    def carried() -> list[Any]:
+        return [_none(n, width) if x is None else x for x, n in zip(carry, sizes[first:last], strict=True)]
+
     for t in reversed(range(op.length)) if op.reverse else range(op.length):
-        here = [None if x is None else x[t * n : (t + 1) * n] for x, n in zip(stacked, sizes, strict=True)]
+        here = [None if x is None else x[t * n : (t + 1) * n] for x, n in zip(stacked, sizes[last:], strict=True)]
         found = _body(op, 0, op.body, [*consts, *carry, *here], width)
-        kept = (
-            [_none(_count(s), width) if x is None else x for x, s in zip(carry, shapes[op.consts :], strict=False)]
-            if op.keep
-            else []
-        )
-        rounds.append([*found[op.carries :], *kept])
+        rounds.append([*found[op.carries :], *(carried() if op.keep else [])])
         carry = found[: op.carries]
-    ends = [_none(_count(s), width) if x is None else x for x, s in zip(carry, shapes[op.consts :], strict=False)]
-    columns = (
-        zip(*(reversed(rounds) if op.reverse else rounds), strict=True)
-        if rounds
-        else [() for _ in op.result(())[op.carries :]]
-    )
-    return [*ends, *[_sparse().vstack([_none(0, width), *column], format="csr") for column in columns]]
+    columns: Any = zip(*(rounds[::-1] if op.reverse else rounds), strict=True)
+    columns = columns if rounds else [() for _ in op.result(())[op.carries :]]
+    return [*carried(), *[_sparse().vstack([_none(0, width), *column], format="csr") for column in columns]]
 
 
 def _body(op: Block, number: int, program: Program, given: Sequence[Any], width: int) -> list[Any]:
@@ -288,19 +269,15 @@ def _body(op: Block, number: int, program: Program, given: Sequence[Any], width:
         slots = {i: turned.input(program.shapes[program.inputs[i]]) for i in (*still, *moves)}
         turned.outputs = outputs(program, turned, [slots[i] for i in range(len(given))])
         op.known[key] = derived(turned, len(still))
-    return (
-        reach(op.known[key], [given[i] for i in moves])
-        if moves
-        else [_none(_count(program.shapes[s]), width) for s in program.outputs]
-    )
+    if moves:
+        return reach(op.known[key], [given[i] for i in moves])
+    return [_none(math.prod(program.shapes[s]), width) for s in program.outputs]
 
 
 def _edge(net: Network, to: int, a: int, kind: Any) -> Any:
     """Ones where a node reaches another."""
-    p = between(net, to, a)
-    return _sparse().csr_array(
-        (np.ones(p.size, kind), p.indices, p.indptr), shape=(_count(net.shapes[to]), _count(net.shapes[a]))
-    )
+    p, shape = between(net, to, a), (math.prod(net.shapes[to]), math.prod(net.shapes[a]))
+    return Reached(p.indptr, p.indices, shape).with_data(np.ones(p.size, kind))
 
 
 # -- matrices of truth values ----------------------------------------------------------------------------
@@ -312,27 +289,8 @@ def _sparse() -> Any:
     return cast(Any, scipy_sparse)
 
 
-def _rows(matrix: Any) -> Any:
-    """The row of each stored number."""
-    counts: Any = np.diff(matrix.indptr)
-    return np.repeat(np.arange(matrix.shape[0], dtype=np.intp), counts)
-
-
-def _count(shape: Any) -> int:
-    return math.prod(shape)
-
-
-def _at(down: Any, across: Any, shape: tuple[int, int]) -> Any:
-    if 0 in shape:  # an axis of no length that all entries are the same along has no label
-        down = across = np.zeros(0, np.intp)
-    found = _sparse().csr_array((np.ones(len(down), bool), (down, across)), shape=shape)
-    found.sum_duplicates()
-    return found
-
-
 def _eye(n: int, width: int | None = None, start: int = 0) -> Any:
-    at = np.arange(n)
-    return _at(at, start + at, (n, n if width is None else width))
+    return _sparse().eye_array(n, n if width is None else width, k=start, format="csr", dtype=bool)
 
 
 def _full(rows: int, columns: int) -> Any:
@@ -349,7 +307,4 @@ def _kron(a: Any, b: Any) -> Any:
 
 def _any(parts: list[Any], rows: int, width: int) -> Any:
     """What reaches one of several."""
-    total = _none(rows, width)
-    for p in parts:
-        total = total + p
-    return total
+    return sum(parts, _none(rows, width))

@@ -6,6 +6,7 @@ A fact holds for every value of the coefficients. Where entries are products, ra
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .network_values import Values
 
 Shape = tuple[int, ...]
+Entries = Sequence[Entry]
+Pairs = list[tuple[int, int]]
 
 
 class Facts(NamedTuple):
@@ -55,30 +58,20 @@ def batch_axes(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Sh
     """Axes (i of the rows, j of the columns) along which every entry is diagonal: one label runs through both."""
     found: list[tuple[int, int]] | None = None
     for e in entries:
+        often = [Counter([k for m in side for k in labels_of(m)]) for side in (e.out, e.inn)]
         mine = [
             (i, j)
             for i, m in enumerate(e.out)
             for j, q in enumerate(e.inn)
-            if row[i] == column[j] > 1
-            and isinstance(m, Affine)
-            and isinstance(q, Affine)
-            and m == q
-            and whole(m, row[i], c.sizes)
-            and _alone(e, m)
+            if row[i] == column[j] > 1 and type(q) is Affine and whole(m, row[i], c.sizes) and m == q
+            if all([count[labels_of(m)[0]] == 1 for count in often])
         ]
         found = mine if found is None else [p for p in found if p in mine]
     return found or []
 
 
-def _alone(e: Entry, m: Affine) -> bool:
-    """Whether the label of a map is on one axis of each side only."""
-    (k,) = labels_of(m)
-    return all([sum([k in labels_of(q) for q in side]) == 1 for side in (e.out, e.inn)])
-
-
 def offsets(c: Coefficients, entries: Sequence[Entry], row: Shape, column: Shape) -> list[int] | None:
-    """The diagonals that hold all entries, as flat offsets (column − row), ascending; None where some entry is not on
-    diagonals."""
+    """The diagonals that hold all entries, as flat offsets (column − row), ascending; None where there are none."""
     found: set[int] = set()
     for e in entries:
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
@@ -117,33 +110,26 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     every = [facts(c, e) for e in entries]
     diagonals = offsets(c, entries, row, column)
     if diagonals is not None:
-        return _on_diagonals(c, entries, diagonals, count, full, (height, width))
+        return _on_diagonals(c, entries, diagonals, count, (height, width))
     axes = batch_axes(c, entries, row, column)
     if axes and any([f.left or f.right for f in every]):
-        return _in_blocks(c, entries, axes, (row, column), count, full)
+        return Structure(*_in_blocks(c, entries, axes, (row, column)), count, full)
     if any([f.listed for f in every]):
         return _listed(entries, every[0], count, (height, width), full)
     if all([not f.left and not f.right for f in every]):
         e = entries[0]
-        if (
-            len(entries) == 1
-            and not e.factors
-            and count == height == width
-            and all([injective(side, e.outer) for side in (e.out, e.inn)])
-        ):
-            k = e.scale
-            return Structure("permutation", "permutation" if k == 1.0 else f"{k:.4g} times a permutation", count, full)
+        alone = len(entries) == 1 and not e.factors and count == height == width
+        if alone and all([injective(side, e.outer) for side in (e.out, e.inn)]):
+            return Structure("permutation", _times(e.scale, "permutation", "a permutation"), count, full)
         if len(row) == len(column) and all([_shifted(e) for e in entries]):
             return _sparse(f"stencil of {len(entries)} points", count, (height, width), full)
         return _sparse("sparse", count, (height, width), full)
     flat = [(f, e) for f, e in zip(every, entries, strict=True) if not (f.left or f.right)]
     rest = [(f, e) for f, e in zip(every, entries, strict=True) if f.left or f.right]
-    if any([f.both and f.left for f, _ in rest]) or any([f.both and f.right for f, _ in rest]):
-        if len(entries) == 1 and len(parts(entries[0])) > 1:
-            return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
-        return _sparse("sparse in blocks", count, (height, width), full)
     if len(entries) == 1 and len(parts(entries[0])) > 1:
         return Structure("Kronecker", f"Kronecker product of {len(parts(entries[0]))}", count, full)
+    if any([f.both for f, _ in rest]):
+        return _sparse("sparse in blocks", count, (height, width), full)
     rank = sum([f.rank for f, _ in rest])
     if flat:
         inner = block_structure(c, [e for _, e in flat], row, column)
@@ -157,79 +143,59 @@ def block_structure(c: Coefficients, entries: Sequence[Entry], row: Shape, colum
     return Structure("dense", "dense" + product, count, full)
 
 
+def _times(k: float, alone: str, words: str) -> str:
+    """A multiple, in words."""
+    return alone if k == 1.0 else f"{k:.4g} times {words}"
+
+
 def _shifted(e: Entry) -> bool:
     """Whether both sides run along the same labels, axis by axis, one shifted against the other."""
     pairs = [(a, b) for a, b in zip(e.out, e.inn, strict=True) if isinstance(a, Affine) and isinstance(b, Affine)]
     return len(pairs) == len(e.out) and all([a.terms == b.terms and [s for _, s in a.terms] == [1] for a, b in pairs])
 
 
-def _on_diagonals(
-    c: Coefficients, entries: Sequence[Entry], found: list[int], count: int, full: int, shape: tuple[int, int]
-) -> Structure:
+def _on_diagonals(c: Coefficients, entries: Entries, found: list[int], count: int, shape: tuple[int, int]) -> Structure:
+    full = min(shape)
     if found == [0]:
         whole_range = sum([sparse_size(c, e) for e in entries]) == full == max(shape)
         if whole_range and len(entries) == 1 and not entries[0].factors and injective(entries[0].out, entries[0].outer):
-            k = entries[0].scale
-            return Structure("identity", "identity" if k == 1.0 else f"{k:.4g} times the identity", count, full)
+            return Structure("identity", _times(entries[0].scale, "identity", "the identity"), count, full)
         return Structure("diagonal", "diagonal", count, min(full, count))
     low, high = min(found), max(found)
     if set(found) <= {-1, 0, 1} and shape[0] == shape[1] and 0 in found:
         return Structure("banded", "tridiagonal" if len(found) == 3 else "bidiagonal", count, full)
     if len(found) == 1:
         return Structure("banded", f"one diagonal, at {low:+,d}", count, full)
-    words = f"{len(found)} diagonals, {_ends(low, high)}"
-    return Structure("banded", words, count, full)
-
-
-def _ends(low: int, high: int) -> str:
-    below, above = max(-low, 0), max(high, 0)
+    where = f"{-low:,} below and {high:,} above"
     if low > 0:
-        return f"{low:,} to {high:,} above the main one"
-    if high < 0:
-        return f"{-high:,} to {-low:,} below the main one"
-    return f"{below:,} below and {above:,} above the main one"
+        where = f"{low:,} to {high:,} above"
+    elif high < 0:
+        where = f"{-high:,} to {-low:,} below"
+    return Structure("banded", f"{len(found)} diagonals, {where} the main one", count, full)
 
 
-def _in_blocks(
-    c: Coefficients,
-    entries: Sequence[Entry],
-    axes: list[tuple[int, int]],
-    shapes: tuple[Shape, Shape],
-    count: int,
-    full: int,
-) -> Structure:
+def _in_blocks(c: Coefficients, entries: Entries, axes: Pairs, shapes: Sequence[Shape]) -> tuple[str, str]:
     """Block-diagonal: for every value of the batch axes one matrix between the others."""
-    row, column = shapes
-    n = math.prod([row[i] for i, _ in axes])
-    rows = tuple([m for i, m in enumerate(row) if i not in [a for a, _ in axes]])
-    columns = tuple([m for j, m in enumerate(column) if j not in [b for _, b in axes]])
+    shared: Any = list(zip(*axes, strict=True))
+    n = math.prod([shapes[0][i] for i, _ in axes])
     labels = {labels_of(e.out[i])[0] for e in entries for i, _ in axes}
-    inside = [_cut(e, axes) for e in entries]
-    inner = block_structure(c, inside, rows, columns)
-    same = not any([set(f.labels) & labels for e in entries for f in e.factors])
-    shape = f"{math.prod(rows)}×{math.prod(columns)}"
-    if same:
-        return Structure(
-            "Kronecker",
-            f"Kronecker product of the identity on {n:,} and one {shape} block ({inner.words})",
-            count,
-            full,
-        )
-    return Structure("block-diagonal", f"block-diagonal: {n:,} blocks of {shape}, each {inner.words}", count, full)
 
+    def beside(side: Any, which: int) -> Any:
+        return tuple([x for i, x in enumerate(side) if i not in shared[which]])
 
-def _cut(e: Entry, axes: list[tuple[int, int]]) -> Entry:
-    """An entry at one value of its batch labels."""
-    gone = {labels_of(e.out[i])[0] for i, _ in axes}
-    out = tuple([m for i, m in enumerate(e.out) if i not in [a for a, _ in axes]])
-    inn = tuple([m for j, m in enumerate(e.inn) if j not in [b for _, b in axes]])
-    factors = tuple([f._replace(labels=tuple([k for k in f.labels if k not in gone])) for f in e.factors])
-    return Entry(out, inn, factors, e.scale)
+    inside: list[Entry] = []  # at one value of the batch labels
+    for e in entries:
+        factors = [f._replace(labels=tuple([k for k in f.labels if k not in labels])) for f in e.factors]
+        inside.append(Entry(beside(e.out, 0), beside(e.inn, 1), tuple(factors), e.scale))
+    rows, columns = beside(shapes[0], 0), beside(shapes[1], 1)
+    words, shape = block_structure(c, inside, rows, columns).words, f"{math.prod(rows)}×{math.prod(columns)}"
+    if not any([set(f.labels) & labels for e in entries for f in e.factors]):
+        return "Kronecker", f"Kronecker product of the identity on {n:,} and one {shape} block ({words})"
+    return "block-diagonal", f"block-diagonal: {n:,} blocks of {shape}, each {words}"
 
 
 def parts(e: Entry) -> list[set[int]]:
-    """The labels of the independent parts of an entry, each with rows and columns of its own, in the order of the rows;
-    none where some have not."""
+    """The labels of the independent parts of an entry, in the order of the rows; none where some lack a side."""
     groups: list[set[int]] = [{k} for k in e.outer]
     for f in e.factors:
         touched = [g for g in groups if g & set(f.labels)]
@@ -249,10 +215,8 @@ def _listed(entries: Sequence[Entry], f: Facts, count: int, shape: tuple[int, in
     e = entries[0]
     sides = [any([type(m) is IndexTable for m in side]) for side in (e.out, e.inn)]
     if len(entries) == 1 and f.constant and not f.left and not f.right and not all(sides):
-        times = "" if e.scale == 1.0 else f"{e.scale:.4g} times a "
-        return Structure(
-            "sparse", f"{times}{'scatter' if sides[0] else 'gather'} of {count:,} numbers", count, min(full, count)
-        )
+        what = f"{'scatter' if sides[0] else 'gather'} of {count:,} numbers"
+        return Structure("sparse", _times(e.scale, what, f"a {what}"), count, min(full, count))
     return _sparse("sparse", count, shape, min(full, count))
 
 
@@ -298,10 +262,8 @@ def _product(net: Network, height: int, width: int) -> Structure:
     words = f"a product left unmultiplied, {len(between)} step{'s' if len(between) > 1 else ''} between{through}"
     if len(between) == len(titles) == 1 and all([_plain(net.blocks[o]) for o in net.outputs]):  # nothing but that step
         words = titles[0]
-    rank = min(height, width)
-    if len(between) == 1 and not any(
-        [a in net.inputs for o in net.outputs for a in net.blocks[o]]
-    ):  # all goes through one array
+    rank, past = min(height, width), any([a in net.inputs for o in net.outputs for a in net.blocks[o]])
+    if len(between) == 1 and not past:  # all goes through one array
         rank = min(rank, *[math.prod(net.shapes[s]) for s in between])
     return Structure("product", words, height * width, rank)
 
@@ -309,14 +271,9 @@ def _product(net: Network, height: int, width: int) -> Structure:
 def _plain(row: dict[int, list[Entry]]) -> bool:
     """Whether a row of blocks is one identity."""
     every = [e for es in row.values() for e in es]
-    listed = any([type(m) is IndexTable for e in every for m in (*e.out, *e.inn)])
-    return (
-        len(every) == 1
-        and not listed
-        and not every[0].factors
-        and every[0].scale == 1.0
-        and every[0].out == every[0].inn
-    )
+    if len(every) != 1 or any([type(m) is IndexTable for e in every for m in (*e.out, *e.inn)]):
+        return False
+    return not every[0].factors and every[0].scale == 1.0 and every[0].out == every[0].inn
 
 
 def _title(op: Any) -> str:

@@ -27,16 +27,7 @@ from ..normal_form.index_maps import distinct
 from ..normal_form.network import Network
 from ..normal_form.network_values import Values
 from ..normal_form.structure import batch_axes, facts, offsets, parts
-from .composite import (
-    Axes,
-    Kronecker,
-    KroneckerSum,
-    LowRankPlus,
-    ProductSolver,
-    Reordered,
-    RunningSums,
-    SeparateSolver,
-)
+from . import composite
 from .factorised import Banded, BlockDiagonalSolver, Dense, DenseLeastSquares, DiagonalSolver, Solver
 
 if TYPE_CHECKING:
@@ -55,10 +46,8 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if unknown := [k for k in options if k not in OPTIONS]:
         raise SpaceError(f"solving takes no {', '.join(unknown)}: iterations take {', '.join(OPTIONS)}")
     if options and method in ("dense", "sparse"):
-        raise SpaceError(
-            f"method={method!r} takes no {', '.join(options)}: tolerance, max_iterations and preconditioner belong "
-            "to iterations"
-        )
+        whose = "tolerance, max_iterations and preconditioner belong to iterations"
+        raise SpaceError(f"method={method!r} takes no {', '.join(options)}: {whose}")
     m, n = L.shape
     if method == "dense" or (method == "auto" and min(m, n) == 0):
         return _dense(L)
@@ -67,15 +56,13 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
     if method != "auto":
         return _krylov(L, None if method == "iterative" else method, **options)
     if m != n:
-        return (
-            _dense(L)
-            if max(m, n) <= tuning.DENSE_UNKNOWNS
-            else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
-        )
+        small = max(m, n) <= tuning.DENSE_UNKNOWNS
+        return _dense(L) if small else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
     v = L.flat
     if v is not None:
-        found = _first(_structured(L, v.net), v)
-        if found is not None:
+        rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
+        ways = v.net.known(("ways", *rows, None, *columns), lambda: _between_leaves(v.net, rows, columns))
+        if (found := _first(ways, v)) is not None:
             return found
     if (positions := L.positions) is not None and positions <= min(n * n // 8, 64 * n):
         from .sparse import fills
@@ -94,10 +81,8 @@ def _sparse(L: LinearMap) -> Solver:
     from .sparse import choose_sparse
 
     if L.shape[0] != L.shape[1]:
-        raise SpaceError(
-            f"a sparse factorisation needs as many rows as columns; this map has shape {L.shape}: method='lsmr', or "
-            "L.gram()"
-        )
+        due = "a sparse factorisation needs as many rows as columns"
+        raise SpaceError(f"{due}; this map has shape {L.shape}: method='lsmr', or L.gram()")
     symmetric = True if "symmetric" in L.facts else None
     return choose_sparse(L.stored(), symmetric, [leaf.size for leaf in L.domain.leaves])
 
@@ -144,16 +129,23 @@ def _first(ways: Sequence[Way], v: Values) -> Solver | None:
     return None
 
 
-def _structured(L: LinearMap, net: Network) -> list[Way]:
-    """The ways to solve with a map without hubs, made once for all points."""
-    rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
-    key = ("ways", *rows, None, *columns)
-    if key not in net.made:
-        net.made[key] = _between_leaves(net, rows, columns)
-    return net.made[key]
+def _each(every: Sequence[Sequence[Way]], make: Callable[[list[Solver]], Solver]) -> Way:
+    """What is made of a solver for each part; none where a part has none."""
+
+    def way(v: Values) -> Solver | None:
+        found: list[Solver] = []
+        for ways in every:
+            one = _first(ways, v)
+            if one is None:
+                return None
+            found.append(one)
+        return make(found)
+
+    return way
 
 
 def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> list[Way]:
+    """The ways to solve with a map without hubs, for all points."""
     if len(rows) == len(columns) == 1:
         return _between(net, net.block(0, 0), rows[0], columns[0])
     if len(rows) != len(columns) or any([math.prod(a) != math.prod(b) for a, b in zip(rows, columns, strict=True)]):
@@ -161,48 +153,38 @@ def _between_leaves(net: Network, rows: list[Shape], columns: list[Shape]) -> li
     if any([net.block(i, j) for i in range(len(rows)) for j in range(len(columns)) if i != j]):
         return []
     every = [_between(net, net.block(i, i), r, c) for i, (r, c) in enumerate(zip(rows, columns, strict=True))]
-
-    def way(v: Values) -> Solver | None:
-        found = [_first(ways, v) for ways in every]
-        return None if any([s is None for s in found]) else SeparateSolver([s for s in found if s is not None])
-
-    return [way] if all(every) else []
+    return [_each(every, composite.SeparateSolver)] if all(every) else []
 
 
 def _steps(v: Values) -> Solver | None:
     """A chain of square steps between one array and another, each with a solver of its own."""
     net = v.net
     shapes = [net.shapes[s] for s in (*net.inputs, *net.order)]
-    several = any(
-        [bool(s) and isinstance(cast(Any, s[0]), tuple) for s in shapes]
-    )  # a step with several results, such as a loop
+    several = any([bool(s) and isinstance(cast(Any, s[0]), tuple) for s in shapes])  # of results, as those of a loop
     if len(net.inputs) != 1 or len(net.outputs) != 1 or several or len({math.prod(s) for s in shapes}) > 1:
         return None
     chain = [net.inputs[0], *net.order]
-    sources = [
-        [a for moves, a in net.kept[s].args if moves] if s in net.kept else list(net.blocks[s]) for s in net.order
-    ]
-    if sources != [[s] for s in chain[:-1]]:
+    if any([net.sources(s) != [a] for a, s in zip(chain, net.order, strict=False)]):
         return None
     members: list[Solver] = []
     for at, node in zip(chain, net.order, strict=False):
-        if node not in net.kept:
-            one = _first(_between(net, net.blocks[node][at], net.shapes[node], net.shapes[at]), v)
-        elif (
-            isinstance(op := net.kept[node].op, Reduction)
-            and isinstance(r := op.relations[0], Triangular)
-            and not r.strict
-        ):
-            shape = net.shapes[at]
-            one = RunningSums(
-                (math.prod(shape[: op.axis]), shape[op.axis], math.prod(shape[op.axis + 1 :])), not r.lower, v.dtype
-            )
+        if node in net.kept:
+            one = _running_sums(net.kept[node].op, net.shapes[at], v.dtype)
         else:
-            return None
+            one = _first(_between(net, net.blocks[node][at], net.shapes[node], net.shapes[at]), v)
         if one is None:
             return None
         members.append(one)
-    return ProductSolver(members)
+    return composite.ProductSolver(members)
+
+
+def _running_sums(op: Any, shape: Shape, dtype: Any) -> Solver | None:
+    """The solver of a step that is running sums."""
+    relation = op.relations[0] if isinstance(op, Reduction) else None
+    if not isinstance(relation, Triangular) or relation.strict:
+        return None
+    box = math.prod(shape[: op.axis]), shape[op.axis], math.prod(shape[op.axis + 1 :])
+    return composite.RunningSums(box, not relation.lower, dtype)
 
 
 def _between(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> list[Way]:
@@ -287,16 +269,11 @@ def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape
     down: list[int] = []
     across: list[int] = []
     for k, g in enumerate(groups):
-        mine = [i for i, m in enumerate(e.out) if set(labels_of(m)) & g]
-        yours = [j for j, m in enumerate(e.inn) if set(labels_of(m)) & g]
-        factors = tuple([f for f in e.factors if f.labels and set(f.labels) <= g])
-        scalars = tuple([f for f in e.factors if not f.labels]) if k == 0 else ()
-        part = Entry(
-            tuple([e.out[i] for i in mine]),
-            tuple([e.inn[j] for j in yours]),
-            (*factors, *scalars),
-            e.scale if k == 0 else 1.0,
-        )
+        mine, yours = [[i for i, m in enumerate(side) if set(labels_of(m)) & g] for side in (e.out, e.inn)]
+        factors = [f for f in e.factors if f.labels and set(f.labels) <= g]
+        scalars = [f for f in e.factors if not f.labels] if k == 0 else []
+        out, inn = tuple([e.out[i] for i in mine]), tuple([e.inn[j] for j in yours])
+        part = Entry(out, inn, (*factors, *scalars), e.scale if k == 0 else 1.0)
         tall, wide = tuple([row[i] for i in mine]), tuple([column[j] for j in yours])
         if math.prod(tall) != math.prod(wide):
             return None
@@ -306,22 +283,12 @@ def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape
     rest = [i for i in range(len(row)) if i not in down], [j for j in range(len(column)) if j not in across]
     if any([row[i] != 1 for i in rest[0]]):  # all in one line of an axis
         return None
-
-    def way(v: Values) -> Solver | None:
-        solvers: list[Solver] = []
-        for ways in every:
-            one = _first(ways, v)
-            if one is None:
-                return None
-            solvers.append(one)
-        return Axes(Kronecker(*solvers), row, [*down, *rest[0]], column, [*across, *rest[1]])
-
-    return way
+    sides = row, [*down, *rest[0]], column, [*across, *rest[1]]
+    return _each(every, lambda solvers: composite.Axes(composite.Kronecker(*solvers), *sides))
 
 
 def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
-    """A ⊗ I + I ⊗ B: every entry acts along one axis and is the identity along the others; if it is one axis for all, I
-    ⊗ A ⊗ I."""
+    """A ⊗ I + I ⊗ B: every entry acts along one axis; if it is one axis for all, I ⊗ A ⊗ I."""
     if row != column or len(row) < 2 or len(entries) < 2:
         return None
     per: dict[int, list[Entry]] = {i: [] for i, n in enumerate(row) if n != 1}
@@ -344,17 +311,10 @@ def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: S
     first = moved[0]
     per[first] += [Entry((e.out[first],), (e.inn[first],), e.factors, e.scale) for e in same]
     if len(moved) == 1:  # I ⊗ A ⊗ I
+        ones: list[Way] = [lambda v, n=n: DiagonalSolver(np.ones(n, v.dtype)) for n in row]
         ways = _any(net, per[first], (row[first],), (row[first],))
-
-        def one_axis(v: Values) -> Solver | None:
-            one = _first(ways, v)
-            return (
-                None
-                if one is None
-                else Kronecker(*[one if i == first else DiagonalSolver(np.ones(n, v.dtype)) for i, n in enumerate(row)])
-            )
-
-        return one_axis
+        every = [ways if i == first else [one] for i, one in enumerate(ones)]
+        return _each(every, lambda solvers: composite.Kronecker(*solvers))
     if max(row) > tuning.DENSE_UNKNOWNS:
         return None
     summands = [_matrix(net.c, es, (row[i],), (row[i],)) for i, es in per.items()]
@@ -362,7 +322,7 @@ def _kronecker_sum(net: Network, entries: Sequence[Entry], row: Shape, column: S
     def way(v: Values) -> Solver | None:
         matrices = [one.at(v) for one in summands]
         plain = all([np.array_equal(a, a.T) for a in matrices])
-        return KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
+        return composite.KroneckerSum(*matrices) if plain or len(matrices) == 2 else None
 
     return way
 
@@ -383,7 +343,7 @@ def _blocks(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -
 
     def way(v: Values) -> Solver:
         inner = BlockDiagonalSolver(blocks.at(v).reshape(number, size, size))
-        return inner if straight else Reordered(inner, place)
+        return inner if straight else composite.Reordered(inner, place)
 
     return way
 
@@ -406,6 +366,7 @@ def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape)
     n = math.prod(row)
     if not base or not pairs or 4 * sum(ranks) > n:
         return None
+    sides = list(zip(*pairs, strict=True))
     ways = _between(net, base, row, column)
 
     def way(v: Values) -> Solver | None:
@@ -415,11 +376,9 @@ def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape)
             return None
         if inner is None:
             return None
-        U, V = [
-            [part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in zip(*pairs, strict=True)
-        ]
+        U, V = [[part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in sides]
         left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
-        return LowRankPlus(inner, left, right)
+        return composite.LowRankPlus(inner, left, right)
 
     return way
 
@@ -431,13 +390,8 @@ def _split(c: Coefficients, e: Entry, row: Shape, column: Shape) -> tuple[int, P
     far = [f for f in e.factors if f not in near]
     if any([set(f.labels) & left for f in near]):
         return None
-    inner = tuple(
-        [
-            k
-            for k in dict.fromkeys([k for f in near for k in f.labels if k not in right])
-            if any([k in g.labels for g in far])
-        ]
-    )
+    beyond = dict.fromkeys([k for f in near for k in f.labels if k not in right])
+    inner = tuple([k for k in beyond if any([k in g.labels for g in far])])
     ends, sizes = tuple([along(k) for k in inner]), tuple([c.sizes[k] for k in inner])
     U = _matrix(c, [Entry(e.out, ends, tuple(far), e.scale)], row, sizes)
     V = _matrix(c, [Entry(e.inn, ends, tuple(near))], column, sizes)

@@ -13,28 +13,35 @@ from ...errors import SolveError, VectorError
 from ...runtime.warnings_off import quietly
 from .factorised import Dense, Solver, linalg, numbers, square
 
+Shape = tuple[int, ...]
 
-class Reordered(Solver):
+
+class Composite(Solver):
+    """A solver that goes the same way through others whether it solves or applies."""
+
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
+        """`method` of the others, "solve" or "apply", on columns."""
+        raise NotImplementedError
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        return self._through(b, "solve", transposed)
+
+    def _apply(self, x: Any, transposed: bool) -> Any:
+        return self._through(x, "apply", transposed)
+
+
+class Reordered(Composite):
     """Unknown i is unknown place[i] of another solver, whose other unknowns are padding."""
 
     def __init__(self, inner: Solver, place: Any, how: str = "reordered") -> None:
-        self.inner = inner
-        self.place = np.asarray(place, np.intp)
-        super().__init__((len(self.place), len(self.place)), inner.dtype)
-        self.name = f"{how}, {inner.name}"
-        self.flops = inner.flops
-        self.rcond = inner.rcond
+        self.inner, self.place = inner, np.asarray(place, np.intp)
+        n = len(self.place)
+        super().__init__((n, n), inner.dtype, f"{how}, {inner.name}", inner.flops, inner.rcond)
 
-    def _through(self, f: Callable[..., Any], x: Any, transposed: bool) -> Any:
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
         padded = np.zeros((self.inner.shape[0], x.shape[1]), self.dtype)
         padded[self.place] = x
-        return f(padded, transposed=transposed)[self.place]
-
-    def _run(self, b: Any, transposed: bool) -> Any:
-        return self._through(self.inner.solve, b, transposed)
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return self._through(self.inner.apply, x, transposed)
+        return getattr(self.inner, method)(padded, transposed=transposed)[self.place]
 
 
 class LowRankPlus(Solver):
@@ -54,13 +61,10 @@ class LowRankPlus(Solver):
         self.V = self.U if V is None else _matrix(V, "V", base.dtype)
         n, k = self.U.shape
         if self.V.shape != (n, k) or n != base.shape[0]:
-            raise VectorError(
-                f"A + U Vᵀ: A is {base.shape[0]} × {base.shape[1]}, U has shape {self.U.shape}, V {self.V.shape}; "
-                "(n, k) for both is due"
-            )
-        super().__init__(base.shape, base.dtype)
-        self.name = f"{base.name}; plus rank {k}: Woodbury"
-        self.flops = (k + 1.0) * base.flops + 2.0 * n * k**2 + 2.0 / 3.0 * k**3 + 8.0 * n * k
+            given = f"A is {base.shape[0]} × {base.shape[1]}, U has shape {self.U.shape}, V {self.V.shape}"
+            raise VectorError(f"A + U Vᵀ: {given}; (n, k) for both is due")
+        flops = (k + 1.0) * base.flops + 2.0 * n * k**2 + 2.0 / 3.0 * k**3 + 8.0 * n * k
+        super().__init__(base.shape, base.dtype, f"{base.name}; plus rank {k}: Woodbury", flops)
         with quietly():
             self.left = base._refined(self.U, False)
             small = np.eye(k, dtype=self.dtype) + self.V.T @ self.left
@@ -74,22 +78,17 @@ class LowRankPlus(Solver):
         eps = float(np.finfo(self.dtype).eps)
         least = eps if rcond is None else rcond
         with quietly():
-            terms = 1.0 + _norms(self.V).sum() * _norms(
-                self.left
-            )  # at least the sizes of the terms in a column, added up
+            terms = 1.0 + _norms(self.V).sum() * _norms(self.left)  # at least the sizes in a column, added up
             known = self.capacitance.rcond * _share(small, terms)
             if not known > least:
                 terms = 1.0 + (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0)
                 known = self.capacitance.rcond * _share(small, terms)
         if not known > least:
-            raise SolveError(
-                f"{self.name}: A + U Vᵀ is singular to working precision: all digits of I + VᵀA⁻¹U ({k} × {k}) cancel"
-            )
+            lost = f"all digits of I + VᵀA⁻¹U ({k} × {k}) cancel"
+            raise SolveError(f"{self.name}: A + U Vᵀ is singular to working precision: {lost}")
         self.rcond = min(base.rcond, known)
-        size, digits = (
-            float(terms.max(initial=1.0)),
-            base.rcond * known,
-        )  # errors grow by size / digits; one refinement leaves about the square
+        # errors grow by size / digits; one refinement leaves about the square
+        size, digits = float(terms.max(initial=1.0)), base.rcond * known
         self.refinements = 1 if eps * size * size < digits * digits else 2
 
     @cached_property
@@ -131,7 +130,7 @@ def _along(f: Callable[[Any], Any], x: Any, axis: int) -> Any:
     return np.moveaxis(found.reshape(found.shape[0], *moved.shape[1:]), 0, axis)
 
 
-class Kronecker(Solver):
+class Kronecker(Composite):
     """A₁ ⊗ A₂ ⊗ …, solved factor by factor; the factors are solvers or square matrices."""
 
     def __init__(self, *factors: Any) -> None:
@@ -146,9 +145,8 @@ class Kronecker(Solver):
         self.sizes = tuple([f.shape[0] for f in self.factors])
         n = math.prod(self.sizes)
         super().__init__((n, n), np.result_type(*[f.dtype for f in self.factors]))
-        self.name = "Kronecker product, factor by factor: " + "; ".join(
-            [f"{f.shape[0]} × {f.shape[0]} {f.name}" for f in self.factors]
-        )
+        shown = "; ".join([f"{f.shape[0]} × {f.shape[0]} {f.name}" for f in self.factors])
+        self.name = f"Kronecker product, factor by factor: {shown}"
         self.flops = sum([f.flops * (n / max(k, 1)) for f, k in zip(self.factors, self.sizes, strict=True)])
         self.rcond = math.prod([f.rcond for f in self.factors])
 
@@ -159,16 +157,12 @@ class Kronecker(Solver):
             found = _along(lambda c, step=step: step(c, transposed=transposed), found, axis)
         return found.reshape(x.shape)
 
-    def _run(self, b: Any, transposed: bool) -> Any:
-        return self._through(b, "solve", transposed)
-
     def _apply(self, x: Any, transposed: bool) -> Any:
-        return self._through(x, "apply", transposed).astype(self.dtype, copy=False) if x.size else x
+        return super()._apply(x, transposed).astype(self.dtype, copy=False) if x.size else x
 
 
 class KroneckerSum(Solver):
-    """A₁ ⊗ I ⊗ … + I ⊗ A₂ ⊗ … + …: eigenvectors for any number of symmetric matrices, the Sylvester equation for two
-    others."""
+    """A₁ ⊗ I ⊗ … + I ⊗ A₂ ⊗ … + …: by eigenvectors if all are symmetric, by Sylvester's equation if two."""
 
     refinements = 1
 
@@ -180,27 +174,23 @@ class KroneckerSum(Solver):
         shown = " + ".join([f"{k} × {k}" for k in self.sizes])
         self.symmetric = all([np.array_equal(a, a.T) for a in self.matrices])
         if not matrices or (len(matrices) != 2 and not self.symmetric):
-            raise VectorError(
-                f"a Kronecker sum takes any number of symmetric matrices, or two of any kind; got {len(matrices)}, "
-                "not all symmetric"
-            )
-        self.name = f"Kronecker sum of {shown}: " + (
-            "eigenvectors of the summands" if self.symmetric else "Sylvester equation by Schur forms"
-        )
+            takes = "any number of symmetric matrices, or two of any kind"
+            raise VectorError(f"a Kronecker sum takes {takes}; got {len(matrices)}, not all symmetric")
+        how = "eigenvectors of the summands" if self.symmetric else "Sylvester equation by Schur forms"
+        self.name = f"Kronecker sum of {shown}: {how}"
         self.flops = sum([(9.0 if self.symmetric else 25.0) * k**3 + 4.0 * n * k for k in self.sizes])
         if not n:
             return
         if self.symmetric:
             found = [linalg.eigh(a, check_finite=False) for a in self.matrices]
             values = [w for w, _ in found]
-            self.bases = [q for _, q in found]
         else:
             found = [linalg.schur(a, output="real", check_finite=False) for a in self.matrices]
             values = [linalg.eigvals(t) for t, _ in found]
-            self.triangles, self.bases = [t for t, _ in found], [q for _, q in found]
-        self.sums: Any = sum(
-            [w.reshape([-1 if i == j else 1 for j in range(len(values))]) for i, w in enumerate(values)]
-        )
+            self.triangles = [t for t, _ in found]
+        self.bases = [q for _, q in found]
+        axes = range(len(values))
+        self.sums: Any = sum([w.reshape([-1 if i == j else 1 for j in axes]) for i, w in enumerate(values)])
         sizes = np.abs(self.sums)
         self.rcond = float(sizes.min() / sizes.max()) if sizes.max() else 0.0
         if not self.rcond > (np.finfo(self.dtype).eps if rcond is None else rcond):
@@ -236,17 +226,12 @@ class KroneckerSum(Solver):
         return found.reshape(x.shape)
 
 
-class Axes(Solver):
-    """A solver on arrays whose axes are in another order: rows and columns are arrays of the given shapes, taken in the
-    given orders."""
+class Axes(Composite):
+    """A solver on arrays whose axes are in another order: those of rows and columns as the given lists say."""
 
-    def __init__(
-        self, inner: Solver, row: tuple[int, ...], down: list[int], column: tuple[int, ...], across: list[int]
-    ) -> None:
-        super().__init__(inner.shape, inner.dtype)
-        self.inner = inner
-        self.sides = ((row, down), (column, across))
-        self.name, self.flops, self.rcond = inner.name, inner.flops, inner.rcond
+    def __init__(self, inner: Solver, row: Shape, down: list[int], column: Shape, across: list[int]) -> None:
+        super().__init__(inner.shape, inner.dtype, inner.name, inner.flops, inner.rcond)
+        self.inner, self.sides = inner, ((row, down), (column, across))
 
     def _moved(self, x: Any, side: int, back: bool) -> Any:
         shape, order = self.sides[side]
@@ -256,16 +241,13 @@ class Axes(Solver):
         turn = [order.index(i) for i in range(len(order))] if back else order
         return x.reshape(*now, x.shape[1]).transpose([*turn, len(turn)]).reshape(x.shape)
 
-    def _run(self, b: Any, transposed: bool) -> Any:
-        found = self.inner.solve(self._moved(b, int(transposed), False), transposed=transposed)
-        return self._moved(found, 1 - int(transposed), True)
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        found = self.inner.apply(self._moved(x, 1 - int(transposed), False), transposed=transposed)
-        return self._moved(found, int(transposed), True)
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
+        given = int(transposed == (method == "solve"))
+        found = getattr(self.inner, method)(self._moved(x, given, False), transposed=transposed)
+        return self._moved(found, 1 - given, True)
 
 
-class SeparateSolver(Solver):
+class SeparateSolver(Composite):
     """Solvers for parts of the unknowns that have nothing to do with each other, one after the other."""
 
     def __init__(self, members: list[Solver]) -> None:
@@ -277,15 +259,9 @@ class SeparateSolver(Solver):
         self.flops = sum([s.flops for s in members])
         self.rcond = min([s.rcond for s in members])
 
-    def _run(self, b: Any, transposed: bool) -> Any:
-        return np.concatenate(
-            [s.solve(x, transposed=transposed) for s, x in zip(self.members, np.split(b, self.cuts), strict=True)]
-        )
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return np.concatenate(
-            [s.apply(y, transposed=transposed) for s, y in zip(self.members, np.split(x, self.cuts), strict=True)]
-        )
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
+        parts = zip(self.members, np.split(x, self.cuts), strict=True)
+        return np.concatenate([getattr(s, method)(part, transposed=transposed) for s, part in parts])
 
 
 class RunningSums(Solver):
@@ -293,10 +269,8 @@ class RunningSums(Solver):
 
     def __init__(self, box: tuple[int, int, int], backwards: bool, dtype: Any) -> None:
         n = math.prod(box)
-        super().__init__((n, n), dtype)
+        super().__init__((n, n), dtype, "running sums: differences", float(n))
         self.box, self.backwards = box, backwards
-        self.name = "running sums: differences"
-        self.flops = float(n)
 
     def _run(self, b: Any, transposed: bool) -> Any:
         cube = b.reshape(*self.box, b.shape[1])
@@ -312,7 +286,7 @@ class RunningSums(Solver):
         return np.cumsum(x.reshape(*self.box, x.shape[1])[:, ::step], axis=1)[:, ::step].reshape(x.shape)
 
 
-class ProductSolver(Solver):
+class ProductSolver(Composite):
     """A product of square matrices, the one applied first named first."""
 
     def __init__(self, members: list[Solver]) -> None:
@@ -322,12 +296,7 @@ class ProductSolver(Solver):
         self.flops = sum([s.flops for s in members])
         self.rcond = math.prod([s.rcond for s in members])
 
-    def _run(self, b: Any, transposed: bool) -> Any:
-        for s in self.members if transposed else self.members[::-1]:
-            b = s.solve(b, transposed=transposed)
-        return b
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        for s in self.members[::-1] if transposed else self.members:
-            x = s.apply(x, transposed=transposed)
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
+        for s in self.members if transposed == (method == "solve") else self.members[::-1]:
+            x = getattr(s, method)(x, transposed=transposed)
         return x

@@ -35,9 +35,8 @@ class Solver:
     """
 
     _given: tuple[tuple[Any, ...], dict[str, Any]]
-    refinements = (
-        0  # x ← x + A⁻¹(b − A x), so many times: for factorisations that are not backward stable by themselves
-    )
+    matrix: Any
+    refinements = 0  # x ← x + A⁻¹(b − A x), so often: for factorisations that are not backward stable by themselves
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
         made = super().__new__(cls)
@@ -47,12 +46,11 @@ class Solver:
     def __reduce__(self) -> Any:
         return _factorised, (type(self), *self._given)
 
-    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
-        self.shape = shape
-        self.dtype = np.dtype(dtype)
-        self.name = ""
-        self.flops = 0.0
-        self.rcond = 1.0
+    def __init__(
+        self, shape: tuple[int, int], dtype: Any, name: str = "", flops: float = 0.0, rcond: float = 1.0
+    ) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self.name, self.flops, self.rcond = name, flops, rcond
         self.row: Any = None  # see Note [Scaling]
         self.column: Any = None
 
@@ -62,10 +60,8 @@ class Solver:
         with quietly():
             x = self._refined(columns, transposed)
         if not np.isfinite(x).all() and np.isfinite(columns).all():
-            raise SolveError(
-                f"{self.name}: the solution is too large for {self.dtype} at index "
-                f"{int(np.argmin(np.isfinite(x).all(axis=1)))}"
-            )
+            where = int(np.argmin(np.isfinite(x).all(axis=1)))
+            raise SolveError(f"{self.name}: the solution is too large for {self.dtype} at index {where}")
         x = x.copy() if x is columns else x
         return x[:, 0] if given.ndim == 1 else x
 
@@ -79,13 +75,10 @@ class Solver:
     def _columns(self, b: Any, n: int, what: str) -> tuple[Any, Any]:
         given = np.asarray(b)
         if given.dtype.kind not in "fiu" or given.ndim not in (1, 2) or given.shape[0] != n:
-            raise VectorError(
-                f"{self.name}: a {what} is an array of real numbers of shape ({n},) or ({n}, k); got {given.dtype} "
-                f"of {given.shape}"
-            )
-        return given, given.reshape(n, -1 if given.size else int(np.prod(given.shape[1:]))).astype(
-            self.dtype, copy=False
-        )
+            due = f"an array of real numbers of shape ({n},) or ({n}, k)"
+            raise VectorError(f"{self.name}: a {what} is {due}; got {given.dtype} of {given.shape}")
+        columns = given.reshape(n, -1 if given.size else int(np.prod(given.shape[1:])))
+        return given, columns.astype(self.dtype, copy=False)
 
     def _refined(self, b: Any, transposed: bool) -> Any:
         """The solution for columns of the right kind, not looked at; it may be b itself."""
@@ -107,7 +100,7 @@ class Solver:
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         """The matrix as it was given, times a matrix."""
-        raise NotImplementedError
+        return (self.matrix.T if transposed else self.matrix) @ x
 
     def _inspect(self, norm: float, threshold: float | None, rcond: float | None = None) -> None:
         """Estimate the reciprocal condition number of the scaled matrix, whose 1-norm is given, and refuse what is
@@ -136,19 +129,14 @@ def sealed(solver: Solver) -> Solver:
     """A solver whose arrays, and those of the solvers it is made of, nobody can write to."""
     waiting: list[Any] = [solver]
     while waiting:
-        found = seal(vars(waiting.pop())).values()
-        waiting += [
-            x
-            for part in found
-            for x in (cast("list[Any]", part) if isinstance(part, (list, tuple)) else [part])
-            if isinstance(x, Solver)
-        ]
+        for part in seal(vars(waiting.pop())).values():
+            several = cast("list[Any]", part) if isinstance(part, (list, tuple)) else [part]
+            waiting += [x for x in several if isinstance(x, Solver)]
     return solver
 
 
 def _inverse_norm(run: Any, n: int, dtype: Any) -> tuple[float, int]:
-    """‖A⁻¹‖₁ from below, almost always within a factor of three (Hager, Higham), and the largest component of a vector
-    that A nearly takes to 0."""
+    """‖A⁻¹‖₁ from below (Hager, Higham), and the largest component of a vector that A nearly takes to 0."""
     x = np.full((n, 1), 1.0 / n, dtype)
     y = run(x, False)
     best = float(np.abs(y).sum())
@@ -176,12 +164,10 @@ def numbers(array: Any, what: str, ndim: int) -> Any:
     """An array of float32 or float64, finite."""
     given = np.asarray(array)
     if given.dtype.kind not in "fiu" or given.ndim != ndim:
-        raise VectorError(
-            f"{what} is an array of real numbers with {ndim} axes; got {given.dtype} of shape {given.shape}"
-        )
-    found: Any = given.astype(
-        np.float32 if given.dtype.kind == "f" and given.dtype.itemsize <= 4 else np.float64, copy=False
-    )
+        due = f"an array of real numbers with {ndim} axes"
+        raise VectorError(f"{what} is {due}; got {given.dtype} of shape {given.shape}")
+    narrow = given.dtype.kind == "f" and given.dtype.itemsize <= 4
+    found: Any = given.astype(np.float32 if narrow else np.float64, copy=False)
     if not np.isfinite(found).all():
         where = [int(i) for i in np.unravel_index(int(np.argmin(np.isfinite(found))), found.shape)]
         raise SolveError(f"{what} has the entry {found[tuple(where)]} at {where}: nothing can be solved with it")
@@ -192,10 +178,8 @@ def square(array: Any, what: str, ndim: int = 2) -> Any:
     """An array of finite numbers whose last two axes are equally long."""
     found = numbers(array, what, ndim)
     if found.shape[-1] != found.shape[-2]:
-        raise VectorError(
-            f"{what} must be square; got shape {found.shape}"
-            + ("; DenseLeastSquares takes any shape" if ndim == 2 else "")
-        )
+        other = "; DenseLeastSquares takes any shape" if ndim == 2 else ""
+        raise VectorError(f"{what} must be square; got shape {found.shape}{other}")
     return found
 
 
@@ -228,9 +212,7 @@ class DiagonalSolver(Solver):
     def __init__(self, d: Any) -> None:
         self.d = numbers(d, "a diagonal", 1)
         n = len(self.d)
-        super().__init__((n, n), self.d.dtype)
-        self.name = "diagonal: one division per unknown"
-        self.flops = float(n)
+        super().__init__((n, n), self.d.dtype, "diagonal: one division per unknown", float(n))
         if not self.d.all():
             raise SolveError(f"diagonal: singular, entry {int(np.argmin(self.d != 0))} is 0")
         self.one = bool((self.d == 1).all())  # the identity
@@ -248,15 +230,12 @@ class Permutation(Solver):
     def __init__(self, index: Any, values: Any = None) -> None:
         self.index = np.asarray(index)
         n = len(self.index)
-        if self.index.ndim != 1 or (
-            n and (self.index.dtype.kind not in "iu" or self.index.min() < 0 or self.index.max() >= n)
-        ):
+        fits = not n or (self.index.dtype.kind in "iu" and self.index.min() >= 0 and self.index.max() < n)
+        if self.index.ndim != 1 or not fits:
             raise VectorError(f"a permutation of {n} is an array of the indices 0 to {n - 1}; got {self.index!r}")
         self.index = self.index.astype(np.intp)
         self.values = np.ones(n) if values is None else numbers(values, "the values of a permutation", 1)
-        super().__init__((n, n), self.values.dtype)
-        self.name = "permutation" + ("" if values is None else ", scaled")
-        self.flops = float(n)
+        super().__init__((n, n), self.values.dtype, "permutation" + ("" if values is None else ", scaled"), float(n))
         counts = np.bincount(self.index, minlength=n)
         if (counts != 1).any():
             raise SolveError(f"{self.name}: singular, unknown {int(np.argmin(counts))} is never read")
@@ -272,17 +251,15 @@ class Permutation(Solver):
 
 
 class BlockDiagonalSolver(Solver):
-    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once, as good as
-    those of LU."""
+    """Square blocks (N, m, m) along the diagonal: all inverses in one batched call, solutions refined once."""
 
     refinements = 1
 
     def __init__(self, blocks: Any, rcond: float | None = None) -> None:
         self.blocks = square(blocks, "a stack of blocks", 3)
         N, m, _ = self.blocks.shape
-        super().__init__((N * m, N * m), self.blocks.dtype)
-        self.name = f"block-diagonal, {N} blocks of {m} × {m}: batched LU"
-        self.flops = N * (2.0 * m**3 + 2.0 * m**2)
+        name = f"block-diagonal, {N} blocks of {m} × {m}: batched LU"
+        super().__init__((N * m, N * m), self.blocks.dtype, name, N * (2.0 * m**3 + 2.0 * m**2))
         if not self.blocks.size:
             return
         row, column = _scales(self.blocks, False)
@@ -298,10 +275,8 @@ class BlockDiagonalSolver(Solver):
         worst = int(np.argmax(condition))
         self.rcond = 1.0 / float(condition[worst])
         if not self.rcond > (np.finfo(self.dtype).eps if rcond is None else rcond):
-            raise SolveError(
-                f"{self.name}: block {worst} is singular to working precision (reciprocal condition number "
-                f"{self.rcond:.1e})"
-            )
+            precise = f"singular to working precision (reciprocal condition number {self.rcond:.1e})"
+            raise SolveError(f"{self.name}: block {worst} is {precise}")
 
     def _times(self, blocks: Any, x: Any, transposed: bool) -> Any:
         N, m, _ = self.blocks.shape
@@ -315,25 +290,21 @@ class BlockDiagonalSolver(Solver):
 
 
 class Banded(Solver):
-    """A band matrix in SciPy's storage, ab[upper + i − j, j] = a[i, j], with `lower` diagonals below the main one and
-    `upper` above it."""
+    """A band matrix in SciPy's storage, ab[upper + i − j, j] = a[i, j], with so many diagonals on either side."""
 
     def __init__(self, ab: Any, lower: int, upper: int, rcond: float | None = None) -> None:
         given = numbers(ab, "a band matrix", 2).copy()
         rows, n = given.shape
         if lower < 0 or upper < 0 or rows != lower + upper + 1:
-            raise VectorError(
-                f"a band matrix with {lower} diagonals below and {upper} above is stored in {lower + upper + 1} "
-                f"rows; got {given.shape}"
-            )
+            kind = f"a band matrix with {lower} diagonals below and {upper} above"
+            raise VectorError(f"{kind} is stored in {lower + upper + 1} rows; got {given.shape}")
         for k in range(rows):  # what lies outside of the matrix counts as 0
             given[k, : max(upper - k, 0)] = 0.0
             given[k, max(n + upper - k, 0) :] = 0.0
         self.ab, self.lower, self.upper = given, lower, upper
         self._given = (given, lower, upper, rcond), {}  # the copy alone is kept
-        super().__init__((n, n), given.dtype)
         kind = f"banded, {lower} below and {upper} above the diagonal"
-        self.name = kind
+        super().__init__((n, n), given.dtype, kind)
         if not n:
             return
         if not given.any(axis=0).all():
@@ -347,10 +318,8 @@ class Banded(Solver):
         elif not (definite and self._cholesky(kind, scaled)):
             self._lu(kind, scaled)
         sums = np.abs(scaled).sum(axis=0)
-        least = float(
-            (2.0 * np.abs(scaled[upper]) - sums).min()
-        )  # a diagonal that outweighs its columns by that much: ‖A⁻¹‖₁ ≤ 1 / least
-        if least > 1e4 * float(np.finfo(self.dtype).eps) * float(sums.max()):
+        least = float((2.0 * np.abs(scaled[upper]) - sums).min())  # a diagonal that outweighs its columns by that much:
+        if least > 1e4 * float(np.finfo(self.dtype).eps) * float(sums.max()):  # then ‖A⁻¹‖₁ ≤ 1 / least
             self.rcond = least / float(sums.max())
         else:
             self._inspect(float(sums.max()), rcond)
@@ -360,6 +329,13 @@ class Banded(Solver):
         row = self.ab[self.upper + d]
         return row[max(-d, 0) : len(row) - max(d, 0)]
 
+    @property
+    def _lines(self) -> list[tuple[int, slice, slice]]:
+        """The diagonals within the matrix, each with its rows and columns."""
+        n = self.shape[0]
+        inside = range(-min(self.upper, n - 1), min(self.lower, n - 1) + 1)
+        return [(d, slice(max(d, 0), n + min(d, 0)), slice(max(-d, 0), n - max(d, 0))) for d in inside]
+
     def _scale(self, definite: bool) -> None:
         """Row and column scales; see Note [Scaling]."""
         n = self.shape[0]
@@ -367,9 +343,8 @@ class Banded(Solver):
             self.row = self.column = powers(np.sqrt(self.ab[self.upper]))
             return
         largest = np.zeros(n, self.dtype)
-        for d in range(-min(self.upper, n - 1), min(self.lower, n - 1) + 1):
-            part = largest[max(d, 0) : n + min(d, 0)]
-            np.maximum(part, np.abs(self._band(d)), out=part)
+        for d, rows, _ in self._lines:
+            np.maximum(largest[rows], np.abs(self._band(d)), out=largest[rows])
         if not largest.all():
             raise SolveError(f"{self.name}: singular, row {int(np.argmin(largest != 0))} is 0")
         self.row = powers(largest)
@@ -377,9 +352,9 @@ class Banded(Solver):
         self.column = powers(np.abs(self._scaled_bands()).max(axis=0))
 
     def _scaled_bands(self) -> Any:
-        n, found = self.shape[0], self.ab * self.column
-        for d in range(-min(self.upper, n - 1), min(self.lower, n - 1) + 1):
-            found[self.upper + d, max(-d, 0) : n - max(d, 0)] *= self.row[max(d, 0) : n + min(d, 0)]
+        found = self.ab * self.column
+        for d, rows, columns in self._lines:
+            found[self.upper + d, columns] *= self.row[rows]
         return found
 
     def _tridiagonal(self, kind: str, a: Any) -> None:
@@ -409,20 +384,18 @@ class Banded(Solver):
         factor, substitute = linalg.get_lapack_funcs(("gbtrf", "gbtrs"), (a,))
         lu, pivots, info = factor(np.concatenate([np.zeros((lower, a.shape[1]), a.dtype), a]), lower, upper)
         self._pivots(info)
-        self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots.copy(), trans=int(transposed))[
-            0
-        ]  # as in Dense
+        # copies of the pivots, as in Dense
+        self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots.copy(), trans=int(transposed))[0]
 
     def _pivots(self, info: int) -> None:
         if info:
             raise SolveError(f"{self.name}: singular, column {info - 1} depends on those before it")
 
     def _apply(self, x: Any, transposed: bool) -> Any:
-        n, found = self.shape[0], np.zeros_like(x)
-        for d in range(-min(self.upper, n - 1), min(self.lower, n - 1) + 1):
-            to, source = (-d, d) if transposed else (d, -d)
-            band = self._band(d)[:, None]
-            found[max(to, 0) : n + min(to, 0)] += band * x[max(source, 0) : n + min(source, 0)]
+        found = np.zeros_like(x)
+        for d, rows, columns in self._lines:
+            to, source = (columns, rows) if transposed else (rows, columns)
+            found[to] += self._band(d)[:, None] * x[source]
         return found
 
 
@@ -432,10 +405,9 @@ class TriangularSolver(Solver):
     def __init__(self, matrix: Any, lower: bool = True, rcond: float | None = None) -> None:
         given = square(matrix, "a triangular matrix")
         self.matrix, self.lower = np.tril(given) if lower else np.triu(given), lower
-        super().__init__(given.shape, given.dtype)
         n = len(given)
-        self.name = f"{'lower' if lower else 'upper'} triangular: substitution"
-        self.flops = float(n) ** 2
+        name = f"{'lower' if lower else 'upper'} triangular: substitution"
+        super().__init__(given.shape, given.dtype, name, float(n) ** 2)
         if not np.diagonal(given).all():
             raise SolveError(f"{self.name}: singular, the diagonal is 0 at {int(np.argmin(np.diagonal(given) != 0))}")
         if n:
@@ -446,9 +418,6 @@ class TriangularSolver(Solver):
     def _run(self, b: Any, transposed: bool) -> Any:
         return linalg.solve_triangular(self.scaled, b, trans=int(transposed), lower=self.lower, check_finite=False)
 
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return (self.matrix.T if transposed else self.matrix) @ x
-
 
 class Dense(Solver):
     """A square matrix without structure: Cholesky where it is symmetric positive definite, LU otherwise."""
@@ -456,9 +425,8 @@ class Dense(Solver):
     def __init__(self, matrix: Any, rcond: float | None = None) -> None:
         self.matrix = square(matrix, "a matrix")
         n = len(self.matrix)
-        super().__init__((n, n), self.matrix.dtype)
-        self.name = "dense: LU with partial pivoting"
-        self.flops = 2.0 / 3.0 * n**3 + 2.0 * n**2
+        flops = 2.0 / 3.0 * n**3 + 2.0 * n**2
+        super().__init__((n, n), self.matrix.dtype, "dense: LU with partial pivoting", flops)
         if not n:
             return
         symmetric = bool((np.diagonal(self.matrix) > 0).all() and (self.matrix == self.matrix.T).all())
@@ -488,13 +456,9 @@ class Dense(Solver):
         lu, pivots, info = getrf(self._prepare(False), overwrite_a=True)
         if info:
             raise SolveError(f"dense: singular, column {info - 1} depends on those before it")
-        self._run = lambda b, transposed: getrs(lu, pivots.copy(), b, trans=int(transposed))[
-            0
-        ]  # counts the pivots up and down: not for two threads
+        # getrs counts the pivots up and down: not for two threads
+        self._run = lambda b, transposed: getrs(lu, pivots.copy(), b, trans=int(transposed))[0]
         return gecon(lu, self._norm)[0]
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return (self.matrix.T if transposed else self.matrix) @ x
 
 
 class DenseLeastSquares(Solver):
@@ -504,27 +468,18 @@ class DenseLeastSquares(Solver):
     def __init__(self, matrix: Any, tolerance: float | None = None) -> None:
         self.matrix = numbers(matrix, "a matrix", 2)
         m, n = self.matrix.shape
-        super().__init__((m, n), self.matrix.dtype)
         k = min(m, n)
-        self.flops = 4.0 * m * n * k + 8.0 * k**3
-        u, s, v = (
-            linalg.svd(self.matrix, full_matrices=False, check_finite=False)
-            if k
-            else (np.zeros((m, 0)), np.zeros(0), np.zeros((0, n)))
-        )
+        super().__init__((m, n), self.matrix.dtype, flops=4.0 * m * n * k + 8.0 * k**3)
+        u, s, v = np.zeros((m, 0)), np.zeros(0), np.zeros((0, n))
+        if k:
+            u, s, v = linalg.svd(self.matrix, full_matrices=False, check_finite=False)
         limit = (max(m, n) * np.finfo(self.dtype).eps if tolerance is None else tolerance) * s[0] if k else 0.0
         self.rank = int((s > limit).sum())
         self.values = s
         self.name = f"dense least squares, rank {self.rank} of {k}: singular values, shortest solution"
-        self.factors = (
-            u[:, : self.rank].astype(self.dtype),
-            s[: self.rank, None].astype(self.dtype),
-            v[: self.rank].astype(self.dtype),
-        )
+        parts = (u[:, : self.rank], s[: self.rank, None], v[: self.rank])
+        self.factors = tuple([part.astype(self.dtype) for part in parts])
 
     def _run(self, b: Any, transposed: bool) -> Any:
         u, s, v = self.factors
         return u @ ((v @ b) / s) if transposed else v.T @ ((u.T @ b) / s)
-
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return (self.matrix.T if transposed else self.matrix) @ x

@@ -44,15 +44,11 @@ class Krylov(Solver):
     ) -> None:
         super().__init__((n if m is None else m, n), dtype)
         self._forward, self._backward = apply, apply if symmetric and apply_transpose is None else apply_transpose
-        square = self.shape[0] == n
-        self.method = method or (
-            "lsmr" if not square else "cg" if symmetric and definite else "minres" if symmetric else "gmres"
-        )
+        square, usual = self.shape[0] == n, "cg" if symmetric and definite else "minres" if symmetric else "gmres"
+        self.method = method or (usual if square else "lsmr")
         if self.method not in _TITLES or (not square and self.method != "lsmr"):
-            raise VectorError(
-                f"method={method!r} for a map of shape {self.shape}: expected one of {', '.join(_TITLES)}; only lsmr "
-                "takes rectangles"
-            )
+            due = f"expected one of {', '.join(_TITLES)}; only lsmr takes rectangles"
+            raise VectorError(f"method={method!r} for a map of shape {self.shape}: {due}")
         if self.method == "lsmr" and self._backward is None:
             raise VectorError("LSMR needs the transpose too: give apply_transpose")
         if preconditioner is not None and preconditioner.shape != (n, n):
@@ -86,18 +82,16 @@ class Krylov(Solver):
             return np.zeros_like(b)
         if not np.isfinite(size):
             raise SolveError(f"{self.name}: the right-hand side is not finite")
-        P = self.preconditioner
-        M = (
-            None
-            if P is None
-            else sparse_linalg.LinearOperator(A.shape, matvec=partial(P.solve, transposed=transposed), dtype=self.dtype)
-        )
+        P, near = self.preconditioner, None
+        if P is not None:
+            solve = partial(P.solve, transposed=transposed)
+            near = sparse_linalg.LinearOperator(A.shape, matvec=solve, dtype=self.dtype)
         self.iterations = 0
 
         def count(_: Any) -> None:
             self.iterations += 1
 
-        options: dict[str, Any] = {"rtol": self.tolerance, "maxiter": self.max_iterations, "M": M, "callback": count}
+        options: dict[str, Any] = {"rtol": self.tolerance, "maxiter": self.max_iterations, "M": near, "callback": count}
         if self.method == "minres":
             options["rtol"] = self.tolerance / 10.0  # its own estimate is relative to ‖A‖‖x‖
         else:
@@ -120,24 +114,20 @@ class Krylov(Solver):
         P = None if transposed else self.preconditioner
         if not np.isfinite(b).all():
             raise SolveError(f"{self.name}: the right-hand side is not finite")
-        B = (
-            A
-            if P is None
-            else A
-            @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=partial(P.solve, transposed=True))
-        )
-        found = sparse_linalg.lsmr(
-            B, b, atol=self.tolerance, btol=self.tolerance, conlim=0.0, maxiter=self.max_iterations
-        )
-        x, stop, self.iterations, norm_r, norm_ar, norm_a = found[:6]
+        given = A
+        if P is not None:
+            back = partial(P.solve, transposed=True)
+            given = A @ sparse_linalg.LinearOperator((A.shape[1],) * 2, matvec=P.solve, rmatvec=back)
+        limits = {"atol": self.tolerance, "btol": self.tolerance, "conlim": 0.0, "maxiter": self.max_iterations}
+        x, stop, self.iterations, norm_r, norm_ar, norm_a = sparse_linalg.lsmr(given, b, **limits)[:6]
         self.residual = float(min(norm_r / (np.linalg.norm(b) or 1.0), norm_ar / ((norm_a * norm_r) or 1.0)))
         if stop == 7 or not np.isfinite(x).all():
             raise SolveError(self._stalled("‖Aᵀr‖ / ‖A‖‖r‖"))
         return x if P is None else P.solve(x)
 
     def _stalled(self, what: str) -> str:
+        reached = f"{what} = {self.residual:.1e}, {self.tolerance:.1e} is asked for"
         return (
-            f"{self.name}: not there after {self.iterations} iterations, {what} = {self.residual:.1e}, "
-            f"{self.tolerance:.1e} is asked for; "
-            "the map may be singular or badly conditioned: try a preconditioner, more iterations or a larger tolerance"
+            f"{self.name}: not there after {self.iterations} iterations, {reached}; the map may be singular or badly "
+            "conditioned: try a preconditioner, more iterations or a larger tolerance"
         )

@@ -12,16 +12,7 @@ import scipy.sparse.csgraph as _csgraph  # pyright: ignore[reportMissingTypeStub
 from ...errors import SolveError, VectorError
 from ...runtime.warnings_off import quietly
 from .composite import Reordered
-from .factorised import (
-    Banded,
-    BlockDiagonalSolver,
-    Dense,
-    DiagonalSolver,
-    Permutation,
-    Solver,
-    numbers,
-    powers,
-)
+from .factorised import Banded, BlockDiagonalSolver, Dense, DiagonalSolver, Permutation, Solver, numbers, powers
 from .krylov import sparse_linalg
 
 sparse = cast(Any, _sparse)
@@ -35,9 +26,8 @@ def canonical(matrix: Any) -> Any:
     """A square matrix in CSR form, without stored zeros, its numbers finite."""
     found = sparse.csr_array(matrix)
     if found.shape[0] != found.shape[1]:
-        raise VectorError(
-            f"a sparse system must be square; got shape {found.shape} (for least squares, solve with AᵀA or use Krylov)"
-        )
+        other = "for least squares, solve with AᵀA or use Krylov"
+        raise VectorError(f"a sparse system must be square; got shape {found.shape} ({other})")
     data = numbers(found.data, "a sparse matrix", 1)
     found = sparse.csr_array((data, found.indices, found.indptr), shape=found.shape, copy=True)
     found.sum_duplicates()
@@ -48,11 +38,7 @@ def canonical(matrix: Any) -> Any:
 def _is_symmetric(a: Any) -> bool:
     turned = a.T.tocsr()
     turned.sort_indices()
-    return bool(
-        np.array_equal(a.indptr, turned.indptr)
-        and np.array_equal(a.indices, turned.indices)
-        and np.array_equal(a.data, turned.data)
-    )
+    return all([np.array_equal(getattr(a, part), getattr(turned, part)) for part in ("indptr", "indices", "data")])
 
 
 def _rows(a: Any) -> Any:
@@ -61,39 +47,29 @@ def _rows(a: Any) -> Any:
 
 
 class Sparse(Solver):
-    """A sparse matrix: SuperLU, without row exchanges where it is symmetric with a positive diagonal and that turns out
-    accurate."""
+    """A sparse matrix: SuperLU, without row exchanges where it is definite and that turns out accurate."""
 
     refinements = 1
 
     def __init__(self, matrix: Any, symmetric: bool | None = None, rcond: float | None = None) -> None:
         self.matrix = canonical(matrix)
         a, n = self.matrix, self.matrix.shape[0]
-        super().__init__((n, n), a.dtype)
-        self.name = f"sparse, {a.nnz} entries: SuperLU"
+        super().__init__((n, n), a.dtype, f"sparse, {a.nnz} entries: SuperLU")
         if not n:
             return
         self._structure()
         definite = bool((a.diagonal() > 0).all()) and (_is_symmetric(a) if symmetric is None else symmetric)
-        triangular = bool((self._rows >= a.indices).all()) or bool((self._rows <= a.indices).all())
+        rows = _rows(a)
+        triangular = bool((rows >= a.indices).all()) or bool((rows <= a.indices).all())
         if triangular:
             self._factor("triangular: substitution", definite, permc_spec="NATURAL", diag_pivot_thresh=0.0)
         elif definite:
-            self._factor(
-                "symmetric LU, minimum degree",
-                True,
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            still: Any = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+            self._factor("symmetric LU, minimum degree", True, permc_spec="MMD_AT_PLUS_A", **still)
         if not triangular and not (definite and self._accurate()):
             self._factor("LU with partial pivoting", False)
         self.flops = 2.0 * (self.lu.L.nnz + self.lu.U.nnz) if triangular else 4.0 * self.lu.nnz**2 / n
         self._inspect(self._norm, rcond)
-
-    @property
-    def _rows(self) -> Any:
-        return _rows(self.matrix)
 
     def _structure(self) -> None:
         """Refuse what is singular whatever the numbers are."""
@@ -103,10 +79,8 @@ class Sparse(Solver):
         if (match < 0).any():
             row = int(np.argmax(match < 0))
             empty = self.matrix.indptr[row] == self.matrix.indptr[row + 1]
-            raise SolveError(
-                f"{self.name}: singular, row {row} "
-                + ("is 0" if empty else "has no unknown left to determine (structural rank)")
-            )
+            why = "is 0" if empty else "has no unknown left to determine (structural rank)"
+            raise SolveError(f"{self.name}: singular, row {row} {why}")
 
     def _factor(self, how: str, definite: bool, **options: Any) -> None:
         a = self.matrix
@@ -117,7 +91,7 @@ class Sparse(Solver):
             self.row = powers(abs(a).max(axis=1).toarray().reshape(-1))
             scaled = abs(a * self.row[:, None]).tocsc() if a.nnz else a
             self.column = powers(scaled.max(axis=0).toarray().reshape(-1))
-        data = a.data * self.row[self._rows] * self.column[a.indices]
+        data = a.data * self.row[_rows(a)] * self.column[a.indices]
         scaled = sparse.csc_array(sparse.csr_array((data, a.indices, a.indptr), shape=a.shape))
         self._norm = float(abs(scaled).sum(axis=0).max())
         try:
@@ -126,8 +100,7 @@ class Sparse(Solver):
             raise SolveError(f"{self.name}: singular, {self._undetermined(scaled)} is not determined") from None
 
     def _undetermined(self, scaled: Any) -> str:
-        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration with a matrix
-        beside it."""
+        """The largest component of a vector that the scaled matrix takes to 0, by inverse iteration."""
         n, eps = self.shape[0], float(np.finfo(self.dtype).eps)
         for size in (64.0, -300.0):  # the first one may be singular too
             beside = sparse.diags_array(size * eps * self._norm * np.linspace(1.0, 2.0, n)).astype(self.dtype)
@@ -151,9 +124,6 @@ class Sparse(Solver):
     def _run(self, b: Any, transposed: bool) -> Any:
         return self.lu.solve(np.ascontiguousarray(b), "T" if transposed else "N")
 
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return (self.matrix.T if transposed else self.matrix) @ x
-
 
 class ArrowSolver(Solver):
     """A symmetric [[A, B], [Bᵀ, C]] with C block-diagonal (bundle adjustment: A cameras, C points): S = A − B C⁻¹ Bᵀ is
@@ -175,10 +145,8 @@ class ArrowSolver(Solver):
         self.B = sparse.csr_array(top[:, self.gone])
         corner = _block_form(sparse.csr_array(bottom[:, self.gone]), True)
         if corner is None:
-            raise VectorError(
-                f"the unknowns to eliminate do not fall apart into blocks of {_LARGEST_BLOCK} or fewer: choose "
-                "others, or use Sparse"
-            )
+            small = f"blocks of {_LARGEST_BLOCK} or fewer"
+            raise VectorError(f"the unknowns to eliminate do not fall apart into {small}: choose others, or use Sparse")
         blocks, place = corner
         try:
             self.corner = Reordered(BlockDiagonalSolver(blocks, rcond), place, "corner")
@@ -191,10 +159,8 @@ class ArrowSolver(Solver):
         self.complement = self._chosen(sparse.csr_array(S), rcond)
         self.flops = self.corner.flops + self.complement.flops + 4.0 * self.B.nnz * (m + 1.0)
         self.rcond = min(self.corner.rcond, self.complement.rcond)
-        self.name = (
-            f"Schur complement of {N} blocks of at most {m} × {m}; the other {len(self.kept)} unknowns "
-            f"{self.complement.name}"
-        )
+        others = f"the other {len(self.kept)} unknowns {self.complement.name}"
+        self.name = f"Schur complement of {N} blocks of at most {m} × {m}; {others}"
 
     def _inverses(self) -> Any:
         inner = cast(BlockDiagonalSolver, self.corner.inner)
@@ -220,12 +186,11 @@ class ArrowSolver(Solver):
         return found
 
     def _apply(self, x: Any, transposed: bool) -> Any:
-        return self.matrix @ x
+        return self.matrix @ x  # symmetric
 
 
 class SparseLeastSquares(Solver):
-    """A sparse matrix of full rank that is not square: AᵀA, or AAᵀ where it is wide, is factorised, and the solution
-    corrected with A itself."""
+    """A sparse rectangle of full rank: AᵀA, or AAᵀ if wide, is factorised, and solutions are corrected with A."""
 
     refinements = 2
 
@@ -241,9 +206,8 @@ class SparseLeastSquares(Solver):
         self.inner = choose_sparse(normal, True)
         self.rcond = float(np.sqrt(self.inner.rcond))
         if self.rcond < float(np.finfo(self.dtype).eps) ** 0.35:
-            raise SolveError(
-                f"{self.inner.name}: reciprocal condition number {self.inner.rcond:.1e}, too small for normal equations"
-            )
+            small = f"reciprocal condition number {self.inner.rcond:.1e}, too small for normal equations"
+            raise SolveError(f"{self.inner.name}: {small}")
         self.name = f"{'least squares, AᵀA' if self.tall else 'shortest solution, AAᵀ'}: {self.inner.name}; corrected"
         self.flops = self.inner.flops + 4.0 * self.matrix.nnz
 
@@ -251,13 +215,9 @@ class SparseLeastSquares(Solver):
         A: Any = self.matrix.T if transposed else self.matrix
         return A.T @ self.inner.solve(b) if self.tall == transposed else self.inner.solve(A.T @ b)
 
-    def _apply(self, x: Any, transposed: bool) -> Any:
-        return (self.matrix.T if transposed else self.matrix) @ x
-
 
 def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
-    """The connected parts of a matrix as blocks (N, m, m), smaller ones padded by 1, and where each unknown is among
-    them; None if too large."""
+    """Connected parts as blocks (N, m, m), smaller ones padded by 1, and the place of each unknown; None if large."""
     n = a.shape[0]
     if not n:
         return np.zeros((0, 1, 1), a.dtype), np.zeros(0, np.intp)
@@ -277,10 +237,15 @@ def _block_form(a: Any, padded: bool) -> tuple[Any, Any] | None:
     return blocks, part.astype(np.intp) * m + within
 
 
-def _bands(a: Any, place: Any = None) -> tuple[int, int]:
-    """How many diagonals lie below and above the main one, with unknown i at place[i]."""
+def _away(a: Any, place: Any = None) -> Any:
+    """How far each entry lies below the diagonal, with unknown i at place[i]."""
     rows = _rows(a)
-    away = rows - a.indices if place is None else place[rows] - place[a.indices]
+    return rows - a.indices if place is None else place[rows] - place[a.indices]
+
+
+def _bands(a: Any, place: Any = None) -> tuple[int, int]:
+    """How many diagonals lie below and above the main one."""
+    away = _away(a, place)
     return max(int(away.max(initial=0)), 0), max(int(-away.min(initial=0)), 0)
 
 
@@ -299,25 +264,25 @@ def fills(matrix: Any) -> bool:
     degree = np.diff(a.indptr) + np.bincount(a.indices, minlength=a.shape[0])
     some = np.flatnonzero(degree <= 16 * degree.mean())
     a = a[some][:, some]
-    place = np.empty(len(some), np.intp)
-    place[csgraph.reverse_cuthill_mckee(a, symmetric_mode=False)] = np.arange(len(some))
-    return _far(a, place)
+    return _far(a, _cuthill_mckee(a, False))
+
+
+def _cuthill_mckee(a: Any, symmetric: bool) -> Any:
+    """The place of each unknown in the Cuthill–McKee order."""
+    place = np.empty(a.shape[0], np.intp)
+    place[csgraph.reverse_cuthill_mckee(a, symmetric_mode=symmetric)] = np.arange(a.shape[0])
+    return place
 
 
 def _far(a: Any, place: Any = None) -> bool:
     """Whether the entries are away from the diagonal by more than a tenth of the size, on average."""
-    rows = _rows(a)
-    away = rows - a.indices if place is None else place[rows] - place[a.indices]
-    return bool(np.abs(away).sum(dtype=float) > 0.1 * a.shape[0] * a.nnz)
+    return bool(np.abs(_away(a, place)).sum(dtype=float) > 0.1 * a.shape[0] * a.nnz)
 
 
 def banded(a: Any, lower: int, upper: int, place: Any = None) -> Banded:
     """The band solver of a sparse matrix."""
-    n = a.shape[0]
-    rows = _rows(a)
-    i, j = (rows, a.indices) if place is None else (place[rows], place[a.indices])
-    ab = np.zeros((lower + upper + 1, n), a.dtype)
-    ab[upper + i - j, j] = a.data
+    ab = np.zeros((lower + upper + 1, a.shape[0]), a.dtype)
+    ab[upper + _away(a, place), a.indices if place is None else place[a.indices]] = a.data
     return Banded(ab, lower, upper)
 
 
@@ -349,8 +314,7 @@ def choose_sparse(matrix: Any, symmetric: bool | None = None, groups: Any = ()) 
     if _narrow(a, lower, upper):
         return banded(a, lower, upper)
     if lower and upper and a.nnz <= 20 * n:
-        place = np.empty(n, np.intp)
-        place[csgraph.reverse_cuthill_mckee(a, symmetric_mode=bool(symmetric))] = np.arange(n)
+        place = _cuthill_mckee(a, bool(symmetric))
         lower, upper = _bands(a, place)
         if _narrow(a, lower, upper):
             return Reordered(banded(a, lower, upper, place), place, "reordered (Cuthill–McKee)")

@@ -2,12 +2,12 @@
 
 The axis is followed from the outputs back: `demands` says which axis of each argument runs along with axis k of the
 result. An argument without one is needed whole, before anything runs along the axis. A gather along the axis reads a
-table, `Source`, at the row that belongs to the position.
+table, `AxisRead`, at the row that belongs to the position.
 """
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -20,12 +20,13 @@ from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Re
 from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ...relations import Gather, Relation
-from ...relations.index_algebra import Affine, IndexTable, labels_of
-from ...relations.spans import Span, positions
+from ...relations.index_algebra import Affine, IndexTable, along, labels_of
+from ...relations.spans import Span
 from ...spaces.formal_vectors import Formal, weak
 from ...terms.primitives import RULES
 from ..program import INPUT, Constant, Program
 from ..sub_programs import Block
+from .axis_labels import axis_labels
 from .scalars import EQUAL, ONE, ZERO, Exact, Load, Operation, Scalars, Small, convert
 
 Axes = list[int | None]
@@ -38,22 +39,20 @@ class MixesPositions(Exception):
 
 
 class AxisRead(NamedTuple):
-    """A slot read along the long axis: p ↦ start + step·p along one axis; or, where `rows` is the number of an index
-    array, rows of a table."""
+    """A slot read along the long axis: at start + step·p of one axis, or in rows of a table, by an index array."""
 
     slot: int
     axes: tuple[int, ...]
     start: int = 0
     step: int = 1
-    rows: int = -1
+    rows: int = -1  # the number of the index array
 
 
 # -- following the axis back ------------------------------------------------------------------------------
 
 
 def followed(program: Program, outputs: Sequence[int], n: int, axis: int) -> tuple[dict[int, int], list[int]]:
-    """The long axis of each slot that has it, and the slots that are needed whole; of each output it is `axis`, or
-    another one of size n."""
+    """The long axis of each slot that has it (of outputs `axis`, or another of size n), and the slots needed whole."""
     shapes = program.shapes
     long: dict[int, int] = {}
     whole: set[int] = set()
@@ -94,20 +93,16 @@ AXES("refused: mixes positions", *MIXING)(mixing)
 
 
 @AXES("the same axis, broadcast", float, Elementwise, Combination, Select, Cast)
-def _same(op: Any, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
-    places = [k - len(shape) + len(s) for s in shapes]
-    return [i if i >= 0 and s[i] == shape[k] else None for i, s in zip(places, shapes, strict=True)]
+@AXES("the axis of its label", Contraction)
+def _labelled(op: Any, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
+    out, given = axis_labels(op, shapes, shape)
+    return under_label(out[k], (out, *given))[1:]
 
 
 @AXES("the same axis, where elementwise", Discrete)
 def _discrete(op: Discrete, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
     whole = op.shaped is not None or "axis" in dict(op.parameters)  # it looks at a whole axis
-    return (mixing if whole else _same)(op, shapes, shape, k)
-
-
-@AXES("the axis of its label", Contraction)
-def _contraction(op: Contraction, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
-    return under_label(op.out[k], (op.out, *op.labels))[1:]
+    return (mixing if whole else _labelled)(op, shapes, shape, k)
 
 
 AXES("through the relations", Reduction)(lambda op, shapes, shape, k: [_through(r, op.axis, k) for r in op.relations])
@@ -115,15 +110,8 @@ AXES("through the relations", Reduction)(lambda op, shapes, shape, k: [_through(
 
 @AXES("an axis that is kept", Reshape)
 def _reshape(op: Reshape, shapes: Sequence[Shape], shape: Shape, k: int) -> Axes:
-    n, before, after = shape[k], math.prod(shape[:k]), math.prod(shape[k + 1 :])
-    kept = [
-        i
-        for i, m in enumerate(shapes[0])
-        if (m, math.prod(shapes[0][:i]), math.prod(shapes[0][i + 1 :])) == (n, before, after)
-    ]
-    if not kept and n != 1:
-        raise MixesPositions
-    return [kept[0] if kept else None]
+    axes = _labelled(op, shapes, shape, k)
+    return mixing() if axes == [None] and shape[k] != 1 else axes
 
 
 def under_label(label: int, labels: Sequence[Sequence[int]]) -> Axes:
@@ -146,12 +134,8 @@ def _through(relation: Relation, axis: int, k: int) -> int | None:
         return None
     span = cast(Span, relation.span)
     users = [i for i, m in enumerate(span.left) if label in labels_of(m)]
-    along = [
-        i
-        for i in users
-        if type(span.left[i]) is Affine and span.left[i] == Affine(0, ((label, 1),)) and source[i] == span.sizes[label]
-    ]
-    return axis + users[0] if users == along and len(users) == 1 else None
+    alone = len(users) == 1 and type(span.left[users[0]]) is Affine and span.left[users[0]] == along(label)
+    return axis + users[0] if alone and source[users[0]] == span.sizes[label] else None
 
 
 def _label(relation: Relation, j: int) -> int | None:
@@ -160,7 +144,7 @@ def _label(relation: Relation, j: int) -> int | None:
     if span is not None and type(m := span.right[j]) is Affine and len(m.terms) == 1:
         label = m.terms[0][0]
         others = [label for i, other in enumerate(span.right) if i != j for label in labels_of(other)]
-        if m == Affine(0, ((label, 1),)) and span.sizes[label] == box[j] and label not in others:
+        if m == along(label) and span.sizes[label] == box[j] and label not in others:
             return label
     if isinstance(relation, Gather):
         return None
@@ -168,8 +152,7 @@ def _label(relation: Relation, j: int) -> int | None:
 
 
 def kind_of(op: Any, kinds: Sequence[Any]) -> Any:
-    """The type of a step's result from those of its arguments, as NumPy decides it; the type float is that of numbers
-    that take any other."""
+    """The type of a step's result, as NumPy decides it; the type float is that of numbers that take any other."""
     samples = [1.0 if kind is float else np.empty(0, kind) for kind in kinds]
     match op:
         case Elementwise(primitive=p) if set(kinds) != {float}:
@@ -198,11 +181,8 @@ class ComponentNodes:
     def __init__(
         self, program: Program, long: dict[int, int], whole: Sequence[int], n: int, most: int, exact: bool = False
     ) -> None:
-        self.program = program
-        self.long = long
-        self.n = n
-        self.graph = Exact(most) if exact else Scalars(most)
-        self._exact = exact
+        self.program, self.long, self.n = program, long, n
+        self.graph, self._exact = Exact(most) if exact else Scalars(most), exact
         self.sources: list[AxisRead] = []
         self.indices: list[Any] = []
         self._numbers: dict[Any, int] = {}
@@ -221,15 +201,13 @@ class ComponentNodes:
     def _row(self, slot: int) -> Any:
         program, k = self.program, self.long[slot]
         op, args, shape = program.ops[slot], program.args[slot], program.shapes[slot]
-        if type(op) is Constant:
-            value = _repeated(op.value, k)
-            if value is not None:
-                return np.expand_dims(self._constants(value, (*shape[:k], *shape[k + 1 :])), k)
-        if slot in self._whole or op is INPUT or type(op) is Constant:
-            return np.expand_dims(self._loads(AxisRead(slot, (k,)), (*shape[:k], *shape[k + 1 :])), k)
-        axes = demands(op, [program.shapes[a] for a in args], shape, k)
-        thin = (*shape[:k], 1, *shape[k + 1 :])
+        rest, thin = (*shape[:k], *shape[k + 1 :]), (*shape[:k], 1, *shape[k + 1 :])
         self.graph.room(math.prod(thin))
+        if type(op) is Constant and (value := _repeated(op.value, k)) is not None:
+            return np.expand_dims(self._constants(value, rest), k)
+        if slot in self._whole or op is INPUT or type(op) is Constant:
+            return _nodes([self._load(AxisRead(slot, (k,)), at) for at in np.ndindex(*rest)], thin)
+        axes = demands(op, [program.shapes[a] for a in args], shape, k)
         if type(op) is Reduction:
             return self._reduction(op, args, axes, thin, k)
         xs = [self.row(a) if i is not None else self.small(a) for a, i in zip(args, axes, strict=True)]
@@ -249,21 +227,15 @@ class ComponentNodes:
         return self._small[slot]
 
     def _constants(self, value: Any, shape: Shape) -> Any:
-        """Numbers as nodes. In an array of zeros and ±1 (a selection, the alternating tensor) the zeros are structure,
-        unless `exact`."""
+        """Numbers as nodes. In an array of zeros and ±1 (a selection, say) zeros are structure, unless `exact`."""
         self.graph.room(math.prod(shape))
         if not np.ndim(value):
-            return np.broadcast_to(
-                np.intp(self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)), shape
-            )
+            one = self.graph.fixed(value[()] if isinstance(value, np.ndarray) else value)
+            return np.broadcast_to(np.intp(one), shape)
         if value.dtype.kind == "f" and not self._exact and bool(np.isin(value, (-1.0, 0.0, 1.0)).all()):
             signs = np.array([self.graph.fixed(-1.0), ZERO, ONE])
             return signs[(np.broadcast_to(value, shape) + 1.0).astype(int)]
         return _nodes([self.graph.fixed(x) for x in np.broadcast_to(value, shape).reshape(-1)], shape)
-
-    def _loads(self, source: AxisRead, shape: Shape) -> Any:
-        self.graph.room(math.prod(shape))
-        return _nodes([self._load(source, at) for at in np.ndindex(*shape)], shape)
 
     def _load(self, source: AxisRead, at: tuple[int, ...]) -> int:
         if source not in self._numbers:
@@ -286,19 +258,34 @@ class ComponentNodes:
 
     NODES("refused: mixes positions", *MIXING)(mixing)
     NODES("sums by the pairs of its relations, see `_reduction`", Reduction)(mixing)
-    NODES("k · x", float)(lambda self, op, xs, shape: _each(lambda nodes: self.graph.scale(op, nodes[0]), xs, shape))
-    NODES("Σ kᵢ · xᵢ", Combination)(
-        lambda self, op, xs, shape: _each(lambda nodes: self.graph.combination(op.coefficients, nodes), xs, shape)
-    )
     NODES("the same nodes", Reshape)(lambda self, op, xs, shape: xs[0].reshape(shape))
-    NODES("select", Select)(lambda self, op, xs, shape: _each(lambda nodes: self.graph.select(*nodes), xs, shape))
-    NODES("its scalar function", Elementwise)(
-        lambda self, op, xs, shape: _each(lambda nodes: self._primitive(op.primitive, nodes), xs, shape)
-    )
 
+    @NODES("k · x", float)
+    @NODES("Σ kᵢ · xᵢ", Combination)
+    @NODES("select", Select)
+    @NODES("its scalar function", Elementwise, Discrete)
     @NODES("conversion", Cast)
-    def _cast(self, op: Cast, xs: list[Any], shape: Shape) -> Any:
-        return _each(lambda nodes: self.graph.apply(convert(op.target), nodes) if nodes[0] != ZERO else ZERO, xs, shape)
+    def _pointwise(self, op: Any, xs: list[Any], shape: Shape) -> Any:
+        return _each(self._function(op), xs, shape)
+
+    def _function(self, op: Any) -> Callable[[tuple[int, ...]], int]:
+        """A step that is the same function of numbers everywhere, as a function of nodes."""
+        graph = self.graph
+        match op:
+            case float():
+                return lambda nodes: graph.scale(op, nodes[0])
+            case Combination(coefficients=ks):
+                return lambda nodes: graph.combination(ks, nodes)
+            case Elementwise(primitive=p):
+                return lambda nodes: self._primitive(p, nodes)
+            case Cast(target=kind):
+                return lambda nodes: graph.apply(convert(kind), nodes) if nodes[0] != ZERO else ZERO
+            case Discrete(function=f, parameters=parameters) if f != np.where:  # another one while a function is traced
+                as_type = f.__name__ == "as_type"
+                what = convert(dict(parameters)["dtype"]) if as_type else Operation(f.__name__, f, (), parameters)
+                return lambda nodes: graph.apply(what, nodes)
+            case _:
+                return lambda nodes: graph.select(*nodes)
 
     def _primitive(self, p: Any, nodes: tuple[int, ...]) -> int:
         graph, x = self.graph, nodes[0]
@@ -311,52 +298,29 @@ class ComponentNodes:
                 return graph.apply(Operation("maximum", np.maximum), (x, graph.fixed(0.0)))
             case "sigmoid":
                 return graph.divide(ONE, graph.add(ONE, graph.apply(Operation("exp", np.exp), (graph.scale(-1.0, x),))))
-            case "inverse":
-                return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, graph.divide(ONE, x))
-            case "log0":
-                return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, graph.apply(Operation("log", np.log), (x,)))
+            case "inverse" | "log0" as name:
+                found = graph.divide(ONE, x) if name == "inverse" else graph.apply(Operation("log", np.log), (x,))
+                return graph.select(graph.apply(EQUAL, (x, ZERO)), ZERO, found)
             case _:
-                return graph.apply(
-                    Operation(p.name, p.rule.array, () if p.parameter is None else (p.parameter,)), nodes
-                )
-
-    @NODES("its scalar function", Discrete)
-    def _discrete(self, op: Discrete, xs: list[Any], shape: Shape) -> Any:
-        name = op.function.__name__
-        if op.function == np.where:  # which is another one while a function is traced
-            return _each(lambda nodes: self.graph.select(*nodes), xs, shape)
-        what = (
-            convert(dict(op.parameters)["dtype"])
-            if name == "as_type"
-            else Operation(name, op.function, (), op.parameters)
-        )
-        return _each(lambda nodes: self.graph.apply(what, nodes), xs, shape)
+                more = () if p.parameter is None else (p.parameter,)
+                return graph.apply(Operation(p.name, p.rule.array, more), nodes)
 
     @NODES("sums of products", Contraction)
     def _contraction(self, op: Contraction, xs: list[Any], shape: Shape) -> Any:
-        sizes = {
-            label: n
-            for ls, x in zip((*op.labels, op.out), (*xs, np.empty(shape)), strict=True)
-            for label, n in zip(ls, x.shape, strict=True)
-        }
+        arrays = zip((*op.labels, op.out), (*[x.shape for x in xs], shape), strict=True)
+        sizes = {label: n for ls, own in arrays for label, n in zip(ls, own, strict=True)}
         kept = tuple(dict.fromkeys(op.out))
-        summed = [label for label in sizes if label not in kept]
-        every = (*kept, *summed)
+        every = (*kept, *[label for label in sizes if label not in kept])
         full = tuple([sizes[label] for label in every])
-        self.graph.room(math.prod(full))
+        graph, strong, count = self.graph, op.strong, math.prod(full)
+        graph.room(count)
         spread = [_spread(x, ls, every, full).reshape(-1) for x, ls in zip(xs, op.labels, strict=True)]
-        graph, strong = self.graph, op.strong
-        terms = _each(
-            lambda nodes: graph.selected_product(nodes, strong) if strong else graph.product(nodes),
-            spread,
-            (math.prod(full),),
-        )
-        rows = math.prod([sizes[label] for label in kept])
+        times = functools.partial(graph.selected_product, strong=strong) if strong else graph.product
+        terms = _each(times, spread, (count,))
+        rows = math.prod(full[: len(kept)])
         terms = terms.reshape(rows, -1) if terms.size else np.zeros((rows, 0), np.intp)
         ones = (1.0,) * terms.shape[1]
-        sums = _nodes(
-            [self.graph.combination(ones, nodes) for nodes in terms.tolist()], tuple([sizes[label] for label in kept])
-        )
+        sums = _nodes([graph.combination(ones, nodes) for nodes in terms.tolist()], full[: len(kept)])
         if len(kept) == len(op.out):
             return sums
         found = np.full(shape, ZERO)
@@ -368,22 +332,22 @@ class ComponentNodes:
         lead, trail = shape[: op.axis], shape[op.axis + len(box) :]
         total = np.full((math.prod(lead), math.prod(shape[op.axis : op.axis + len(box)]), math.prod(trail)), ZERO)
         for relation, a, i in zip(op.relations, args, axes, strict=True):
-            if i is None:
-                terms = self._gathered(relation, a, op.axis, k - op.axis, lead, trail)
+            if op.axis <= k < op.axis + len(box):
+                terms = self._terms(relation, a, op.axis, k - op.axis, lead, trail, i is not None)
             else:
-                rows, cols, times = _pairs(relation, op.axis, k, self.graph)
+                self.graph.room(relation.count)
+                pairs = zip(*[p.tolist() for p in relation.pairs()], strict=True)
                 x = self.row(a).reshape(total.shape[0], -1, total.shape[2])
-                terms = [(c, x[:, r], t) for r, c, t in zip(rows.tolist(), cols.tolist(), times.tolist(), strict=True)]
+                terms = [(c, x[:, r], t) for r, c, t in pairs]
             for c, x, t in terms:
-                coefficients = (1.0, float(t))
-                total[:, c] = _each(
-                    lambda nodes, ks=coefficients: self.graph.combination(ks, nodes), [total[:, c], x], x.shape
-                )
+                total[:, c] = _each(self._function(Combination((1.0, float(t)))), [total[:, c], x], x.shape)
         return total.reshape(shape)
 
-    def _gathered(self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape) -> list[Any]:
-        """(place, nodes, how often) for each way that components of a slot are read along axis j of a relation's
-        target."""
+    def _terms(
+        self, relation: Relation, slot: int, axis: int, j: int, lead: Shape, trail: Shape, runs: bool
+    ) -> list[Any]:
+        """(place, nodes, how often) of what is added up at one position of axis j of a relation's target; `runs`: the
+        slot has the long axis, otherwise it is read along it."""
         box, target = relation.source.box or (), relation.target.box or ()
         outside = [(*a, *b) for a in np.ndindex(*lead) for b in np.ndindex(*trail)]
 
@@ -394,61 +358,42 @@ class ComponentNodes:
         every = tuple(range(axis, axis + len(box)))
         label = _label(relation, j)
         if label is None:  # positions of the whole box, one index array for each component
-            flat = (
-                np.moveaxis(cast(Gather, relation).index.reshape(target), j, 0).reshape(self.n, -1)
-                if self.n
-                else np.zeros((0, 0), np.intp)
-            )
+            if not self.n:
+                return []
+            flat = np.moveaxis(cast(Gather, relation).index.reshape(target), j, 0).reshape(self.n, -1)
             self.graph.room(flat.shape[1])
-            return [
-                (c, loads(AxisRead(slot, every, rows=self._index(np.ascontiguousarray(flat[:, c]))), ()), 1)
-                for c in range(flat.shape[1])
-            ]
-        span = cast(Span, relation.span)
+            rows = [self._index(np.ascontiguousarray(column)) for column in flat.T]
+            return [(c, loads(AxisRead(slot, every, rows=row), ()), 1) for c, row in enumerate(rows)]
+        span, found = cast(Span, relation.span), list[Any]()
         moving = [i for i, m in enumerate(span.left) if label in labels_of(m)]
-        others = [m for m in range(len(span.sizes)) if m != label]
-        self.graph.room(math.prod([span.sizes[m] for m in others]))
-        found: list[Any] = []
-        for values in itertools.product(*[range(span.sizes[m]) for m in others]):
-            at = {**dict(zip(others, values, strict=True)), label: 0}
-            place = [_value(m, at) for m in span.right]
-            thin = [1 if i == j else size for i, size in enumerate(target)]
-            inner = tuple([_value(m, at) for i, m in enumerate(span.left) if i not in moving])
-            source = self._source(slot, axis, box, [(i, span.left[i]) for i in moving], label, at)
-            nodes = (
-                loads(source, inner)
-                if source
-                else self.small(slot).reshape(math.prod(lead), -1, math.prod(trail))[:, _flat(inner, box)]
-            )
-            found.append((_flat(place, thin), nodes, span.times))
+        whole = self.row(slot) if runs else None if moving else self.small(slot)
+        sizes = [1 if m == label else n for m, n in enumerate(span.sizes)]
+        self.graph.room(math.prod(sizes))
+        for at in np.ndindex(*sizes):
+            place = _flat([_value(m, at) for m in span.right], [1 if i == j else n for i, n in enumerate(target)])
+            inner = {i: _value(m, at) for i, m in enumerate(span.left) if i not in moving}
+            if whole is None:
+                source = self._source(slot, axis, box, [(i, span.left[i]) for i in moving], label, at)
+                nodes = loads(source, tuple(inner.values()))
+            else:
+                thin = [n if i in inner else 1 for i, n in enumerate(box)]
+                row = _flat([inner.get(i, 0) for i in range(len(box))], thin)
+                nodes = whole.reshape(math.prod(lead), -1, math.prod(trail))[:, row]
+            found.append((place, nodes, span.times))
         return found
 
-    def _source(
-        self, slot: int, axis: int, box: Shape, moving: list[tuple[int, Any]], label: int, at: dict[int, int]
-    ) -> AxisRead | None:
-        """How a slot is read when the index maps of some axes move with the long one; None when none does."""
-        if not moving:
-            return None
+    def _source(self, slot: int, axis: int, box: Shape, moving: list[tuple[int, Any]], label: int, at: Any) -> AxisRead:
+        """How a slot is read when the index maps of some axes move with the long one."""
         axes = tuple([axis + i for i, _ in moving])
+        lines: list[Any] = [None if type(m) is IndexTable else (_value(m, at), dict(m.terms)[label]) for _, m in moving]
         if len(moving) == 1:
-            m = moving[0][1]
-            if type(m) is IndexTable:
-                return AxisRead(slot, axes, rows=self._index(m.array))
-            return AxisRead(slot, axes, _value(m, at), dict(m.terms)[label])
-        key = (
-            "joint",
-            slot,
-            axes,
-            tuple(
-                [(id(m.array),) if type(m) is IndexTable else (_value(m, at), dict(m.terms)[label]) for _, m in moving]
-            ),
-        )
+            table = moving[0][1]
+            return AxisRead(slot, axes, *lines[0]) if lines[0] else AxisRead(slot, axes, rows=self._index(table.array))
+        key = "joint", slot, axes, tuple([line or id(m.array) for line, (_, m) in zip(lines, moving, strict=True)])
         if key not in self._numbers:
-            flat = np.zeros(self.n, np.intp)
-            for i, m in moving:
-                flat = flat * box[i] + (
-                    m.array if type(m) is IndexTable else _value(m, at) + dict(m.terms)[label] * np.arange(self.n)
-                )
+            flat: Any = np.zeros(self.n, np.intp)
+            for line, (i, m) in zip(lines, moving, strict=True):
+                flat = flat * box[i] + (line[0] + line[1] * np.arange(self.n) if line else m.array)
             self._numbers[key] = self._index(flat)
             self._alive.extend([m for _, m in moving])  # their identities are in the key
         return AxisRead(slot, axes, rows=self._numbers[key])
@@ -476,29 +421,10 @@ def _spread(x: Any, labels: Sequence[int], every: Sequence[int], sizes: Shape) -
     """An array under labels, as wide as all of them."""
     distinct = [label for label in every if label in labels]
     x = cast(Any, np.einsum)(x, list(labels), distinct)
-    return np.broadcast_to(
-        np.expand_dims(x, tuple([i for i, label in enumerate(every) if label not in distinct])), sizes
-    )
+    return np.broadcast_to(np.expand_dims(x, tuple([i for i, k in enumerate(every) if k not in distinct])), sizes)
 
 
-def _pairs(relation: Relation, axis: int, k: int, graph: Scalars) -> tuple[Any, Any, Any]:
-    """The pairs of a relation at one position of the long axis, which is axis k of the result."""
-    box, target = relation.source.box or (), relation.target.box or ()
-    if not axis <= k < axis + len(target):
-        graph.room(relation.count)
-        return relation.pairs()
-    label, span = _label(relation, k - axis), cast(Span, relation.span)
-    thin = Span(
-        tuple([1 if m == label else size for m, size in enumerate(span.sizes)]), span.left, span.right, span.times
-    )
-    graph.room(math.prod(thin.sizes))
-    at = [i for i, m in enumerate(span.left) if label in labels_of(m)]
-    rows = positions(thin, thin.left, tuple([1 if i in at else size for i, size in enumerate(box)]))
-    cols = positions(thin, thin.right, tuple([1 if i == k - axis else size for i, size in enumerate(target)]))
-    return rows, cols, np.full(len(rows), span.times)
-
-
-def _value(m: Any, at: dict[int, int]) -> int:
+def _value(m: Any, at: Any) -> int:
     """An index map at given labels."""
     return int(m.array[at[m.labels[0]]]) if type(m) is IndexTable else m.offset + sum([s * at[k] for k, s in m.terms])
 

@@ -37,8 +37,7 @@ class TargetPlace(NamedTuple):
 
 
 class ComponentTask(NamedTuple):
-    """What code is written for: nodes and the order to compute them in, their kinds, which sources are tables, which
-    nodes vary, where nodes go."""
+    """What code is written for: nodes, their order and kinds, which of them vary, and where they go."""
 
     graph: Scalars
     order: list[int]
@@ -70,39 +69,36 @@ class ComponentTask(NamedTuple):
 
 def ordered(graph: Scalars, ends: Sequence[int]) -> list[int]:
     """What the ends need, each after its arguments, close to where it is used."""
-    done: set[int] = set()
-    order: list[int] = []
+    done: dict[int, None] = {}
     stack = [(x, False) for x in reversed(ends)]
     while stack:
         x, ready = stack.pop()
-        if x in done:
-            continue
         if ready:
-            done.add(x)
-            order.append(x)
-            continue
-        stack.append((x, True))
-        stack.extend([(a, False) for a in reversed(graph.args[x]) if a not in done])
-    return order
+            done[x] = None
+        elif x not in done:
+            stack.append((x, True))
+            stack.extend([(a, False) for a in reversed(graph.args[x]) if a not in done])
+    return list(done)
 
 
 def kinds_of(graph: Scalars, order: Sequence[int], given: dict[int, Kind], varies: bytearray) -> dict[int, Kind]:
     """The kind of each node, which is what NumPy makes of empty arrays."""
     found: dict[int, Kind] = {}
     known: dict[Any, Kind] = {}
+
+    def sample(x: int) -> Any:
+        return 1.0 if found[x] is float else np.empty(0, found[x]) if varies[x] else found[x].type(1)
+
     for x in order:
         if x in given:
             found[x] = given[x]
             continue
-        key = (graph.ops[x], tuple([(found[a], varies[a]) for a in graph.args[x]]))
+        op, args = graph.ops[x], graph.args[x]
+        key = (op, tuple([(found[a], varies[a]) for a in args]))
         if key not in known:
-            known[key] = np.asarray(graph.ops[x](*[_sample(found[a], varies[a]) for a in graph.args[x]])).dtype
+            known[key] = np.asarray(op(*map(sample, args))).dtype
         found[x] = known[key]
     return found
-
-
-def _sample(kind: Kind, varies: int) -> Any:
-    return 1.0 if kind is float else np.empty(0, kind) if varies else kind.type(1)
 
 
 def literal(op: Any) -> str | None:
@@ -118,18 +114,12 @@ _LOCAL = re.compile(r"low|high|step|[a-zA-Z]\d*")
 
 
 class Tiles:
-    """Calls of NumPy's functions on tiles. Numbers at work live in registers, rows of one array per type, taken up
-    again after their last use."""
+    """Calls of NumPy's functions on tiles. Numbers at work live in registers, taken up again after their last use."""
 
     def __init__(self, task: ComponentTask) -> None:
         self.task = task
-        self.names: dict[str, Any] = {
-            "copyto": np.copyto,
-            "empty": np.empty,
-            "take": np.take,
-            "min": min,
-            "range": range,
-        }
+        self.names: dict[str, Any] = {"min": min, "range": range}
+        self.names |= {name: getattr(np, name) for name in ("copyto", "empty", "take")}
         self.loads: list[int] = []
         self._left = task.uses()
         self._free: dict[Any, list[str]] = {}
@@ -137,25 +127,22 @@ class Tiles:
         self._text: dict[int, str] = {}
         self._held: dict[int, tuple[Any, str]] = {}
         self._body: list[str] = []
-        places: dict[int, list[int]] = {}
+        self._places: dict[int, list[int]] = {}
         for i, p in enumerate(task.places):
-            places.setdefault(p.node, []).append(i)
-        self._places = places
+            self._places.setdefault(p.node, []).append(i)
         before = self._before()
         for x in task.order:
             if task.varies[x]:
                 self._write(x)
-        self.width = sum([np.dtype(kind).itemsize * n for kind, n in self._count.items()])
-        self.length = min(max(tuning.COMPONENT_TILE_BYTES // max(self.width, 1), SHORTEST), LONGEST) // 64 * 64
-        self.source = "\n".join(
-            ["def tiles(low, high, step, X, I, K, Y):", *[f"    {line}" for line in [*before, *self._loop()]]]
-        )
+        width = sum([np.dtype(kind).itemsize * n for kind, n in self._count.items()])
+        self.length = min(max(tuning.COMPONENT_TILE_BYTES // max(width, 1), SHORTEST), LONGEST) // 64 * 64
+        lines = [f"    {line}" for line in [*before, *self._loop()]]
+        self.source = "\n".join(["def tiles(low, high, step, X, I, K, Y):", *lines])
 
     def _before(self) -> list[str]:
-        task = self.task
         lines: list[str] = []
-        for i, x in enumerate(task.scalars):
-            self._text[x] = literal(task.graph.ops[x]) or f"k{i}"
+        for i, x in enumerate(self.task.scalars):
+            self._text[x] = literal(self.task.graph.ops[x]) or f"k{i}"
             if self._text[x] == f"k{i}" and self._left[x]:
                 lines.append(f"k{i} = K[{i}]")
             lines += [f"Y[{j}][low:high] = {self._text[x]}" for j in self._places.get(x, ())]
@@ -175,13 +162,6 @@ class Tiles:
         lines += [f"    i{j} = I[{j}][t:u]" for j in task.arguments[1]]
         return [*lines, *[f"    {line}" for line in self._body]]
 
-    def _register(self, kind: Any) -> str:
-        free = self._free.setdefault(kind, [])
-        if not free:
-            self._count[kind] = self._count.get(kind, 0) + 1
-            return _register(kind, self._count[kind] - 1)
-        return free.pop()
-
     def _release(self, x: int) -> None:
         self._left[x] -= 1
         if not self._left[x] and x in self._held:
@@ -189,9 +169,13 @@ class Tiles:
             self._free[kind].append(name)
 
     def _hold(self, x: int) -> str:
-        name = self._register(self.task.kinds[x])
-        self._held[x] = self.task.kinds[x], name
-        self._text[x] = name
+        kind = self.task.kinds[x]
+        free = self._free.setdefault(kind, [])
+        if not free:
+            free.append(_register(kind, self._count.get(kind, 0)))
+            self._count[kind] = self._count.get(kind, 0) + 1
+        name = self._text[x] = free.pop()
+        self._held[x] = kind, name
         return name
 
     def _write(self, x: int) -> None:
@@ -213,13 +197,9 @@ class Tiles:
     def _other(self, x: int, op: Operation, given: list[str]) -> None:
         """What is no function with a place for its result."""
         args = self.task.graph.args[x]
-        if (
-            op is SELECT
-            and self._left[args[2]] == 1
-            and args[2] in self._held
-            and self._held[args[2]][0] == self.task.kinds[x]
-        ):
-            self._held[x] = self._held.pop(args[2])  # what is chosen where the condition fails stays where it is
+        last = args[2] if op is SELECT else -1  # what is chosen where the condition fails
+        if last in self._held and self._left[last] == 1 and self._held[last][0] == self.task.kinds[x]:
+            self._held[x] = self._held.pop(last)  # it stays where it is
             self._text[x] = given[2]
             self._body.append(f"copyto({given[2]}, {given[1]}, where={given[0]})")
         else:
@@ -246,11 +226,8 @@ class Tiles:
             self._body.append(f"v{i} = x{i}[t:u]")
 
     def _name(self, op: Operation) -> str:
-        base = (
-            op.name
-            if op.name.isidentifier() and not keyword.iskeyword(op.name) and not _LOCAL.fullmatch(op.name)
-            else "function"
-        )
+        fits = op.name.isidentifier() and not keyword.iskeyword(op.name) and not _LOCAL.fullmatch(op.name)
+        base = op.name if fits else "function"
         called = op.function if not op.more and not op.named else op
         names = itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1)))
         return next(name for name in names if self.names.setdefault(name, called) == called)
@@ -268,40 +245,25 @@ def _register(kind: Any, i: int) -> str:
 
 # -- Numba ------------------------------------------------------------------------------------------------
 
+_OPERATORS = {
+    **{"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "equal": "==", "not_equal": "!="},
+    **{"greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<="},
+}
+_MATH = "sin cos tan sinh cosh tanh exp expm1 sqrt log log1p log2 log10 isnan isinf isfinite"
+_PAIRS = "maximum minimum fmax fmin logaddexp logaddexp2 remainder fmod"
 FORMS: dict[Any, str] = {
-    np.add: "{0} + {1}",
-    np.subtract: "{0} - {1}",
-    np.multiply: "{0} * {1}",
-    np.divide: "{0} / {1}",
+    **{getattr(np, name): f"{{0}} {sign} {{1}}" for name, sign in _OPERATORS.items()},
+    **{getattr(np, name): f"math.{name}({{0}})" for name in _MATH.split()},
+    **{getattr(np, f"arc{name}"): f"math.a{name}({{0}})" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{getattr(np, name): f"np.{name}({{0}})" for name in ["sign", "floor", "ceil", "trunc", "rint", "exp2", "cbrt"]},
+    **{getattr(np, name): f"np.{name}({{0}}, {{1}})" for name in _PAIRS.split()},
     np.negative: "-{0}",
-    np.power: "{0} ** {1}",
     np.absolute: "abs({0})",
-    np.greater: "{0} > {1}",
-    np.greater_equal: "{0} >= {1}",
-    np.less: "{0} < {1}",
-    np.less_equal: "{0} <= {1}",
-    np.equal: "{0} == {1}",
-    np.not_equal: "{0} != {1}",
     np.logical_not: "not {0}",
     np.logical_and: "bool({0}) and bool({1})",
     np.logical_or: "bool({0}) or bool({1})",
     np.arctan2: "math.atan2({0}, {1})",
     np.hypot: "math.hypot({0}, {1})",
-    np.log: "math.log({0})",
-    np.isnan: "math.isnan({0})",
-    np.isinf: "math.isinf({0})",
-    np.isfinite: "math.isfinite({0})",
-    **{
-        f: f"math.{f.__name__}({{0}})"
-        for f in (np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.exp, np.expm1, np.sqrt)
-    },
-    **{f: f"math.{f.__name__}({{0}})" for f in (np.log1p, np.log2, np.log10)},
-    **{getattr(np, f"arc{name}"): f"math.a{name}({{0}})" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{f: f"np.{f.__name__}({{0}})" for f in (np.sign, np.floor, np.ceil, np.trunc, np.rint, np.exp2, np.cbrt)},
-    **{
-        f: f"np.{f.__name__}({{0}}, {{1}})"
-        for f in (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.remainder, np.fmod)
-    },
     RULES["step"].array: "(1.0 if {0} > 0.0 else 0.0 if {0} <= 0.0 else {0})",
     RULES["larger"].array: "(0.5 if {0} == {1} else 1.0 if {0} > {1} else 0.0)",
     RULES["larger_number"].array: "(0.5 if {0} == {1} else 1.0 if {0} > {1} or ({1} != {1} and {0} == {0}) else 0.0)",
@@ -320,51 +282,38 @@ def usual(kind: Kind) -> bool:
 
 def compilable(task: ComponentTask) -> bool:
     """Whether every function has a form for one number, of the kinds that Numba computes as NumPy does."""
-    if not all(map(usual, task.kinds.values())):
-        return False
-    return all([_has_form(task.graph.ops[x], task.kinds[x]) for x in task.order if task.varies[x]])
-
-
-def _has_form(op: Any, kind: Any) -> bool:
-    if type(op) is Load or op is SELECT or op.name == "convert":
-        return True
-    return op.function in FORMS and not op.more and not op.named and (kind.kind in "fb" or op.function in WHOLE)
+    for x in [x for x in task.order if task.varies[x]]:
+        op, kind = task.graph.ops[x], task.kinds[x]
+        if type(op) is not Load and op is not SELECT and op.name != "convert":
+            plain = op.function in FORMS and not op.more and not op.named
+            if not plain or (kind.kind not in "fb" and op.function not in WHOLE):
+                return False
+    return all(map(usual, task.kinds.values()))
 
 
 def loop_source(task: ComponentTask) -> str:
     """One loop over the positions, every expression a local variable."""
     graph, kinds = task.graph, task.kinds
-    text: dict[int, str] = {}
-    before: list[str] = []
+    text, before, body = dict[int, str](), list[str](), list[str]()
     sources, indices, targets = task.arguments
     for i, x in enumerate(task.scalars):
         text[x] = literal(graph.ops[x]) or f"k{i}"
         if text[x] == f"k{i}":
             before.append(f"k{i} = {typed(f'K[{i}]', np.dtype(float), kinds[x])}")
-    body: list[str] = []
-    for x in task.order:
-        if not task.varies[x]:
-            continue
-        op = graph.ops[x]
+    for x in [x for x in task.order if task.varies[x]]:
+        op, text[x] = graph.ops[x], f"v{len(body)}"
         if type(op) is Load:
             index = task.rows[op.source]
-            body.append(
-                f"v{len(body)} = A{op.source}[{', '.join([f'i{index}' if index >= 0 else 'p', *map(str, op.at)])}]"
-            )
+            at = [f"i{index}" if index >= 0 else "p", *map(str, op.at)]
+            body.append(f"{text[x]} = A{op.source}[{', '.join(at)}]")
         else:
-            body.append(f"v{len(body)} = {_expression(op, [(text[a], kinds[a]) for a in graph.args[x]], kinds[x])}")
-        text[x] = f"v{len(body) - 1}"
-    for p in task.places:
-        body.append(f"Y{p.target}[{', '.join(['p', *map(str, p.at)])}] = {text[p.node]}")
+            body.append(f"{text[x]} = {_expression(op, [(text[a], kinds[a]) for a in graph.args[x]], kinds[x])}")
+    body += [f"Y{p.target}[{', '.join(['p', *map(str, p.at)])}] = {text[p.node]}" for p in task.places]
     rows = [f"i{j} = at(I{j}[p])" for j in indices]
     named = [*[f"A{s}" for s in sources], *[f"I{j}" for j in indices], "K", *[f"Y{t}" for t in targets]]
-    head = [
-        f"def loop(low, high, {', '.join(named)}):",
-        *[f"    {line}" for line in before],
-        "    for q in range(low, high):",
-        "        p = at(q)",
-    ]
-    return "\n".join([*head, *[f"        {line}" for line in [*rows, *body]]])
+    head = [f"def loop(low, high, {', '.join(named)}):", *[f"    {line}" for line in before]]
+    inside = [f"        {line}" for line in ["p = at(q)", *rows, *body]]
+    return "\n".join([*head, "    for q in range(low, high):", *inside])
 
 
 def _expression(op: Operation, given: list[tuple[str, Kind]], kind: Any) -> str:

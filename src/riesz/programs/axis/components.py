@@ -7,7 +7,6 @@ not have the axis is computed beforehand, as usual.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,25 +15,21 @@ from typing import Any
 import numpy as np
 
 from ...errors import VectorError
+from ...ops.number_domains import NUMBERS
 from ...relations.cpu.pair_sums import numba_installed
 from ...runtime import pool as threads
 from ...runtime import tuning
 from ...runtime.warnings_off import quietly
 from ...spaces.contraction import number
 from ...spaces.formal_vectors import dense, weak
-from ..program import INPUT, Constant, Program
+from ..program import INPUT, Constant, Program, applied
+from . import component_code as code
 from .along import AxisRead, ComponentNodes, MixesPositions, followed, kind_of
-from .component_code import (
-    ComponentTask,
-    TargetPlace,
-    Tiles,
-    compilable,
-    compiled_loop,
-    kinds_of,
-    loop_source,
-    ordered,
-)
+from .component_code import ComponentTask, TargetPlace, Tiles
 from .scalars import Fixed, Load, Small, TooMany
+from .slices import shares
+
+Work = Callable[[int, int], None]
 
 
 def components(
@@ -63,37 +58,29 @@ def components(
 class Components:
     """A program taken apart along an axis of `length` positions."""
 
-    def __init__(
-        self,
-        program: Program,
-        outputs: Sequence[int],
-        length: int,
-        axis: int,
-        most: int = tuning.COMPONENT_OPERATIONS,
-        exact: bool = False,
-    ) -> None:
-        self.program = program
-        self.outputs = list(outputs)
-        self.length = length
-        self.axes, self._whole = followed(program, outputs, length, axis)
-        rows = ComponentNodes(program, self.axes, self._whole, length, most, exact)
+    def __init__(self, program: Program, outputs: list[int], length: int, axis: int, most: int, exact: bool) -> None:
+        self.program, self.outputs, self.length = program, outputs, length
+        self.axes, whole = followed(program, outputs, length, axis)
+        rows = ComponentNodes(program, self.axes, whole, length, most, exact)
         for slot in sorted(self.axes):  # arguments first: nothing is deep
             rows.row(slot)
-        self.graph = rows.graph
-        self.sources = rows.sources
+        self.graph, self.sources = rows.graph, rows.sources
         self.indices = [np.ascontiguousarray(i, np.intp) for i in rows.indices]
-        self.nodes: list[Any] = [
-            np.squeeze(rows.row(s), self.axes[s]) if s in self.axes else None for s in self.outputs
-        ]
-        self.varies = bytearray([type(op) is Load for op in self.graph.ops])
-        for x, args in enumerate(self.graph.args):
-            if any([self.varies[a] for a in args]):
-                self.varies[x] = 1
+        found = {s: np.squeeze(rows.row(s), self.axes[s]) for s in outputs if s in self.axes}
+        self.nodes: list[Any] = [found.get(s) for s in outputs]
+        self.varies = bytearray()
+        self._see_what_varies()
         read = {s.slot for s in self.sources} | {op.slot for op in self.graph.ops if type(op) is Small}
         live = program.needed([*read, *[s for s in self.outputs if s not in self.axes]])
         self.steps = [slot for slot, op in enumerate(program.ops) if live[slot] and op is not INPUT]
         self._jobs: dict[Any, _Job] = {}
         self._types: dict[Any, list[Any]] = {}
+
+    def _see_what_varies(self) -> None:
+        """Which of the nodes that are new depend on the position."""
+        for x in range(len(self.varies), len(self.graph.ops)):
+            loaded = type(self.graph.ops[x]) is Load
+            self.varies.append(loaded or any([self.varies[a] for a in self.graph.args[x]]))
 
     @property
     def size(self) -> int:
@@ -110,23 +97,16 @@ class Components:
         results: list[Any] = []
         for slot, nodes, target, kind in zip(self.outputs, self.nodes, given, self._kinds(point), strict=True):
             shape = self.program.shapes[slot]
-            if target is not None and np.shape(target) != shape:
-                raise VectorError(
-                    f"an output of shape {shape} cannot be written to an array of shape {np.shape(target)}"
-                )
             if target is None:
                 target = np.empty(shape, kind)
+            elif np.shape(target) != shape:
+                at = np.shape(target)
+                raise VectorError(f"an output of shape {shape} cannot be written to an array of shape {at}")
             if nodes is None:
                 target[...] = dense(point.values[slot])
             results.append(target)
-        job.run(
-            point,
-            [
-                np.moveaxis(r, self.axes[s], 0) if s in self.axes else r
-                for r, s in zip(results, self.outputs, strict=True)
-            ],
-            backend,
-        )
+        axes = [self.axes.get(s, 0) for s in self.outputs]
+        job.run(point, [np.moveaxis(r, k, 0) if np.ndim(r) else r for r, k in zip(results, axes, strict=True)], backend)
         return results
 
     def write(self, inputs: Sequence[Any], data: Any, columns: Sequence[Any], backend: str = "auto") -> None:
@@ -138,15 +118,14 @@ class Components:
         at = [np.asarray(c, np.intp) for c in columns]
         wanted = [None if nodes is None else nodes.shape for nodes in self.nodes]
         if [c.shape for c in at] != wanted:
+            got = [c.shape for c in at]
             raise VectorError(
-                f"columns are arrays of the shapes {wanted}, one for each output that has the long axis; got "
-                f"{[c.shape for c in at]}"
+                f"columns are arrays of the shapes {wanted}, one for each output that has the long axis; got {got}"
             )
         width = 1 + max([int(c.max(initial=-1)) for c in at], default=-1)
         if data.ndim != 2 or data.shape[0] != self.length or data.shape[1] < width:
-            raise VectorError(
-                f"data for {self.length} positions and columns up to {width - 1} cannot have shape {data.shape}"
-            )
+            last, got = width - 1, data.shape
+            raise VectorError(f"data for {self.length} positions and columns up to {last} cannot have shape {got}")
         job = self._job(tuple([c.tobytes() for c in at]), lambda: self._columns(at))
         job.run(_Point(self, job, inputs), [data], backend)
 
@@ -174,16 +153,12 @@ class Components:
     @property
     def loop(self) -> str:
         """The code of the compiled loop, for numbers of 64 bits."""
-        return loop_source(self._job(None, self._places).task(None))
+        return code.loop_source(self._job(None, self._places).task(None))
 
     def _places(self) -> list[TargetPlace]:
         """All components of all outputs where they belong."""
-        return [
-            TargetPlace(int(nodes[at]), i, at)
-            for i, nodes in enumerate(self.nodes)
-            if nodes is not None
-            for at in np.ndindex(*nodes.shape)
-        ]
+        long = [(i, nodes) for i, nodes in enumerate(self.nodes) if nodes is not None]
+        return [TargetPlace(int(nodes[at]), i, at) for i, nodes in long for at in np.ndindex(*nodes.shape)]
 
     def _columns(self, columns: list[Any]) -> list[TargetPlace]:
         found: dict[int, int] = {}
@@ -191,8 +166,7 @@ class Components:
             for x, c in zip(nodes.flat, at.flat, strict=True):
                 if c >= 0:
                     found[int(c)] = int(x) if int(c) not in found else self.graph.add(found[int(c)], int(x))
-        for args in self.graph.args[len(self.varies) :]:  # sums of components
-            self.varies.append(int(any([self.varies[a] for a in args])))
+        self._see_what_varies()  # sums of components
         return [TargetPlace(x, 0, (c,)) for c, x in found.items()]
 
     def _job(self, key: Any, places: Callable[[], list[TargetPlace]]) -> _Job:
@@ -213,27 +187,21 @@ class _Point:
         self.values: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
         with quietly():
             for slot in owner.steps:
-                op, args = program.ops[slot], [self.values[a] for a in program.args[slot]]
-                self.values[slot] = (
-                    op.value if type(op) is Constant else op * args[0] if type(op) is float else op.run(*args)
-                )
+                self.values[slot] = applied(NUMBERS, program.ops[slot], [self.values[a] for a in program.args[slot]])
             self.arrays = [self._array(owner, s) for s in owner.sources]
             self.numbers: dict[int, Any] = {}
-            small = {
-                op.slot: weak(self.values[op.slot]) for x in job.numbers if type(op := owner.graph.ops[x]) is Small
-            }
-            flat = {
-                slot: v.reshape(-1) if np.ndim(v) else [v] * math.prod(program.shapes[slot])
-                for slot, v in small.items()
-            }
+            flat: dict[int, Any] = {}
             for x in job.numbers:
                 op = owner.graph.ops[x]
                 if type(op) is Small:
+                    if op.slot not in flat:
+                        v = weak(self.values[op.slot])
+                        flat[op.slot] = v.reshape(-1) if np.ndim(v) else [v] * math.prod(program.shapes[op.slot])
                     self.numbers[x] = flat[op.slot][op.at]
+                elif type(op) is Fixed:
+                    self.numbers[x] = op.value
                 else:
-                    self.numbers[x] = (
-                        op.value if type(op) is Fixed else _plain(op, [self.numbers[a] for a in owner.graph.args[x]])
-                    )
+                    self.numbers[x] = _plain(op, [self.numbers[a] for a in owner.graph.args[x]])
 
     def _array(self, owner: Components, source: AxisRead) -> Any:
         """A source with the long axis, or the rows of its table, in front."""
@@ -254,9 +222,8 @@ class _Job:
     """Nodes on their way to places; code is written for each kind of inputs."""
 
     def __init__(self, owner: Components, places: list[TargetPlace]) -> None:
-        self.owner = owner
-        self.places = places
-        self.order = ordered(owner.graph, [p.node for p in places])
+        self.owner, self.places = owner, places
+        self.order = code.ordered(owner.graph, [p.node for p in places])
         self.numbers = [x for x in self.order if not owner.varies[x]]
         self.size = len(self.order) - len(self.numbers)
         self._codes: dict[Any, Any] = {}
@@ -266,17 +233,16 @@ class _Job:
         owner, ops = self.owner, self.owner.graph.ops
         key = point and ("task", point.key)
         if key not in self._codes:
-            loads = [x for x in self.order if type(ops[x]) is Load]
-            wide = np.dtype(float)
-            given = {
-                x: _kind(point.numbers[x]) if point else float if type(ops[x]) is Fixed else wide for x in self.numbers
-            }
-            given |= {x: point.arrays[ops[x].source].dtype if point else wide for x in loads}
-            even = [_even(x) for x in point.arrays] if point else [False] * len(owner.sources)
-            kinds = kinds_of(owner.graph, self.order, given, owner.varies)
-            self._codes[key] = ComponentTask(
-                owner.graph, self.order, kinds, [s.rows for s in owner.sources], even, owner.varies, self.places
-            )
+            loads, wide = [x for x in self.order if type(ops[x]) is Load], np.dtype(float)
+            if point is None:
+                given = {x: float if type(ops[x]) is Fixed else wide for x in self.numbers} | dict.fromkeys(loads, wide)
+                even = [False] * len(owner.sources)
+            else:
+                given = {x: _kind(point.numbers[x]) for x in self.numbers}
+                given |= {x: point.arrays[ops[x].source].dtype for x in loads}
+                even = [_even(x) for x in point.arrays]
+            kinds, rows = code.kinds_of(owner.graph, self.order, given, owner.varies), [s.rows for s in owner.sources]
+            self._codes[key] = ComponentTask(owner.graph, self.order, kinds, rows, even, owner.varies, self.places)
         return self._codes[key]
 
     def run(self, point: _Point, targets: list[Any], backend: str) -> None:
@@ -284,43 +250,34 @@ class _Job:
         arrays = [x.copy() if any([np.may_share_memory(x, y) for y in targets]) else x for x in point.arrays]
         task, n = self.task(point), self.owner.length
         parts = threads.worth(n * self.size // tuning.COMPONENT_OPERATIONS_PER_THREAD)
-        cuts = [n * k // parts for k in range(parts + 1)]
-        work = (
-            self._loop(task, point, arrays, targets)
-            if self._compiles(task, point, backend)
-            else self._tiles(task, point, arrays, targets)
-        )
-        threads.spread(work, list(itertools.pairwise(cuts)))
+        code_for = self._loop if self._compiles(task, point, backend) else self._tiles
+        threads.spread(code_for(task, point, arrays, targets), shares(n, parts))
 
     def _compiles(self, task: ComponentTask, point: _Point, backend: str) -> bool:
         if backend not in ("auto", "numpy", "numba"):
             raise VectorError(f"a backend is 'auto', 'numpy' or 'numba'; got {backend!r}")
         if backend == "numba" and not numba_installed():
             raise VectorError("the backend 'numba' needs Numba: pip install 'riesz[numba]'; or use 'numpy', or 'auto'")
-        if backend == "auto" and (
-            self.size > tuning.COMPONENT_COMPILED_OPERATIONS
-            or self.size * self.owner.length < tuning.COMPONENT_WORK_TO_COMPILE
-            or not numba_installed()
-        ):
+        work = self.size * self.owner.length
+        small = self.size > tuning.COMPONENT_COMPILED_OPERATIONS or work < tuning.COMPONENT_WORK_TO_COMPILE
+        if backend == "auto" and (small or not numba_installed()):
             return False
-        exact = all(
-            [_kind(x) != np.intp or abs(int(x)) <= 1 << 53 for x in point.numbers.values()]
-        )  # numbers are handed over as floats
-        possible = backend != "numpy" and exact and compilable(task)
+        whole = [int(x) for x in point.numbers.values() if _kind(x) == np.intp]
+        exact = all([abs(x) <= 1 << 53 for x in whole])  # numbers are handed over as floats
+        possible = backend != "numpy" and exact and code.compilable(task)
         if backend == "numba" and not possible:
             raise VectorError("some function here has no form that Numba compiles; use the backend 'numpy', or 'auto'")
         return possible
 
-    def _tiles(
-        self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]
-    ) -> Callable[[int, int], None]:
+    def _tiles(self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]) -> Work:
         key = ("tiles", point.key)
         if key not in self._codes:
             tiles = Tiles(task)
             self._codes[key] = tiles, tiles.run
         tiles, run = self._codes[key]
         loads: list[Load] = [self.owner.graph.ops[x] for x in tiles.loads]
-        X = [_column(arrays[op.source], op.at, task.rows[op.source] >= 0) for op in loads]
+        columns = [(arrays[op.source][(slice(None), *op.at)], task.rows[op.source] >= 0) for op in loads]
+        X = [np.ascontiguousarray(x) if table else x for x, table in columns]
         Y = [targets[p.target][(slice(None), *p.at)] for p in self.places]
         K = list(point.numbers.values())
 
@@ -330,38 +287,23 @@ class _Job:
 
         return work
 
-    def _loop(
-        self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]
-    ) -> Callable[[int, int], None]:
+    def _loop(self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]) -> Work:
         key = ("loop", point.key)
         if key not in self._codes:
-            self._codes[key] = compiled_loop(loop_source(task))
+            self._codes[key] = code.compiled_loop(code.loop_source(task))
         loop = self._codes[key]
         sources, indices, places = task.arguments
         K = np.array([float(x) for x in point.numbers.values()])
-        given = [
-            *[arrays[i] for i in sources],
-            *[self.owner.indices[i] for i in indices],
-            K,
-            *[targets[i] for i in places],
-        ]
+        read = [*[arrays[i] for i in sources], *[self.owner.indices[i] for i in indices]]
+        given = [*read, K, *[targets[i] for i in places]]
         return lambda low, high: loop(low, high, *given)
 
 
 def _plain(op: Any, args: list[Any]) -> Any:
     """A function of numbers; floats without a type stay so."""
     value = op(*args)
-    return (
-        float(value)
-        if isinstance(value, np.float64) and all([type(x) is float for x in args])
-        else np.asarray(value)[()]
-    )
-
-
-def _column(x: Any, at: tuple[int, ...], table: bool) -> Any:
-    """A component along the axis; of a table, in one piece."""
-    column = x[(slice(None), *at)]
-    return np.ascontiguousarray(column) if table else column
+    untyped = isinstance(value, np.float64) and all([type(x) is float for x in args])
+    return float(value) if untyped else np.asarray(value)[()]
 
 
 def _kind(x: Any) -> Any:

@@ -68,16 +68,8 @@ ZERO, ONE = 0, 1
 """The nodes of a structural 0 and of 1."""
 
 TRUTHS = {
-    np.greater,
-    np.greater_equal,
-    np.less,
-    np.less_equal,
-    np.equal,
-    np.not_equal,
-    np.logical_and,
-    np.logical_or,
-    np.logical_not,
-    np.isfinite,
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf),
+    *(np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.signbit),
 }
 """Functions whose values are truth values."""
 
@@ -88,8 +80,7 @@ def convert(dtype: Any) -> Operation:
 
 
 class Scalars:
-    """Nodes in parallel lists; arguments come before what is made of them. Beyond `most` operations `TooMany` is
-    raised."""
+    """Nodes in parallel lists, arguments first. Beyond `most` operations `TooMany` is raised."""
 
     def __init__(self, most: int) -> None:
         self.ops: list[Any] = [Fixed(0.0), Fixed(1.0)]
@@ -112,10 +103,9 @@ class Scalars:
         return found
 
     def _key(self, value: Any) -> Any:
-        return (
-            type(value),
-            value.hex() if type(value) is float else value.tobytes() if isinstance(value, np.generic) else value,
-        )
+        if type(value) is float:
+            return float, value.hex()
+        return type(value), value.tobytes() if isinstance(value, np.generic) else value
 
     def leaf(self, leaf: Load | Small) -> int:
         """A number that is read."""
@@ -127,13 +117,11 @@ class Scalars:
 
     def apply(self, op: Operation, args: Iterable[int]) -> int:
         """A function of nodes as it stands."""
-        given = tuple(args)
-        known = len(self.ops)
+        given, known = tuple(args), len(self.ops)
         node = self._node((op, given), op, given)
-        if node == known:
-            self.count += 1
-            if self.count > self._most:
-                raise TooMany
+        self.count += node == known
+        if self.count > self._most:
+            raise TooMany
         return node
 
     # -- arithmetic --------------------------------------------------------------------------------------
@@ -186,10 +174,9 @@ class Scalars:
         """x + y."""
         if x == ZERO or y == ZERO:
             return y if x == ZERO else x
-        if self.ops[y] is NEGATIVE:
-            return self.subtract(x, self.args[y][0])
-        if self.ops[x] is NEGATIVE:
-            return self.subtract(y, self.args[x][0])
+        for a, b in ((x, y), (y, x)):
+            if self.ops[b] is NEGATIVE:
+                return self.subtract(a, self.args[b][0])
         return self.apply(ADD, (min(x, y), max(x, y)))
 
     def subtract(self, x: int, y: int) -> int:
@@ -209,17 +196,15 @@ class Scalars:
 
     def divide(self, x: int, y: int) -> int:
         """x / y; a sign goes in front."""
-        return (
-            self.scale(-1.0, self.apply(DIVIDE, (self.args[x][0], y)))
-            if self.ops[x] is NEGATIVE
-            else self.apply(DIVIDE, (x, y))
-        )
+        if self.ops[x] is NEGATIVE:
+            return self.scale(-1.0, self.apply(DIVIDE, (self.args[x][0], y)))
+        return self.apply(DIVIDE, (x, y))
 
     def power(self, x: int, k: float) -> int:
         """x^k: by multiplication where that is short, the root as NumPy takes it."""
         if k == 0.5:
             return self.apply(SQRT, (x,))
-        if k not in (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0):
+        if abs(k) not in (1.0, 2.0, 3.0, 4.0):
             return self.apply(POWER, (x, self.fixed(k)))
         raised = x
         if abs(k) > 1:
@@ -237,15 +222,12 @@ class Scalars:
     def truth(self, x: int) -> bool:
         """Whether a node is known to be a truth value."""
         op = self.ops[x]
-        return (
-            op.function in TRUTHS
-            if type(op) is Operation
-            else type(op) is Fixed and isinstance(op.value, (bool, np.bool_))
-        )
+        if type(op) is Operation:
+            return op.function in TRUTHS
+        return type(op) is Fixed and isinstance(op.value, (bool, np.bool_))
 
     def selected_product(self, factors: Sequence[int], strong: Sequence[int]) -> int:
-        """The product of nodes, 0 where one of the strong ones is 0, whatever the others are; truth values only
-        select."""
+        """The product of nodes, 0 where a strong one is 0, whatever the others are; truth values only select."""
         if ZERO in factors:
             return ZERO
         value = self.product([x for i, x in enumerate(factors) if not (i in strong and self.truth(x))])

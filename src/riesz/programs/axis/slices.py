@@ -16,41 +16,30 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ...ops.number_domains import NUMBERS
 from ...ops.op import Contraction, Reduction, Reshape, Shape, contraction
 from ...ops.opaque import Discrete, Ruled
 from ...runtime import buffers, tuning
 from ...runtime import pool as threads
 from ...runtime.blas_threads import one_blas_thread
 from ...spaces.formal_vectors import Formal, FormalProduct, dense, weak
-from ..program import INPUT, Constant, Program, outputs
+from ..program import INPUT, Constant, Program, applied, outputs
 from ..sub_programs import Block
 from .along import Axes, MixesPositions, demands, under_label
 
 
-class Along(NamedTuple):
-    """A step whose result has the long axis."""
+class Mode(NamedTuple):
+    """How a step runs on slices: along an axis of its result, or (None) as a contraction that sums its label."""
 
-    axis: int
-
-
-class SummedLabel(NamedTuple):
-    """A contraction that sums the label of the long axis."""
-
-    label: int
-
-
-Mode = Along | SummedLabel
-
-
-# -- what a step does with slices ---------------------------------------------------------------------------
+    axis: int | None
+    label: int = -1
 
 
 def slices(op: Any, shapes: Sequence[Shape], shape: Shape, mode: Mode) -> Axes:
-    """The axis along which each argument is sliced, None for those that are read whole. Raises Unfit where the step has
-    to see everything."""
-    if isinstance(mode, SummedLabel):
-        return under_label(mode.label, op.labels)
+    """The axis along which each argument is sliced, None for those read whole; raises where it sees everything."""
     k = mode.axis
+    if k is None:
+        return under_label(mode.label, op.labels)
     axes: Any = dict(op.parameters).get("axis") if isinstance(op, (Discrete, Ruled)) else None
     if axes is not None:
         return _beside(shapes, shape, k, tuple(np.atleast_1d(axes).tolist()))
@@ -75,18 +64,14 @@ def _beside(shapes: Sequence[Shape], shape: Shape, k: int, axes: tuple[int, ...]
 def resized(op: Any, axis: int | None, m: int) -> Any:
     """An op that knows the length of the long axis, for another one."""
     if axis is not None and type(op) is Contraction and op.extra:
-        return contraction(
-            op.labels, op.out, {k: m if k == op.out[axis] else n for k, n in op.extra}, op.strong, op.guarded
-        )
+        extra = {k: m if k == op.out[axis] else n for k, n in op.extra}
+        return contraction(op.labels, op.out, extra, op.strong, op.guarded)
     return Reshape(resize(op.shape, axis, m)) if type(op) is Reshape else op
 
 
 def resize(shape: Shape, axis: int | None, m: int) -> Shape:
     """A shape with another length of one axis."""
     return shape if axis is None else (*shape[:axis], m, *shape[axis + 1 :])
-
-
-# -- the op -----------------------------------------------------------------------------------------------
 
 
 class Tiled(Block):
@@ -107,28 +92,18 @@ class Tiled(Block):
         return "tiles"
 
     def __str__(self) -> str:
-        return (
-            f"{len(self.body)} of them run on {len(self.cuts) - 1:,} tiles of up to {self.lengths[0]:,} of "
-            f"{self.length:,} positions"
-        )
-
-    @property
-    def programs(self) -> tuple[Program, ...]:
-        return (self.body,)
-
-    def result(self, shapes: tuple[Shape, ...]) -> Any:
-        return tuple([self.body.shapes[s] for s in self.body.outputs])
+        tiles = f"{len(self.tiles):,} tiles of up to {self.lengths[0]:,} of {self.length:,} positions"
+        return f"{len(self.body)} of them run on {tiles}"
 
     @cached_property
-    def cuts(self) -> list[int]:
-        """Where tiles begin and end: their lengths differ by one at most."""
-        count = max(-(-self.length // self.tile), 1)
-        return [self.length * k // count for k in range(count + 1)]
+    def tiles(self) -> list[tuple[int, int]]:
+        """Where tiles begin and end."""
+        return shares(self.length, max(-(-self.length // self.tile), 1))
 
     @property
     def lengths(self) -> list[int]:
         """The lengths of tiles that occur."""
-        return sorted({b - a for a, b in itertools.pairwise(self.cuts)}, reverse=True)
+        return sorted({b - a for a, b in self.tiles}, reverse=True)
 
     def at(self, m: int) -> Program:
         """The body for a tile of m positions."""
@@ -139,20 +114,17 @@ class Tiled(Block):
                 tile.input(shape)
             elif type(op) is Constant:
                 tile.const(op.value if not shape else Formal(shape, (FormalProduct(weak(op.value), ()),)))
-            elif type(op) is float:
-                tile.scale(op, args[0])
             else:
-                tile.step(resized(op, axis, m), args)
+                applied(tile, resized(op, axis, m), args)
             assert tile.shapes[-1] == shape, (op, tile.shapes[-1], shape)
         tile.outputs = body.outputs
         return tile
 
     def run(self, *xs: Any) -> Any:
-        from ...ops.number_domains import NUMBERS
+        bodies = {m: self.at(m) for m in self.lengths}
 
         def work(m: int) -> Callable[..., Sequence[Any]]:
-            program = self.at(m)
-            return lambda *tile: outputs(program, NUMBERS, tile)
+            return lambda *tile: outputs(bodies[m], NUMBERS, tile)
 
         return self.loop([dense(x) for x in xs], {m: work(m) for m in self.lengths})
 
@@ -161,8 +133,7 @@ class Tiled(Block):
         depend on their number."""
         axes = [self.axes[s] if np.ndim(x) else None for s, x in zip(self.body.inputs, xs, strict=True)]
         ends = [self.axes[s] for s in self.body.outputs]
-        tiles = list(itertools.pairwise(self.cuts))
-        groups = self._groups(len(tiles))
+        tiles, groups = self.tiles, self._groups(len(self.tiles))
         sums: list[list[Any]] = [[None] * len(ends) for _ in groups]
         whole: list[Any] = [None] * len(ends)
         lock, errors = threading.Lock(), np.geterr()
@@ -170,15 +141,9 @@ class Tiled(Block):
         def run(low: int, high: int) -> None:
             with np.errstate(**cast(Any, errors)):
                 for group in range(low, high):
-                    for a, b in tiles[groups[group][0] : groups[group][1]]:
-                        found = work[b - a](
-                            *[
-                                x if i is None else x[(slice(None),) * i + (slice(a, b),)]
-                                for x, i in zip(xs, axes, strict=True)
-                            ]
-                        )
-                        keep(found, sums[group], a, b)
-                        del found
+                    for a, b in tiles[slice(*groups[group])]:
+                        given = [x if i is None else x[_part(i, a, b)] for x, i in zip(xs, axes, strict=True)]
+                        keep(work[b - a](*given), sums[group], a, b)
 
         def keep(found: Sequence[Any], total: list[Any], a: int, b: int) -> None:
             for j, (y, k) in enumerate(zip(map(dense, found), ends, strict=True)):
@@ -186,16 +151,14 @@ class Tiled(Block):
                     with lock:
                         if whole[j] is None:
                             whole[j] = buffers.empty(self.body.shapes[self.body.outputs[j]], y.dtype)
-                    whole[j][(slice(None),) * k + (slice(a, b),)] = y
+                    whole[j][_part(k, a, b)] = y
                 elif total[j] is None:
                     total[j] = y if type(y) is not np.ndarray or y.flags.owndata else np.array(y)
                 else:
                     total[j] = _added(total[j], y)
 
-        parts = min(threads.count(), len(groups))
-        cuts = [len(groups) * k // parts for k in range(parts + 1)]
         with one_blas_thread():
-            threads.spread(run, list(itertools.pairwise(cuts)))
+            threads.spread(run, shares(len(groups), min(threads.count(), len(groups))))
         for group in sums[1:]:
             for j, y in enumerate(group):
                 if ends[j] is None:
@@ -205,7 +168,16 @@ class Tiled(Block):
     def _groups(self, tiles: int) -> list[tuple[int, int]]:
         size = 8 * sum([math.prod(self.body.shapes[s]) for s in self.body.outputs if self.axes[s] is None])
         count = min(tiles, tuning.TILE_SUM_GROUPS, max(tuning.TILE_SUM_BYTES // max(size, 1), 2))
-        return list(itertools.pairwise([tiles * k // count for k in range(count + 1)]))
+        return shares(tiles, count)
+
+
+def shares(n: int, count: int) -> list[tuple[int, int]]:
+    """Where parts of n things begin and end: their lengths differ by one at most."""
+    return list(itertools.pairwise([n * k // count for k in range(count + 1)]))
+
+
+def _part(axis: int, a: int, b: int) -> tuple[slice, ...]:
+    return (slice(None),) * axis + (slice(a, b),)
 
 
 def _added(total: Any, y: Any) -> Any:

@@ -25,32 +25,26 @@ def collected(program: Program) -> Program:
     """The same function with common linear maps applied to sums; the program itself where there are none."""
     if not any([type(op) is Contraction and len(op.labels) == 2 for op in program.ops]):
         return program
-    uses, changed = program.uses(), set[int]()
+    uses = program.uses()
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        op, found = program.ops[slot], None
+        op = program.ops[slot]
         if type(op) is Contraction and len(given) == 2:
-            found = _summed_first(small, op, given)
-        elif type(op) is Combination:
-            found = _common(small, op, given, [uses[a] == 1 for a in program.args[slot]])
-        if found is not None:
-            changed.add(slot)
-        return found
+            return _summed_first(small, op, given)
+        if type(op) is Combination:
+            return _common(small, op, given, [uses[a] == 1 for a in program.args[slot]])
+        return None
 
     small = rewritten(program, rule, share=False)
-    return small.prune(small.inputs, small.outputs) if changed else program
+    return program if small is program else small.pruned
 
 
 def _summed_first(program: Program, op: Contraction, args: list[int]) -> int | None:
     """A contraction after the sums over labels that only one of its arguments has."""
-    shapes = [program.shapes[a] for a in args]
     for i, labels in enumerate(op.labels):
         kept = tuple([k for k in labels if k in op.out or k in op.labels[1 - i]])
-        if (
-            len(kept) < len(labels)
-            and len(set(labels)) == len(labels)
-            and math.prod(shapes[i]) >= tuning.COLLECTED_NUMBERS
-        ):
+        large = math.prod(program.shapes[args[i]]) >= tuning.COLLECTED_NUMBERS
+        if large and len(kept) < len(labels) == len(set(labels)):
             args[i] = program.step(contraction((labels,), kept), (args[i],))
             pair = (kept, op.labels[1]) if i == 0 else (op.labels[0], kept)
             rest = contraction(pair, op.out, dict(op.extra), op.strong)
@@ -70,22 +64,18 @@ def _common(program: Program, op: Combination, args: list[int], alone: list[bool
     key = max(groups, key=lambda k: len(groups[k]), default=None)
     if key is None or len(groups[key]) < 2:
         return None
-    inner, which, shared, _ = key
+    inner, which, shared, theirs = key
     members = groups[key]
     rest = [i for i in range(len(args)) if i not in members]
-    others = [program.args[args[i]][1 - which] for i in members]
-    total, after = (
-        Combination(tuple([op.coefficients[i] for i in members])),
-        Combination((1.0, *[op.coefficients[i] for i in rest])),
-    )
-    shapes, result = [program.shapes[a] for a in program.args[args[members[0]]]], program.shapes[args[members[0]]]
-    kept, whole = [program.shapes[args[i]] for i in rest], op.shape_of(tuple([program.shapes[a] for a in args]))
-    before = flops(op, [program.shapes[a] for a in args], whole) + (len(members) - 1) * flops(inner, shapes, result)
-    if (
-        flops(total, [shapes[1 - which]] * len(members), shapes[1 - which]) + flops(after, [result, *kept], whole)
-        >= before
-    ):
+    total = Combination(tuple([op.coefficients[i] for i in members]))
+    after = Combination((1.0, *[op.coefficients[i] for i in rest]))
+    given, first = [program.shapes[a] for a in args], args[members[0]]
+    result, whole = program.shapes[first], op.shape_of(tuple(given))
+    product = flops(inner, [program.shapes[a] for a in program.args[first]], result)
+    work = flops(total, [theirs] * len(members), theirs) + flops(after, [result, *[given[i] for i in rest]], whole)
+    if work >= flops(op, given, whole) + (len(members) - 1) * product:
         return None
+    others = [program.args[args[i]][1 - which] for i in members]
     factor = program.step(total, others)
     made = program.step(inner, (shared, factor) if which == 0 else (factor, shared))
     return program.step(after, [made, *[args[i] for i in rest]]) if rest else made

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...ops.number_domains import NUMBERS
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Op, Reduction, Reshape, Shape, contraction
 from ...ops.opaque import Select
 from ...runtime import tuning
@@ -46,8 +47,6 @@ class Deferred(Op):
 
     def exact(self, *xs: Any) -> Any:
         """The product with its guard."""
-        from ...ops.number_domains import NUMBERS
-
         n = len(self.plain.labels)
         with quietly():
             return dense(self.op.run(*xs[:n], outputs(self.masks, NUMBERS, xs[n:])[0]))
@@ -71,114 +70,76 @@ def has_nan(x: Any) -> bool:
 
 def deferred(program: Program) -> Program:
     """The same function with masks computed when they are wanted; the program itself where there are no guards."""
-    guards = [slot for slot, op in enumerate(program.ops) if type(op) is Contraction and op.guarded >= 0]
+    guards = [slot for slot, op in enumerate(program.ops) if _guarded(op)]
     if not guards:
         return program
-    lazy = _lazy(program)
-    found: dict[int, tuple[list[int], list[int]]] = {}
+    eager = _eager(program)
+    found: dict[int, tuple[list[int], list[int]]] = {}  # the steps of each mask, and what these read
     for slot in guards:
         mask = program.args[slot][-1]
-        steps, read = _ancestors(program, mask, lazy)
-        if len(steps) > tuning.DEFERRED_MASK_STEPS:
-            _wanted(program, mask, lazy)
-            steps, read = [], [mask]
-        found[slot] = steps, read
+        steps = program.ancestors([mask], eager)
+        if len(steps) > tuning.DEFERRED_MASK_STEPS:  # it is computed in any case, and all that it is made of
+            eager.update(steps)
+            steps = []
+        read = [a for s in steps for a in program.args[s] if a in eager] if steps else [mask]
+        found[slot] = steps, list(dict.fromkeys(read))
     place: list[int] = []
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        if lazy[slot]:
-            return -1
         if slot not in found:
-            return None
+            return None if slot in eager else -1
         steps, read = found[slot]
-        masks = _masks(program, steps, read, program.args[slot][-1])
+        masks = Program()
+        made = dict(zip(read, masks.like(read, program), strict=True))
+        masks.copy(program, steps, made)
+        masks.outputs = [made[program.args[slot][-1]]]
         return small.step(Deferred(program.ops[slot], masks), [*given[:-1], *[place[a] for a in read]])
 
     return rewritten(program, rule, False, place)
 
 
-def _lazy(program: Program) -> bytearray:
-    """The steps whose results are read by guards only, directly or not."""
-    lazy = bytearray(b"\x01") * len(program.ops)
-    for slot in program.outputs:
-        lazy[slot] = 0
+def _guarded(op: Any) -> bool:
+    return type(op) is Contraction and op.guarded >= 0
+
+
+def _eager(program: Program) -> set[int]:
+    """The inputs, the constants, and the steps whose results are read by others than guards, directly or not."""
+    eager = set(program.outputs)
     for slot in range(len(program.ops) - 1, -1, -1):
         op, args = program.ops[slot], program.args[slot]
         if op is INPUT or type(op) is Constant:
-            lazy[slot] = 0
-        if not lazy[slot]:
-            guard = type(op) is Contraction and op.guarded >= 0
-            for a in args[:-1] if guard else args:
-                lazy[a] = 0
-    return lazy
-
-
-def _ancestors(program: Program, mask: int, lazy: bytearray) -> tuple[list[int], list[int]]:
-    """The lazy steps that a mask is made of, and the other slots that these read; it stops where there are too many."""
-    steps, read, stack = set[int](), dict[int, None](), [mask]
-    while stack and len(steps) <= tuning.DEFERRED_MASK_STEPS:
-        slot = stack.pop()
-        if not lazy[slot]:
-            read[slot] = None
-        elif slot not in steps:
-            steps.add(slot)
-            stack.extend(program.args[slot])
-    return sorted(steps), list(read)
-
-
-def _wanted(program: Program, mask: int, lazy: bytearray) -> None:
-    """A mask is computed in any case, and all that it is made of."""
-    stack = [mask]
-    while stack:
-        slot = stack.pop()
-        if lazy[slot]:
-            lazy[slot] = 0
-            stack.extend(program.args[slot])
-
-
-def _masks(program: Program, steps: list[int], read: list[int], mask: int) -> Program:
-    small = Program()
-    place = {slot: small.input(program.shapes[slot]) for slot in read}
-    small.copy(program, steps, place)
-    small.outputs = [place[mask]]
-    return small
-
-
-_KEEP = (float, Combination, Contraction, Reduction, Reshape, Cast, Select)
-"""Steps that hand on a nan, or leave it out because something chose another number."""
+            eager.add(slot)
+        elif slot in eager:
+            eager.update(args[:-1] if _guarded(op) else args)
+    return eager
 
 
 def unguarded(program: Program) -> tuple[Program, list[int]] | None:
     """The same function without guards and without strong zeros of numbers, and the outputs to be looked at: it is
     right unless there is a nan in one of them. None where there is nothing to leave out, or a nan might get lost on the
     way to an output."""
-    moved, kept = bytearray(len(program.ops)), dict[int, tuple[int, ...]]()
+    kept = dict[int, tuple[int, ...]]()
     for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-        after = any([moved[a] for a in args])
         if type(op) is Contraction and op.strong:
             masks = tuple([i for i in op.strong if _truths(program, op, args, i)])
             if masks != op.strong:
-                kept[slot], after = masks, True
-        elif after and not _hands_on(op):
-            return None
-        moved[slot] = after
-    if not kept:
+                kept[slot] = masks
+    reached = reached_outputs(program, list(kept), ()) if kept else None
+    if reached is None:
         return None
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
         if slot not in kept:
             return None
         op: Contraction = program.ops[slot]
-        n = len(given) - (op.guarded >= 0)
+        n = len(given) - _guarded(op)
         return small.step(contraction(op.labels[:n], op.out, dict(op.extra), kept[slot]), given[:n])
 
-    small = rewritten(program, rule)
-    return small.prune(small.inputs, small.outputs), [i for i, s in enumerate(program.outputs) if moved[s]]
+    return rewritten(program, rule).pruned, reached
 
 
 def reached_outputs(program: Program, born: Sequence[int], carries: Sequence[int]) -> list[int] | None:
-    """The outputs that a nan born in some slots, or among the carries of a loop, reaches; None where it might get lost
-    on the way."""
+    """The outputs that a nan born in some slots, or among carries, reaches; None where it might get lost."""
     moved = bytearray(len(program.ops))
     for slot in (*born, *carries):
         moved[slot] = 1
@@ -191,41 +152,30 @@ def reached_outputs(program: Program, born: Sequence[int], carries: Sequence[int
 
 
 def without_guards(program: Program) -> Program:
-    """The same function as far as coefficients are finite, for people to read: a guard only says what 0 · ∞ is; no
-    unused steps."""
-    if not any([type(op) is Contraction and op.guarded >= 0 for op in program.ops]):
-        return program.prune(program.inputs, program.outputs)
+    """The same function for people to read: a guard only says what 0 · ∞ is. No unused steps."""
+    if not any(map(_guarded, program.ops)):
+        return program.pruned
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
         op = program.ops[slot]
-        return small.step(op.unguarded, given[:-1]) if type(op) is Contraction and op.guarded >= 0 else None
+        return small.step(op.unguarded, given[:-1]) if _guarded(op) else None
 
-    small = rewritten(program, rule)
-    return small.prune(small.inputs, small.outputs)
+    return rewritten(program, rule).pruned
 
 
 def _truths(program: Program, op: Contraction, args: tuple[int, ...], i: int) -> bool:
-    """Whether a strong argument selects by truth values, other than as a guard: what it does not choose need not be
-    0."""
+    """Whether a strong argument selects by truth values, other than as a guard."""
     inner = program.ops[args[i]]
     floats = type(inner) is Elementwise or (type(inner) is Constant and np.asarray(inner.value).dtype.kind == "f")
-    return not floats and not (op.guarded >= 0 and i == len(args) - 1)
+    return not floats and not (_guarded(op) and i == len(args) - 1)
+
+
+_FORGET = ("power", "pow", "hypot", "larger", "larger_number", "smaller_number", "sign", "inverse")
+"""Primitives that may give a number at nan."""
 
 
 def _hands_on(op: Any) -> bool:
     """Whether a nan that a step is given is in its result, or was left out because something chose another number."""
-    return type(op) in _KEEP or (type(op) is Elementwise and not _forgets(op))
-
-
-def _forgets(op: Elementwise) -> bool:
-    """Whether a primitive may give a number at nan."""
-    return op.primitive.rule.selects or op.primitive.name in (
-        "power",
-        "pow",
-        "hypot",
-        "larger",
-        "larger_number",
-        "smaller_number",
-        "sign",
-        "inverse",
-    )
+    if type(op) is Elementwise:
+        return not op.primitive.rule.selects and op.primitive.name not in _FORGET
+    return type(op) in (float, Combination, Contraction, Reduction, Reshape, Cast, Select)

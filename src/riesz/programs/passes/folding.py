@@ -13,7 +13,7 @@ import numpy as np
 from ...ops.op import Contraction, contraction
 from ...runtime import tuning
 from ...spaces.formal_vectors import weak
-from ..program import Constant, Program
+from ..program import Constant, Program, several
 from ..rewriting import rewritten
 from ..sub_programs import Block
 
@@ -26,29 +26,19 @@ def folded(program: Program) -> Program:
         known = _computed(small, op, given, program.shapes[slot])
         return small.const(known) if known is not None else _written(small, op, given)
 
-    small = rewritten(program, rule)
-    return small.prune(small.inputs, small.outputs)
+    return rewritten(program, rule).pruned
 
 
 def _computed(program: Program, op: Any, args: list[int], shape: Any) -> Any:
     """The value of a step whose arguments are all constants; None for others."""
-    if (
-        not all([type(program.ops[a]) is Constant for a in args])
-        or isinstance(op, Block)
-        or (shape and type(shape[0]) is tuple)
-    ):
+    if not all([type(program.ops[a]) is Constant for a in args]) or isinstance(op, Block) or several(shape):
         return None
     values = [program.ops[a].value for a in args]
-    repeated = (
-        type(op) is Contraction
-        and len(args) == 1
-        and type(weak(values[0])) is float
-        and set(op.labels[0]) <= set(op.out)
-    )  # stays one number
-    if not repeated and math.prod(shape) > max(
-        tuning.FOLDED_NUMBERS, sum([math.prod(program.shapes[a]) for a in args])
-    ):
-        return None
+    alone = type(op) is Contraction and len(args) == 1 and set(op.labels[0]) <= set(op.out)
+    if not (alone and type(weak(values[0])) is float):  # a number repeated stays one number
+        given = sum([math.prod(program.shapes[a]) for a in args])
+        if math.prod(shape) > max(tuning.FOLDED_NUMBERS, given):
+            return None
     try:
         with np.errstate(all="ignore"):
             return op * values[0] if type(op) is float else op.run(*values)

@@ -10,8 +10,8 @@ Only a step with a single use is taken up into its user, so nothing is computed 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ...runtime import tuning
 from ...spaces.formal_vectors import dense
 from ..axis.along import AXES, mixing
 from ..cost import FLOPS
-from ..program import Constant, Program
+from ..program import Constant, Program, several
 from ..rewriting import rewritten
 from .collecting import collected
 from .hoisting import hoisted
@@ -53,9 +53,8 @@ class SparseProduct(Op):
     def run(self, *xs: Any) -> Any:
         x, w = [np.asarray(dense(a)) for a in xs]
         wide = x.reshape(1, x.shape[0], math.prod(x.shape[1:]))
-        return weighed_sum(self.gather, self.scatter, self._known, w.reshape(-1), wide).reshape(
-            (self.scatter.target.size, *x.shape[1:])
-        )
+        total = weighed_sum(self.gather, self.scatter, self._known, w.reshape(-1), wide)
+        return total.reshape((self.scatter.target.size, *x.shape[1:]))
 
 
 AXES("refused: mixes positions", SparseProduct)(mixing)
@@ -64,64 +63,64 @@ FLOPS("two per pair and number there", SparseProduct)(
 )
 
 
+def once(make: Callable[[Program], Program]) -> Callable[[Program], Program]:
+    """A pass whose result is remembered with the program."""
+    name = f"_{make.__name__}"
+
+    @wraps(make)
+    def found(program: Program) -> Program:
+        known = program.__dict__
+        if name not in known:
+            made = make(program)
+            known[name] = None if made is program else made
+        return known[name] or program
+
+    return found
+
+
+@once
 def ready(program: Program) -> Program:
-    """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected;
-    once."""
-    known = program.__dict__
-    if "_ready" not in known:
-        found = fused(in_order(hoisted(program)))
-        found = collected(found) if large(found) else found
-        known["_ready"] = None if found is program else found
-    return known["_ready"] or program
+    """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected."""
+    found = fused(in_order(hoisted(program)))
+    return collected(found) if large(found) else found
 
 
+@once
 def runnable(program: Program) -> Program:
-    """A program as the interpreter runs it: ready, and with masks computed only where they are wanted; once."""
-    known = program.__dict__
-    if "_runnable" not in known:
-        from .deferring import deferred
+    """A program as the interpreter runs it: ready, and with masks computed only where they are wanted."""
+    from .deferring import deferred
 
-        found = deferred(ready(program))
-        found.calm = program.calm
-        known["_runnable"] = None if found is program else found
-    return known["_runnable"] or program
+    found = deferred(ready(program))
+    found.calm = program.calm
+    return found
 
 
+@once
 def in_order(program: Program) -> Program:
-    """A program with its products in the order of least work, once; the program itself where they are small."""
-    known = program.__dict__
-    if "_in_order" not in known:
-        found = (
-            ordered(program) if sum([type(op) is Contraction for op in program.ops]) > 1 and large(program) else program
-        )
-        known["_in_order"] = None if found is program else found
-    return known["_in_order"] or program
+    """A program with its products in the order of least work; the program itself where they are small."""
+    products = sum([type(op) is Contraction for op in program.ops])
+    return ordered(program) if products > 1 and large(program) else program
 
 
 def large(program: Program, numbers: int | None = None) -> bool:
     """Whether some slot of a program has so many numbers; `WORTH`, if nothing is said."""
     least = tuning.FUSED_NUMBERS if numbers is None else numbers
-    return any([type(s) is tuple and s and type(s[0]) is int and math.prod(s) >= least for s in program.shapes])
+    return any([not several(s) and math.prod(s) >= least for s in program.shapes])
 
 
 def fused(program: Program) -> Program:
     """The same function in fewer steps; the program itself where nothing large can be joined."""
-    if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]):
+    if not any([type(op) is Reduction or type(op) is Contraction for op in program.ops]) or not large(program):
         return program
-    if not large(program):
-        return program
-    uses, joined = program.uses(), set[int]()
+    uses = program.uses()
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
         op = program.ops[slot]
         new, taken = _joined(small, op, given, [uses[a] == 1 for a in program.args[slot]])
-        if new is op:
-            return None
-        joined.add(slot)
-        return small.step(new, taken)
+        return None if new is op else small.step(new, taken)
 
     small = rewritten(program, rule, share=False)
-    return small.prune(small.inputs, small.outputs) if joined else program
+    return program if small is program else small.pruned
 
 
 def _joined(program: Program, op: Any, args: list[int], alone: Sequence[bool]) -> tuple[Any, list[int]]:
@@ -162,35 +161,19 @@ def _sparse(program: Program, op: Reduction, slot: int) -> tuple[Any, list[int]]
     """red_S ∘ (w ⊙) ∘ red_R with S a function and R a gather, along the first axis, w a number for each pair."""
     inner: Contraction = program.ops[slot]
     scatter = _core(op.relations[0])
-    if (
-        op.axis
-        or type(scatter) is not Function
-        or not _one_axis(scatter)
-        or inner.strong
-        or inner.extra
-        or len(inner.labels) != 2
-    ):
+    plain = len(inner.labels) == 2 and not inner.strong and not inner.extra
+    if op.axis or not plain or type(scatter) is not Function or not _one_axis(scatter):
         return None
-    for which, other in ((0, 1), (1, 0)):
-        gathered, weight = program.args[slot][which], program.args[slot][other]
-        labels, theirs = inner.labels[which], inner.labels[other]
+    for which in (0, 1):
+        gathered, weight = program.args[slot][which], program.args[slot][1 - which]
+        labels, theirs = inner.labels[which], inner.labels[1 - which]
         before = program.ops[gathered]
-        if (
-            labels != inner.out
-            or len(set(labels)) < len(labels)
-            or theirs[:1] != labels[:1]
-            or type(before) is not Reduction
-            or before.axis
-        ):
-            continue
-        gather = _core(before.relations[0])
-        if (
-            len(before.relations) == 1
-            and type(gather) is Gather
-            and _one_axis(gather)
-            and math.prod(program.shapes[weight][1:]) == 1
-        ):
-            return SparseProduct(gather, scatter), [program.args[gathered][0], weight]
+        aligned = labels == inner.out and len(set(labels)) == len(labels) and theirs[:1] == labels[:1]
+        if aligned and type(before) is Reduction and not before.axis and len(before.relations) == 1:
+            gather = _core(before.relations[0])
+            one_number = math.prod(program.shapes[weight][1:]) == 1  # for each pair
+            if type(gather) is Gather and _one_axis(gather) and one_number:
+                return SparseProduct(gather, scatter), [program.args[gathered][0], weight]
     return None
 
 
@@ -211,14 +194,10 @@ def _contraction(program: Program, op: Contraction, args: list[int], alone: Sequ
         inner = program.ops[slot]
         if not alone[i] or type(inner) is not Contraction or math.prod(program.shapes[slot]) < tuning.FUSED_NUMBERS:
             continue
-        if (
-            len(op.labels) == 1
-            and len(inner.labels) == 2
-            and not set(op.labels[0]) <= set(op.out)
-            and all([n == 1 for _, n in op.extra])
-        ):
+        counts, sums = (len(op.labels), len(inner.labels)), not set(op.labels[0]) <= set(op.out)
+        if counts == (1, 2) and sums and all([n == 1 for _, n in op.extra]):
             return _merged_sum(program, op, inner, args)
-        if len(op.labels) == 2 and len(inner.labels) == 1 and set(inner.labels[0]) <= set(inner.out):
+        if counts == (2, 1) and set(inner.labels[0]) <= set(inner.out):
             return _merged(program, op, inner, args, i)
     return op, args
 
@@ -227,8 +206,10 @@ def _merged_sum(program: Program, op: Contraction, inner: Contraction, args: lis
     """The sum of a product as one contraction; axes of size 1 that the sum keeps are put in again."""
     plain = contraction(op.labels, tuple([k for k in op.out if k not in dict(op.extra)]))
     found, taken = _merged(program, plain, inner, args, 0)
-    if not op.extra or found is plain:
-        return (op, args) if found is plain else (found, taken)
+    if found is plain:
+        return op, args
+    if not op.extra:
+        return found, taken
     return Reshape(op.shape_of((program.shapes[args[0]],))), [program.step(found, taken)]
 
 
@@ -242,14 +223,11 @@ def _merged(program: Program, op: Contraction, inner: Contraction, args: list[in
     for k in dict.fromkeys([k for ls in inner.labels for k in ls]):
         if k not in names:
             names[k], fresh = fresh, fresh + 1
-    given = program.args[args[i]]
     labels = (*op.labels[:i], *[tuple([names[k] for k in ls]) for ls in inner.labels], *op.labels[i + 1 :])
-    taken = [*args[:i], *given, *args[i + 1 :]]
     have = {k for ls in labels for k in ls}
+    if any([k not in have and k not in op.out for k in names.values()]):
+        return op, args  # a broadcast that is summed again: a factor, left alone
     sizes = dict(op.extra) | {names[k]: n for k, n in inner.extra if k in names}
-    if any(
-        [k not in have and k not in op.out for k in names.values()]
-    ):  # a broadcast that is summed again: a factor, left alone
-        return op, args
     extra = {k: n for k, n in sizes.items() if k in op.out and k not in have}
+    taken = [*args[:i], *program.args[args[i]], *args[i + 1 :]]
     return contraction(labels, op.out, extra, op.strong or inner.strong), taken  # one of the two has a single argument

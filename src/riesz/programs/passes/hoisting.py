@@ -31,44 +31,30 @@ def _rule(program: Program) -> Rule:
             parts: list[Program] = []
             for part in op.programs:
                 parts.append((yield (part,)))
-            if all([a is b for a, b in zip(parts, op.programs, strict=True)]):
-                inside[slot] = op
-            else:
-                changed = True
-                inside[slot] = Call(tuple(parts)) if isinstance(op, Call) else _with_body(op, parts[0], 0)
-            changed = changed or any(_invariant(inside[slot]))
-    twice = _twice(program, inside)
+            if any([a is not b for a, b in zip(parts, op.programs, strict=True)]):
+                changes = {"branches": tuple(parts)} if isinstance(op, Call) else {"body": parts[0]}
+                changed, op = True, op.replaced(**changes)
+            inside[slot], changed = op, changed or any(_invariant(op))
+    same: dict[Any, list[int]] = {}  # loops with the same body and arguments
+    for slot, op in inside.items():
+        if isinstance(op, Loop):
+            same.setdefault((op.replaced(keep=True, adjoint=False), program.args[slot]), []).append(slot)
+    twice = {slot: slots[0] for slots in same.values() if len(slots) > 1 for slot in slots}
     if not changed and not twice:
         return program
     place: list[int] = []
 
     def rule(whole: Program, slot: int, given: list[int]) -> int | None:
         block = inside.get(slot)
-        if slot in twice:
-            if twice[slot] != slot:
-                return place[twice[slot]]
-            assert isinstance(block, Loop)
-            block = Loop(block.body, block.consts, block.carries, block.length, block.reverse, True, block.adjoint)
-        if isinstance(block, Loop) and any(still := _invariant(block)):
-            return _split(whole, block, given, still)
+        if slot in twice and twice[slot] != slot:
+            return place[twice[slot]]
+        if isinstance(block, Loop):
+            block = block.replaced(keep=True) if slot in twice else block
+            if any(still := _invariant(block)):
+                return _split(whole, block, given, still)
         return None if block is None else whole.step(block, given)
 
     return rewritten(program, rule, False, place)
-
-
-def _twice(program: Program, inside: dict[int, Call | Loop]) -> dict[int, int]:
-    """The first of the loops with the same body and arguments, for those of which there are several."""
-    same: dict[Any, list[int]] = {}
-    for slot, op in inside.items():
-        if isinstance(op, Loop):
-            same.setdefault((op.body, op.consts, op.carries, op.length, op.reverse, program.args[slot]), []).append(
-                slot
-            )
-    return {slot: slots[0] for slots in same.values() if len(slots) > 1 for slot in slots}
-
-
-def _with_body(loop: Loop, body: Program, more: int) -> Loop:
-    return Loop(body, loop.consts + more, loop.carries, loop.length, loop.reverse, loop.keep, loop.adjoint)
 
 
 def _invariant(block: Call | Loop) -> list[bool]:
@@ -82,19 +68,13 @@ def _invariant(block: Call | Loop) -> list[bool]:
 
 def _split(program: Program, loop: Loop, args: Sequence[int], still: Sequence[bool]) -> int:
     """A loop after its invariant steps, whose results are further constants of it."""
-    old, body = loop.body, Program(share=False)
-    outside: dict[int, int] = dict(zip(old.inputs[: loop.consts], args, strict=False))
+    old, at = loop.body, loop.consts
+    outside: dict[int, int] = dict(zip(old.inputs[:at], args, strict=False))
+    used = {a for s, f in enumerate(still) if f for a in old.args[s]}
+    first = [s for s, op in enumerate(old.ops) if still[s] or (type(op) is Constant and s in used)]
+    program.copy(old, first, outside)
     read = {a for slot, given in enumerate(old.args) if not still[slot] for a in given} | set(old.outputs)
-    border = [slot for slot in range(len(old.ops)) if still[slot] and slot in read]
-    for slot, given in enumerate(old.args):
-        if still[slot]:
-            for a in given:
-                if a not in outside:
-                    outside[a] = program.const(old.ops[a].value)
-            outside[slot] = program.take(old, slot, [outside[a] for a in given])
-    order = [*old.inputs[: loop.consts], *border, *old.inputs[loop.consts :]]
-    place = {slot: body.input(old.shapes[slot]) for slot in order}
-    body.copy(old, [s for s in range(len(old.ops)) if s not in place and not still[s]], place)
-    body.outputs = [place[slot] for slot in old.outputs]
-    at = loop.consts
-    return program.step(_with_body(loop, body, len(border)), [*args[:at], *[outside[s] for s in border], *args[at:]])
+    border = [slot for slot, f in enumerate(still) if f and slot in read]
+    body = old.prune([*old.inputs[:at], *border, *old.inputs[at:]], old.outputs)
+    given = [*args[:at], *[outside[s] for s in border], *args[at:]]
+    return program.step(loop.replaced(body=body, consts=at + len(border)), given)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 from ...ops.op import Combination, Contraction, contraction
 from ...ops.opaque import Discrete
@@ -37,20 +38,15 @@ def ordered(program: Program, runs: int = 1) -> Program:
     return networks.written()
 
 
-class ProductNetwork:
+class ProductNetwork(NamedTuple):
     """scale · Σ over labels of a product of slots, and its best path."""
 
-    __slots__ = ("labels", "out", "path", "scale", "sizes", "slots")
-
-    def __init__(
-        self, slots: list[int], labels: list[Labels], out: Labels, sizes: dict[int, int], scale: float, best: Path
-    ) -> None:
-        self.slots = slots
-        self.labels = labels
-        self.out = out
-        self.sizes = sizes
-        self.scale = scale
-        self.path = best
+    slots: list[int]
+    labels: list[Labels]
+    out: Labels
+    sizes: dict[int, int]
+    scale: float
+    path: Path
 
     @property
     def held(self) -> list[Labels]:
@@ -73,20 +69,22 @@ class ProductNetwork:
         return sum([self.volume(ls) for ls in (*self.labels, self.out)])
 
 
-class OrderedStep:
+class OrderedStep(NamedTuple):
     """A step as a sum of networks, with the work of these and that of the steps as they were written."""
 
-    __slots__ = ("before", "networks", "work")
-
-    def __init__(self, networks: list[ProductNetwork], work: float, before: float) -> None:
-        self.networks = networks
-        self.work = work
-        self.before = before  # ∞ where something else was written into it: its own steps are no more
+    networks: list[ProductNetwork]
+    work: float
+    before: float  # ∞ where something else was written into it: its own steps are no more
 
     @property
     def price(self) -> float:
         """The work, one way or the other."""
         return min(self.work, self.before)
+
+    @property
+    def small(self) -> bool:
+        """Whether no network has too many factors."""
+        return all([len(n.slots) <= tuning.ORDERED_FACTORS for n in self.networks])
 
     @property
     def heavy(self) -> bool:
@@ -108,14 +106,12 @@ class _Networks:
         self.moving = program.dependent(program.inputs) if runs > 1 else bytearray(b"\1") * len(program.ops)
         self.readers = program.readers()
         self.shown = set(program.outputs)
-        self.inner = bytearray(len(program.ops))
-        for slot in range(len(program.ops)):
-            self.inner[slot] = self._single(slot) and self._is_product(self.readers[slot][0])
+        slots = range(len(program.ops))
+        self.inner = bytearray([self._single(s) and self._is_product(self.readers[s][0]) for s in slots])
         self.pointwise = bytearray(len(program.ops))  # networks of pointwise products and scalings: nothing to order
         for slot, (op, args) in enumerate(zip(program.ops, program.args, strict=True)):
-            if type(op) is float or (
-                type(op) is Contraction and not op.extra and all([ls == op.out for ls in op.labels])
-            ):
+            product = type(op) is Contraction and not op.extra and all([ls == op.out for ls in op.labels])
+            if type(op) is float or product:
                 self.pointwise[slot] = all([self.pointwise[a] for a in args if self.inner[a]])
         self.plans: dict[int, OrderedStep | None] = {}
 
@@ -124,10 +120,8 @@ class _Networks:
         return type(op) is float or (type(op) is Contraction and not op.strong)
 
     def _is_sum(self, slot: int) -> bool:
-        shapes = self.program.shapes
-        return type(self.program.ops[slot]) is Combination and all(
-            [shapes[a] == shapes[slot] for a in self.program.args[slot]]
-        )
+        ops, args, shapes = self.program.ops, self.program.args, self.program.shapes
+        return type(ops[slot]) is Combination and all([shapes[a] == shapes[slot] for a in args[slot]])
 
     def _single(self, slot: int) -> bool:
         return self._is_product(slot) and len(self.readers[slot]) == 1 and slot not in self.shown
@@ -157,9 +151,8 @@ class _Networks:
             return None
         added = (len(networks) - 1) * math.prod(self.program.shapes[root])
         scaled = sum([n.volume(n.held[n.smallest]) for n in networks if n.scale != 1.0])
-        return OrderedStep(
-            networks, sum([n.path.flops for n in networks]) + self.runs * (added + scaled), self._before(root)
-        )
+        work = sum([n.path.flops for n in networks]) + self.runs * (added + scaled)
+        return OrderedStep(networks, work, self._before(root))
 
     def _before(self, root: int) -> float:
         total, stack = 0.0, [root]
@@ -208,9 +201,7 @@ class _Networks:
             return False
         if (self.pointwise[slot] or self._is_sum(slot)) and all([self.pointwise[r] for r in readers]):
             return False
-        return (self._is_product(slot) or self._is_sum(slot)) and all(
-            [self._is_product(r) or self._is_sum(r) for r in readers]
-        )
+        return all([self._is_product(s) or self._is_sum(s) for s in (slot, *readers)])
 
     def _widened(self, slot: int) -> bool:
         if self.inner[slot]:  # it went along with a sum
@@ -218,23 +209,18 @@ class _Networks:
         if not all([self.inner[r] or self._is_product(r) for r in self.readers[slot]]):
             return False
         roots = list(dict.fromkeys([root for r in self.readers[slot] for root in self.roots(r)]))
-        summands = [a for a in dict.fromkeys(self.program.args[slot]) if self._single(a)] if self._is_sum(slot) else []
-        products = [*roots, *summands] if self._is_sum(slot) else [*roots, slot]
+        is_sum = self._is_sum(slot)
+        summands = [a for a in dict.fromkeys(self.program.args[slot]) if self._single(a)] if is_sum else []
+        products = [*roots, *(summands if is_sum else [slot])]
         old = [p for p in map(self.plan, products) if p is not None]
-        if (
-            len(roots) > tuning.ORDERED_READERS
-            or len(old) < len(products)
-            or not any([p.heavy or p.expands for p in old])
-        ):
+        if len(roots) > tuning.ORDERED_READERS or len(old) < len(products):
             return False
-        before = sum([p.price for p in old]) + (self._work(slot) if self._is_sum(slot) else 0)
+        if not any([p.heavy or p.expands for p in old]):
+            return False
+        before = sum([p.price for p in old]) + (self._work(slot) if is_sum else 0)
         for a in (slot, *summands):
             self.inner[a] = 1
-        new = [
-            p
-            for p in map(self._plan, roots)
-            if p is not None and all([len(n.slots) <= tuning.ORDERED_FACTORS for n in p.networks])
-        ]
+        new = [p for p in map(self._plan, roots) if p is not None and p.small]
         if len(new) == len(roots) and sum([p.work for p in new]) < before:
             self.plans.update(zip(roots, new, strict=True))
             return True
@@ -263,13 +249,11 @@ class _Networks:
         def rule(small: Program, slot: int, _: list[int]) -> int | None:
             return -1 if gone[slot] else _sum(small, anew[slot].networks, place) if slot in anew else None
 
-        small = rewritten(program, rule, place=place)
-        return small.prune(small.inputs, small.outputs)
+        return rewritten(program, rule, place=place).pruned
 
 
 class _Draft:
-    """A network while it is read: the factors so far, and a stack of steps still to be opened with the labels their
-    readers give them."""
+    """A network while it is read: its factors so far, and steps still to be opened with their readers' labels."""
 
     def __init__(self, root: int, rank: int) -> None:
         self.stack: list[tuple[int, Labels]] = [(root, tuple(range(rank)))]
@@ -281,11 +265,10 @@ class _Draft:
 
     def with_summand(self, k: float, slot: int, labels: Labels) -> _Draft:
         """A copy in which a sum is one of its summands."""
-        copy = _Draft(slot, 0)
-        copy.stack, copy.factors = [*self.stack, (slot, labels)], list(self.factors)
-        copy.rank, copy.fresh, copy.scale = self.rank, self.fresh, self.scale * k
-        copy.sizes, copy.same = dict(self.sizes), dict(self.same)
-        return copy
+        found = copy(self)
+        found.stack, found.factors = [*self.stack, (slot, labels)], list(self.factors)
+        found.sizes, found.same, found.scale = dict(self.sizes), dict(self.same), self.scale * k
+        return found
 
     def grow(self, networks: _Networks, root: int) -> list[_Draft] | None:
         """Open steps until none is left, or until a sum: then its summands. None where a factor must not be moved."""
@@ -332,15 +315,13 @@ class _Draft:
         labels = [tuple([self.find(k) for k in ls]) for _, ls in self.factors]
         out, slots = tuple([self.find(k) for k in range(self.rank)]), [slot for slot, _ in self.factors]
         seen = {*out, *[k for ls in labels for k in ls]}
-        scale = self.scale * math.prod(
-            [float(self.sizes[k]) for k in {self.find(k) for k in self.sizes} - seen]
-        )  # repeated and summed again
+        summed = {self.find(k) for k in self.sizes} - seen  # repeated and summed again
+        scale = self.scale * math.prod([float(self.sizes[k]) for k in summed])
         if not 1e-150 < abs(scale) < 1e150:
             return None
         fixed = [i for i, slot in enumerate(slots) if not networks.moving[slot]]
-        return ProductNetwork(
-            slots, labels, out, self.sizes, scale, path(labels, out, self.sizes, fixed, networks.runs)
-        )
+        best = path(labels, out, self.sizes, fixed, networks.runs)
+        return ProductNetwork(slots, labels, out, self.sizes, scale, best)
 
 
 def _sum(program: Program, networks: list[ProductNetwork], place: list[int]) -> int:
@@ -367,16 +348,12 @@ def _write(program: Program, network: ProductNetwork, scale: float, place: list[
             i, j = pairs[k - len(labels)]
             slot = program.step(contraction((held[i], held[j]), mine), (made[i], made[j]))
         made.append(program.scale(scale, slot) if k == scaled else slot)
-    if held[-1] == out:
-        return made[-1]
-    return program.step(
-        contraction((held[-1],), out, {k: network.sizes[k] for k in out if k not in held[-1]}), (made[-1],)
-    )
+    extra = {k: network.sizes[k] for k in out if k not in held[-1]}
+    return made[-1] if held[-1] == out else program.step(contraction((held[-1],), out, extra), (made[-1],))
 
 
 def _floating(op: Any) -> bool:
-    """Whether a step holds floating-point numbers, which may be multiplied in any order; sums of truth values are not
-    numbers."""
+    """Whether a step holds floating-point numbers, which may be multiplied in any order; truth values may not."""
     if type(op) is Constant:
         return type(op.value) in (float, Formal) or op.value.dtype.kind == "f"
     return type(op) is not Discrete or getattr(dict(op.parameters).get("dtype"), "kind", "") == "f"

@@ -4,14 +4,11 @@ keep their order."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+from ..index_sets import Array
 
 
 class Groups:
@@ -38,9 +35,8 @@ class Groups:
             return cls(size, _offsets(cols, targets), index, times)
         if ascending(rows):
             return cls(targets, _offsets(rows, size), short(cols, targets), times).turned()
-        by_pair = cls(targets, np.arange(len(cols) + 1, dtype=kind_for(len(cols) + 1)), short(cols, targets)).turned()
-        assert by_pair.index is not None
-        order = by_pair.index
+        by_pair = _sorted(cols, targets)
+        order: Any = by_pair.index
         return cls(size, by_pair.offsets, short(rows[order], size), None if times is None else times[order])
 
     @property
@@ -80,9 +76,8 @@ class Groups:
     @property
     def bytes(self) -> int:
         """How much memory it takes."""
-        return sum(
-            [a.nbytes for a in (self.offsets, self.index, self.times, self.__dict__.get("owners")) if a is not None]
-        )
+        arrays = (self.offsets, self.index, self.times, self.__dict__.get("owners"))
+        return sum([a.nbytes for a in arrays if a is not None])
 
 
 def owners(offsets: Array) -> Array:
@@ -94,11 +89,13 @@ def counted(values: Array, size: int) -> Array:
     """The order that sorts numbers below a size, equal ones as they come: by counting."""
     if ascending(values):
         return np.arange(len(values), dtype=kind_for(len(values) + 1))
-    found = (
-        Groups(size, np.arange(len(values) + 1, dtype=kind_for(len(values) + 1)), short(values, size)).turned().index
-    )
-    assert found is not None
-    return found
+    return cast(Array, _sorted(values, size).index)
+
+
+def _sorted(values: Array, size: int) -> Groups:
+    """The places of each number below a size, in their order."""
+    each = np.arange(len(values) + 1, dtype=kind_for(len(values) + 1))
+    return Groups(size, each, short(values, size)).turned()
 
 
 def kind_for(size: int) -> Any:

@@ -9,8 +9,6 @@ that one thread adds to as pairs come, into the first.
 # pyright: basic, reportMissingImports=false, reportMissingTypeStubs=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -30,19 +28,17 @@ CHUNK_BITS = 16
 at = np.uintp  # indices of this type need no check for negative ones
 
 
-def _fetching(cache: int) -> Any:
+def _fetching(cache):
     """Ask for the cache line of one element of a flat array, without waiting."""
 
-    def fetch(_: Any, array: Any, place: Any) -> Any:
-        def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def fetch(_, array, place):
+        def write(context, builder, signature, args):
             base = context.make_array(signature.args[0])(context, builder, args[0]).data
             byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
             place = builder.bitcast(builder.gep(base, [args[1]]), byte)
             kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-            builder.call(
-                builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind),
-                [place, word(0), word(4 - cache), word(1)],
-            )
+            prefetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+            builder.call(prefetch, [place, word(0), word(4 - cache), word(1)])
             return context.get_dummy_value()
 
         return types.void(array, types.int64), write
@@ -54,7 +50,7 @@ fetch, fetch_first = _fetching(2), _fetching(1)
 
 
 @register_jitable
-def fetch_row(flat: Any, start: Any, b: int, line: int) -> None:
+def fetch_row(flat, start, b, line):
     """Ask for the lines of b elements, of which `line` are in one."""
     k = 0
     while k < b - 1:
@@ -66,7 +62,7 @@ def fetch_row(flat: Any, start: Any, b: int, line: int) -> None:
 class RowVector(types.Type):
     """As many numbers as a row has, in registers: loops of a few steps over memory cost more than what they add."""
 
-    def __init__(self, kind: Any, count: int) -> None:
+    def __init__(self, kind, count):
         super().__init__(name=f"Numbers({kind}, {count})")
         self.kind = kind
         self.count = count
@@ -74,41 +70,37 @@ class RowVector(types.Type):
 
 @register_model(RowVector)
 class _Model(models.PrimitiveModel):
-    def __init__(self, manager: Any, numbers: Any) -> None:
+    def __init__(self, manager, numbers):
         super().__init__(manager, numbers, ir.VectorType(manager[numbers.kind].get_value_type(), numbers.count))
 
 
-def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, numbers: Any) -> tuple[Any, int]:
+def _place(context, builder, array, value, at, numbers):
     """Where numbers are in a flat array, and how that is aligned."""
     base = context.make_array(array)(context, builder, value).data
-    return builder.bitcast(
-        builder.gep(base, [at]), context.get_value_type(numbers).as_pointer()
-    ), context.get_abi_sizeof(base.type.pointee)
+    place = builder.bitcast(builder.gep(base, [at]), context.get_value_type(numbers).as_pointer())
+    return place, context.get_abi_sizeof(base.type.pointee)
 
 
-def _all(builder: Any, value: Any, count: int) -> Any:
+def _all(builder, value, count):
     """A vector of one value."""
     none, word = ir.Constant(ir.VectorType(value.type, count), ir.Undefined), ir.IntType(32)
-    return builder.shuffle_vector(
-        builder.insert_element(none, value, word(0)), none, ir.Constant(ir.VectorType(word, count), [0] * count)
-    )
+    first = builder.insert_element(none, value, word(0))
+    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(word, count), [0] * count))
 
 
 @intrinsic
-def nothing(_: Any, array: Any, row: Any) -> Any:
+def nothing(_, array, row):
     """Zeros, as many as `row` has elements."""
     numbers = RowVector(array.dtype, row.count)
-    return numbers(array, row), lambda context, builder, signature, args: ir.Constant(
-        context.get_value_type(numbers), None
-    )
+    return numbers(array, row), lambda context, *_: ir.Constant(context.get_value_type(numbers), None)
 
 
 @intrinsic
-def load(_: Any, array: Any, at: Any, row: Any) -> Any:
+def load(_, array, at, row):
     """array[at], array[at + 1], …, as many as `row` has elements."""
     numbers = RowVector(array.dtype, row.count)
 
-    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def write(context, builder, signature, args):
         place, size = _place(context, builder, array, args[0], args[1], numbers)
         return builder.load(place, align=size)
 
@@ -116,10 +108,10 @@ def load(_: Any, array: Any, at: Any, row: Any) -> Any:
 
 
 @intrinsic
-def store(_: Any, array: Any, at: Any, numbers: Any) -> Any:
+def store(_, array, at, numbers):
     """array[at + k] = numbers[k]."""
 
-    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def write(context, builder, signature, args):
         place, size = _place(context, builder, array, args[0], args[1], numbers)
         builder.store(args[2], place, align=size)
         return context.get_dummy_value()
@@ -128,10 +120,10 @@ def store(_: Any, array: Any, at: Any, numbers: Any) -> Any:
 
 
 @intrinsic
-def plus(_: Any, total: Any, c: Any, more: Any) -> Any:
+def plus(_, total, c, more):
     """total + c·more; c None: once."""
 
-    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def write(context, builder, signature, args):
         first, factor, second = args
         if not isinstance(c, types.NoneType):
             second = builder.fmul(_all(builder, factor, more.count), second)
@@ -141,10 +133,10 @@ def plus(_: Any, total: Any, c: Any, more: Any) -> Any:
 
 
 @intrinsic
-def kept(_: Any, condition: Any, numbers: Any) -> Any:
+def kept(_, condition, numbers):
     """Numbers, or zeros if not: a mask, for of vectors LLVM chooses by a branch, which would be guessed wrong."""
 
-    def write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def write(context, builder, signature, args):
         if numbers.count == 1:
             return builder.select(args[0], args[1], ir.Constant(args[1].type, None))
         mask = _all(builder, builder.sext(args[0], ir.IntType(numbers.kind.bitwidth)), numbers.count)
@@ -154,13 +146,21 @@ def kept(_: Any, condition: Any, numbers: Any) -> Any:
 
 
 @register_jitable
-def add(z: Any, j: Any, c: Any, x: Any, i: Any, row: Any) -> None:
-    """z[j + k] += c·x[i + k] for each element of `row`; c None: once."""
-    store(z, j, plus(load(z, j, row), c, load(x, i, row)))
+def weighed(total, times, order, v, e, more):
+    """A sum with what pair e adds, times[order[e]]·more; without order, e itself; without times, once."""
+    if times is None:
+        return plus(total, None, more)
+    return plus(total, v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
+
+
+@register_jitable
+def add(z, j, times, e, x, i, row):
+    """z[j + k] += times[e]·x[i + k] for each element of `row`; times None: once."""
+    store(z, j, weighed(load(z, j, row), times, None, x, e, load(x, i, row)))
 
 
 @compiled
-def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+def gathered(index, v, y, first, last, low, high):
     """y[a, i] = v[a, index[i]], for a from first to last and i from low to high."""
     n, b = v.shape[1], v.shape[2]
     flat = v.reshape(-1)
@@ -168,44 +168,28 @@ def gathered(index: Any, v: Any, y: Any, first: int, last: int, low: int, high: 
     for a in range(first, last):
         for i in range(low, high):
             near = (a * n + np.int64(index[at(min(i + PAIRS_AHEAD, high - 1))])) * b
-            for k in range(0, b, step):
-                fetch(flat, near + k)
+            fetch_row(flat, near, b, step)
             j = at(index[at(i)])
             for k in range(b):
                 y[at(a), at(i), at(k)] = v[at(a), j, at(k)]
 
 
 @compiled
-def gathered_short(index: Any, v: Any, y: Any, row: Any, soon: Any, first: int, last: int, low: int, high: int) -> None:
-    """The same for rows of up to a cache line, of as many numbers as `row` has, each as one vector. `soon`: fetch rows,
-    or None."""
+def gathered_short(index, v, y, row, soon, first, last, low, high):
+    """The same for rows of `row` numbers, up to a cache line, each as one vector. `soon`: fetch rows, or None."""
     n, b, m = v.shape[1], len(row), y.shape[1]
     flat, there = v.reshape(-1), y.reshape(-1)
-    fetched = low if soon is None else max(high - PAIRS_AHEAD, low)
     for a in range(first, last):
-        for i in range(low, fetched):
-            near = (a * n + np.int64(index[at(i + PAIRS_AHEAD)])) * b
-            fetch(flat, near)
-            fetch(flat, near + b - 1)
-            store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
-        for i in range(fetched, high):
+        for i in range(low, high):
+            if soon is not None:
+                near = (a * n + np.int64(index[at(min(i + PAIRS_AHEAD, high - 1))])) * b
+                fetch(flat, near)
+                fetch(flat, near + b - 1)
             store(there, at(a * m + i) * at(b), load(flat, (at(a * n) + at(index[at(i)])) * at(b), row))
 
 
 @compiled
-def summed(
-    offsets: Any,
-    index: Any,
-    times: Any,
-    order: Any,
-    v: Any,
-    y: Any,
-    row: Any,
-    first: int,
-    last: int,
-    low: int,
-    high: int,
-) -> None:
+def summed(offsets, index, times, order, v, y, row, first, last, low, high):
     """y[a, i] = Σ times[order[e]]·v[a, index[e]] over offsets[i] ≤ e < offsets[i + 1]; without index or order, e
     itself; without times, each once.
 
@@ -227,36 +211,16 @@ def summed(
                         source = at(a * n) + at(index[at(e)])
                         ahead = at(min(e + PAIRS_AHEAD, end))
                         near = (a * n + np.int64(index[ahead])) * b + k
-                        for j in range(0, wide, line):
-                            fetch(x, near + j)
-                        fetch(x, near + wide - 1)
+                        fetch_row(x, near, wide, line)
                         if order is not None:
                             fetch(times, np.int64(order[ahead]))
-                    more = load(x, source * at(b) + at(k), row)
-                    if times is None:
-                        total = plus(total, None, more)
-                    else:
-                        total = plus(total, v.dtype.type(times[at(e if order is None else order[at(e)])]), more)
+                    total = weighed(total, times, order, v, e, load(x, source * at(b) + at(k), row))
                 store(z, at(a * m + i) * at(b) + at(k), total)
 
 
 @compiled
-def chained(
-    targets: Any,
-    offsets: Any,
-    index: Any,
-    times: Any,
-    order: Any,
-    v: Any,
-    y: Any,
-    row: Any,
-    first: int,
-    last: int,
-    low: int,
-    high: int,
-) -> None:
-    """The same for short groups, rows as long as `row`, by the target of each pair: where a group ends is not asked but
-    compared."""
+def chained(targets, offsets, index, times, order, v, y, row, first, last, low, high):
+    """The same for short groups and rows as long as `row`: where a group ends is not asked but compared."""
     n, m, b, end = v.shape[1], y.shape[1], len(row), offsets[high]
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
@@ -274,25 +238,20 @@ def chained(
                 if order is not None:
                     fetch(times, np.int64(order[ahead]))
             j, more = np.int64(targets[at(e)]), load(x, at(source * b), row)
-            if times is None:
-                total = plus(kept(j == before, total), None, more)
-            else:
-                total = plus(
-                    kept(j == before, total), v.dtype.type(times[at(e if order is None else order[at(e)])]), more
-                )
+            total = weighed(kept(j == before, total), times, order, v, e, more)
             store(z, at((a * m + j) * b), total)
             before = j
 
 
 @register_jitable
-def number(index: Any, times: Any, order: Any, v: Any, a: int, e: int) -> Any:
+def number(index, times, order, v, a, e):
     """What pair e adds, where values are numbers."""
     x = v[at(a), at(e if index is None else index[at(e)])]
     return x if times is None else v.dtype.type(times[at(e if order is None else order[at(e)])]) * x
 
 
 @register_jitable
-def further(total: Any, index: Any, times: Any, order: Any, v: Any, a: int, start: int, stop: int) -> Any:
+def further(total, index, times, order, v, a, start, stop):
     """A sum with some more pairs."""
     for e in range(start, stop):
         total += number(index, times, order, v, a, e)
@@ -300,20 +259,12 @@ def further(total: Any, index: Any, times: Any, order: Any, v: Any, a: int, star
 
 
 @compiled
-def summed_numbers(
-    offsets: Any, index: Any, times: Any, order: Any, v: Any, y: Any, first: int, last: int, low: int, high: int
-) -> None:
-    """The same for long groups of numbers, four side by side: an addition waits for the one before, not for those of
-    other groups."""
+def summed_numbers(offsets, index, times, order, v, y, first, last, low, high):
+    """The same for long groups of numbers, four side by side: additions wait for those of their own group only."""
     for a in range(first, last):
         for i in range(low, high - 3, 4):
-            e0, e1, e2, e3, e4 = (
-                offsets[at(i)],
-                offsets[at(i + 1)],
-                offsets[at(i + 2)],
-                offsets[at(i + 3)],
-                offsets[at(i + 4)],
-            )
+            e0, e1, e2 = offsets[at(i)], offsets[at(i + 1)], offsets[at(i + 2)]
+            e3, e4 = offsets[at(i + 3)], offsets[at(i + 4)]
             n = min(min(e1 - e0, e2 - e1), min(e3 - e2, e4 - e3))
             s0 = s1 = s2 = s3 = v.dtype.type(0)
             for k in range(n):
@@ -330,9 +281,8 @@ def summed_numbers(
 
 
 @compiled
-def scattered(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
-    """y[a, index[e]] += times[e]·v[a, source[e]], for a from first to last, rows as long as `row`; without source, e
-    itself; without times, once."""
+def scattered(index, source, times, v, y, row, first, last):
+    """y[a, index[e]] += times[e]·v[a, source[e]], rows as long as `row`; without source, e; without times, once."""
     n, m, b, end = v.shape[1], y.shape[1], len(row), len(index) - 1
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(first, last):
@@ -347,16 +297,12 @@ def scattered(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, fir
                 fetch(x, there)
                 fetch(x, there + b - 1)
             i, j = at(a * n) + at(e if source is None else source[at(e)]), at(a * m) + at(index[at(e)])
-            if times is None:
-                add(z, j * at(b), None, x, i * at(b), row)
-            else:
-                add(z, j * at(b), times[at(e)], x, i * at(b), row)
+            add(z, j * at(b), times, e, x, i * at(b), row)
 
 
 @compiled
-def dealt(index: Any, owners: Any, lows: Any, starts: Any, near: Any, far: Any) -> None:
-    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1] are those of strip s in chunk
-    c, in their order."""
+def dealt(index, owners, lows, starts, near, far):
+    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1], in their order."""
     chunks = starts.shape[1] - 1
     for e in range(len(index)):
         starts[at(owners[at(index[at(e)])]), at(e >> CHUNK_BITS)] += 1
@@ -374,11 +320,8 @@ def dealt(index: Any, owners: Any, lows: Any, starts: Any, near: Any, far: Any) 
 
 
 @compiled
-def scattered_strip(
-    starts: Any, near: Any, far: Any, lows: Any, source: Any, times: Any, v: Any, y: Any, row: Any, soon: Any, s: int
-) -> None:
-    """y[a, j] = Σ times[e]·v[a, source[e]] for the targets j of one strip; `source` in the order of the strips. `soon`:
-    fetch rows, or None."""
+def scattered_strip(starts, near, far, lows, source, times, v, y, row, soon, s):
+    """y[a, j] = Σ times[e]·v[a, source[e]] for j in strip s; `source` in the order of strips. `soon`: fetch or not."""
     n, m, b, line = v.shape[1], y.shape[1], len(row), max(LINE_BYTES // v.itemsize, 1)
     x, z = v.reshape(-1), y.reshape(-1)
     for a in range(v.shape[0]):
@@ -392,23 +335,16 @@ def scattered_strip(
                 i = at(a * n) + (e if source is None else at(source[at(p)]))
                 if soon is not None:
                     ahead = at(p + STRIP_PAIRS_AHEAD)
+                    there = base + at(near[ahead]) if source is None else at(source[ahead])
                     fetch_row(z, (low + at(far[ahead])) * at(b), b, line)
-                    fetch_row(
-                        x,
-                        (at(a * n) + (base + at(near[ahead]) if source is None else at(source[ahead]))) * at(b),
-                        b,
-                        line,
-                    )
+                    fetch_row(x, (at(a * n) + there) * at(b), b, line)
                 j = low + at(far[at(p)])
-                if times is None:
-                    add(z, j * at(b), None, x, i * at(b), row)
-                else:
-                    add(z, j * at(b), times[e], x, i * at(b), row)
+                add(z, j * at(b), times, e, x, i * at(b), row)
 
 
 @compiled
-def scattered_wide(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any, first: int, last: int) -> None:
-    """The same for wide rows, in steps of `row`; without source, e itself; without times, once."""
+def scattered_wide(index, source, times, v, y, row, first, last):
+    """As `scattered`, for wide rows, in steps of `row`."""
     n, m, b, count, step = v.shape[1], y.shape[1], y.shape[2], len(index), len(row)
     x, z = v.reshape(-1), y.reshape(-1)
     whole, line = b - b % step, max(LINE_BYTES // v.itemsize, 1)
@@ -418,23 +354,17 @@ def scattered_wide(index: Any, source: Any, times: Any, v: Any, y: Any, row: Any
                 near = (a * m + np.int64(index[at(e + PAIRS_AHEAD)])) * b
                 for k in range(0, b, line):
                     fetch_first(z, near + k)
-            i, j = (
-                (at(a * n) + at(e if source is None else source[at(e)])) * at(b),
-                (at(a * m) + at(index[at(e)])) * at(b),
-            )
+            i = (at(a * n) + at(e if source is None else source[at(e)])) * at(b)
+            j = (at(a * m) + at(index[at(e)])) * at(b)
             for k in range(0, whole, step):
-                if times is None:
-                    add(z, j + at(k), None, x, i + at(k), row)
-                else:
-                    add(z, j + at(k), times[at(e)], x, i + at(k), row)
+                add(z, j + at(k), times, e, x, i + at(k), row)
             for k in range(whole, b):
                 z[j + at(k)] += x[i + at(k)] if times is None else times[at(e)] * x[i + at(k)]
 
 
 @compiled
-def thinned(v: Any, offsets: Any, index: Any, values: Any) -> bool:
-    """The numbers of each row that are not zero, and where they are; false, and no use, where there are more than
-    fit."""
+def thinned(v, offsets, index, values):
+    """The numbers of each row that are not zero, and where; false, and no use, where more are than fit."""
     n, b = v.shape
     found, most = 0, len(index) - b
     for i in range(n):
@@ -449,9 +379,8 @@ def thinned(v: Any, offsets: Any, index: Any, values: Any) -> bool:
 
 
 @compiled
-def scattered_thin(target: Any, source: Any, times: Any, offsets: Any, index: Any, values: Any, y: Any, b: int) -> bool:
-    """y[target[e]] += times[e] · row source[e], of thinned rows of b numbers; whether all times are finite: only then
-    are zeros nothing."""
+def scattered_thin(target, source, times, offsets, index, values, y, b):
+    """y[target[e]] += times[e] · thinned row source[e]; whether all times are finite: then zeros are nothing."""
     bad = 0
     for e in range(len(target)):
         c, i, j = times[at(e)], at(source[at(e)]), at(target[at(e)]) * at(b)
@@ -464,7 +393,7 @@ def scattered_thin(target: Any, source: Any, times: Any, offsets: Any, index: An
 
 
 @compiled
-def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high: int) -> None:
+def repeated(offsets, v, y, first, last, low, high):
     """y[a, e] = v[a, i] for offsets[i] ≤ e < offsets[i + 1]."""
     b = v.shape[2]
     for a in range(first, last):
@@ -475,7 +404,7 @@ def repeated(offsets: Any, v: Any, y: Any, first: int, last: int, low: int, high
 
 
 @compiled
-def accumulated(v: Any, y: Any, backwards: bool, strict: bool, first: int, last: int) -> None:
+def accumulated(v, y, backwards, strict, first, last):
     """y[a, i] = Σ v[a, j] over j ≤ i, j < i if strict; from the other end if backwards."""
     n, b = v.shape[1], v.shape[2]
     edge, step = (n - 1, -1) if backwards else (0, 1)

@@ -16,22 +16,18 @@ import numpy as np
 
 from ...runtime import buffers, tuning
 from ...runtime import pool as threads
+from ..index_sets import Array
 from .groups import Groups, kind_for, short
 from .strips import Strips
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..base import Relation
     from ..kinds import Function, Gather
-
-    Array = NDArray[Any]
 
 
 @cache
 def numba_installed() -> bool:
-    """Whether compiled loops can be had: Numba is there, does not refuse this version of NumPy, and may compile. Asked
-    last, for it is imported."""
+    """Whether compiled loops can be had: Numba is there, takes this NumPy, may compile. Asked last: it is imported."""
     try:
         import numba  # pyright: ignore
     except ImportError:
@@ -114,8 +110,7 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 
 def scatter(relation: Function, v: Array) -> Array:
-    """red of a function: v[a, e] added at index[e]. The first time as pairs come, then by strips of targets or by
-    groups, as `_way` says."""
+    """red of a function: v[a, e] added at index[e], as `_way` says."""
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
@@ -146,7 +141,10 @@ def _way(relation: Function, v: Array, weighed: bool) -> tuple[str, int]:
     if relation.target.size * row <= (tuning.GROUPED_TARGET_BYTES if numbers == 1 else tuning.ONE_THREAD_TARGET_BYTES):
         return "groups" if numbers == 1 else "as they come", 0
     strips = max(_threads_for(relation.source.size, most), 2)  # whatever the values are
-    longer = strips == 2 and not weighed and not _in_lines(v)
+    # Rows that are not whole cache lines share some with their neighbours, which come from memory again unless rows
+    # come in order.
+    in_lines = not (v.ctypes.data | row) % tuning.CACHE_LINE_BYTES
+    longer = strips == 2 and not weighed and not in_lines
     fits = row <= (tuning.STRIP_ROW_BYTES if longer else tuning.CACHE_LINE_BYTES)
     return "strips" if fits and numbers <= tuning.UNROLLED_ROW_NUMBERS else "groups", strips
 
@@ -159,9 +157,7 @@ def _strips(loops: Any, relation: Function, count: int) -> Strips:
     return found
 
 
-def _in_strips(
-    loops: Any, strips: Strips, m: int, v: Array, source: Array | None = None, weights: Array | None = None
-) -> Array:
+def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Any = None, weights: Any = None) -> Array:
     """weights[e]·v[a, source[e]] summed at each target, a strip for each thread; complex numbers as two."""
     y = buffers.empty((v.shape[0], m, v.shape[2]), v.dtype)
     x, z = _real(v), _real(y)
@@ -184,9 +180,7 @@ def add_rows(index: Array, size: int, rows: Array) -> Array:
     return _scattered(loops, index, size, rows[None])[0]
 
 
-def _scattered(
-    loops: Any, index: Array, m: int, v: Array, source: Array | None = None, weights: Array | None = None
-) -> Array:
+def _scattered(loops: Any, index: Array, m: int, v: Array, source: Any = None, weights: Any = None) -> Array:
     """weights[e]·v[a, source[e]] added at index[e], in the order of the pairs; complex numbers as two."""
     y = buffers.zeros((v.shape[0], m, v.shape[2]), v.dtype)
     x, z = _real(v), _real(y)
@@ -241,8 +235,10 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
             sources = gather.short[strips.order]
             known["strips"] = strips, sources
         return _in_strips(loops, strips, scatter.target.size, v, sources, weights)
-    if "groups" not in known:
-        known["groups"] = _grouped(gather, scatter)
+    if "groups" not in known:  # the pairs (gather(e), scatter(e)) by target, and their order where it is not their own
+        order = scatter.groups.index
+        index = short(gather.index if order is None else gather.index[order], gather.source.size)
+        known["groups"] = Groups(gather.source.size, scatter.groups.offsets, index), order
     groups, order = known["groups"]
     if loops is not None:
         return group_sum(loops, groups, v, weights, order)
@@ -253,16 +249,8 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
 
 
-def _grouped(gather: Gather, scatter: Function) -> tuple[Groups, Array | None]:
-    """The pairs (gather(e), scatter(e)) by target, and their order where it is not their own."""
-    order, size = scatter.groups, gather.source.size
-    index = gather.index if order.index is None else gather.index[order.index]
-    return Groups(size, order.offsets, short(index, size)), order.index
-
-
 def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
-    """The same where most numbers are zero, as in the derivative of an extremum: only the others are multiplied. None
-    where they are too many."""
+    """The same where most numbers are zero, as after an extremum: only the others count. None where they are many."""
     a, n, b = v.shape
     several = max(threads.count() // tuning.THREADS_PER_THIN_SUM, 1)  # many threads do as well with whole rows
     if a > 1 or b < tuning.THIN_ROW_RATIO * several or scatter.count < 4 * n:
@@ -272,22 +260,13 @@ def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: 
     if not loops.thinned(np.ascontiguousarray(v[0]), offsets, index, values):
         return None
     y = buffers.zeros((1, scatter.target.size, b), v.dtype)
-    return (
-        y
-        if loops.scattered_thin(scatter.short, gather.short, weights, offsets, index, values, y.reshape(-1), b)
-        else None
-    )
+    given = scatter.short, gather.short, weights, offsets, index, values, y.reshape(-1), b
+    return y if loops.scattered_thin(*given) else None
 
 
 def _real(v: Array) -> Array:
     """Rows in memory, complex numbers as two."""
     return np.ascontiguousarray(v).view(np.dtype(v.dtype.char.lower()))
-
-
-def _in_lines(v: Array) -> bool:
-    """Whether rows are whole cache lines: others share lines with their neighbours, which come from memory again unless
-    rows come in order."""
-    return not (v.ctypes.data | v.shape[2] * v.itemsize) % tuning.CACHE_LINE_BYTES
 
 
 def _row(b: int) -> tuple[int, ...]:
@@ -297,16 +276,14 @@ def _row(b: int) -> tuple[int, ...]:
 
 
 def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> list[tuple[int, int, int, int]]:
-    """The work in parts (first, last, low, high): along the leading axis if that is long enough, otherwise by targets
-    with equally many pairs."""
+    """The work in parts (first, last, low, high): along a long leading axis, or by targets with equally many pairs."""
     most = _threads_for(numbers)
     if a >= most:
         return [(first, last, 0, targets) for first, last in _cuts(a, most)]
     if offsets is None:
         return [(0, a, low, high) for low, high in _cuts(targets, most)]
     inner = np.searchsorted(offsets, [int(offsets[-1]) * k // most for k in range(1, most)]).tolist()
-    cuts = [0, *inner, targets]
-    return [(0, a, low, high) for low, high in itertools.pairwise(cuts)]
+    return [(0, a, low, high) for low, high in itertools.pairwise([0, *inner, targets])]
 
 
 def _threads_for(numbers: int, most: int | None = None) -> int:

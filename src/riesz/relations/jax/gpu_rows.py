@@ -16,16 +16,13 @@ from ...runtime import tuning
 
 
 def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpret: bool = False) -> Any:
-    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; without index, e itself; without
-    times, each once."""
+    """y[a, i] = Σ times[e]·v[a, index[e]] over starts[i] ≤ e < starts[i] + lengths[i]; no index: e; no times: once."""
     targets, (a, _, b) = lengths.shape[0], v.shape
     if not a * targets * b * v.shape[1] or (index is not None and not index.shape[0]):
         return jnp.zeros((a, targets, b), v.dtype)
     columns = min(1 << (b - 1).bit_length() if b > 1 else 1, tuning.GPU_BLOCK_COLUMNS)
-    height, at_once = (
-        max(min(tuning.GPU_BLOCK_NUMBERS // columns, tuning.GPU_BLOCK_TARGETS), 1),
-        tuning.GPU_PAIRS_AT_ONCE if columns > 8 else tuning.GPU_PAIRS_AT_ONCE // 2,
-    )
+    height = max(min(tuning.GPU_BLOCK_NUMBERS // columns, tuning.GPU_BLOCK_TARGETS), 1)
+    at_once = tuning.GPU_PAIRS_AT_ONCE if columns > 8 else tuning.GPU_PAIRS_AT_ONCE // 2
     given = [x for x in (starts, lengths, index, None if times is None else times.astype(v.dtype), v) if x is not None]
 
     def kernel(*refs: Any) -> None:
@@ -38,33 +35,26 @@ def row_sums(starts: Any, lengths: Any, index: Any, times: Any, v: Any, interpre
 
         def some(step: Any, total: Any) -> Any:
             pairs = [step * at_once + k for k in range(at_once)]
-            sources = [
-                start + k if index is None else triton.load(between[0].at[start + k], mask=k < length, other=0)
-                for k in pairs
-            ]
-            here = [(k < length)[:, None] & inside for k in pairs]
-            values = [
-                triton.load(v_ref.at[batch, j[:, None], column[None, :]], mask=ok, other=0)
-                for j, ok in zip(sources, here, strict=True)
-            ]
+
+            def of_pair(ref: Any, k: Any) -> Any:
+                return triton.load(ref.at[start + k], mask=k < length, other=0)
+
+            def row(j: Any, k: Any) -> Any:
+                here = (k < length)[:, None] & inside
+                return triton.load(v_ref.at[batch, j[:, None], column[None, :]], mask=here, other=0)
+
+            sources = [start + k if index is None else of_pair(between[0], k) for k in pairs]
+            values = [row(j, k) for j, k in zip(sources, pairs, strict=True)]
             for k, x in zip(pairs, values, strict=True):
-                total += (
-                    x
-                    if times is None
-                    else x * triton.load(between[-1].at[start + k], mask=k < length, other=0)[:, None]
-                )
+                total += x if times is None else x * of_pair(between[-1], k)[:, None]
             return total
 
         longest = jnp.max(length)
         total = jax.lax.fori_loop(0, (longest + at_once - 1) // at_once, some, jnp.zeros((height, columns), v.dtype))
         triton.store(out.at[batch, i[:, None], column[None, :]], total, mask=inside)
 
-    return pl.pallas_call(
-        kernel,
-        out_shape=jax.ShapeDtypeStruct((a, targets, b), v.dtype),
-        grid=(pl.cdiv(targets, height), pl.cdiv(b, columns), a),
-        compiler_params=None
-        if interpret
-        else triton.CompilerParams(num_warps=max(height * columns // 128, 1), num_stages=2),
-        interpret=interpret,
-    )(*given)
+    warps = max(height * columns // 128, 1)
+    how = None if interpret else triton.CompilerParams(num_warps=warps, num_stages=2)
+    result = jax.ShapeDtypeStruct((a, targets, b), v.dtype)
+    grid = (pl.cdiv(targets, height), pl.cdiv(b, columns), a)
+    return pl.pallas_call(kernel, result, grid=grid, compiler_params=how, interpret=interpret)(*given)

@@ -31,17 +31,16 @@ from ...errors import RelationError
 from ...runtime import tuning
 from ...runtime.interning import Node
 from ..base import Relation
-from ..compound import Beside, Both, Sum, Through, Union
+from ..compound import Beside, Both, Compound, Sum, Through, Union
 from ..index_sets import box_set
-from ..kinds import Diagonal, Empty, Full, Function, Gather, Pairs, Place, Point, Range, Segments, Triangular
+from ..kinds import Copied, Diagonal, Empty, Full, Function, Gather, Pairs, Segments, Triangular
 from ..spanned import Line, Piece, Spanned, line_slice
 
 LONG, MANY = 64, 1 << 15  # pairs of a group; groups
 
 
 class ReductionCode(Node):
-    """What compiled code knows of a relation: how it runs, the two sizes, and what it is made of. Interned, so JAX
-    finds it by identity; no array."""
+    """What compiled code knows of a relation: how it runs, sizes, what it is made of. Interned: JAX looks for `is`."""
 
     how: str
     source: int
@@ -55,8 +54,7 @@ class ReductionCode(Node):
 def apply(
     relation: Relation, v: Any, shape: tuple[int, int, int] | None = None, result: tuple[int, ...] | None = None
 ) -> Any:
-    """red_R along the middle axis of a JAX array, under jit, vmap, jvp and grad as well; `shape` and `result`: seen as,
-    and given back as."""
+    """red_R along the middle axis of a JAX array, also under jit, vmap and grad; seen as `shape`, given as `result`."""
     if not isinstance(v, Tracer):  # numbers: nothing will be transposed
         code, arrays = prepared(relation)
         return _forward(code, shape, result, arrays, v)
@@ -71,8 +69,7 @@ def _forward(code: ReductionCode, shape: Any, result: Any, arrays: Any, v: Any) 
 
 
 def _both(relation: Relation) -> Any:
-    """The codes of a relation and of its converse, their arrays, and the converse, which is kept as long as the
-    relation."""
+    """The codes of a relation and of its converse, their arrays, and the converse, kept as long as the relation."""
     found = relation.__dict__.get("_both")
     if found is None:
         turned = relation.converse
@@ -137,20 +134,17 @@ mlir.register_lowering(RED, mlir.lower_fun(_run, multiple_results=False))
 # -- plans -------------------------------------------------------------------------------------------------
 
 
-class RowSums(NamedTuple):
-    """Sums over index[start : start + length], one per target; `long` targets have length 0 here and are summed from
-    pieces."""
+class GroupSums(NamedTuple):
+    """How groups are summed: those of up to LONG pairs at once; longer ones in pieces, and the sums of these again."""
 
-    starts: Any
-    lengths: Any
-    pieces: Any  # Rows of the pieces of long targets
-    long: Any  # which targets those are
-    of_pieces: Any  # Rows that sum the pieces
+    here: Any  # (starts, lengths), or tables, of all groups, the long ones empty
+    pieces: Any = None  # the same of the pieces of long groups
+    long: Any = None  # which groups those are
+    of_pieces: Any = None  # GroupSums of the pieces
 
 
 class PairTable(NamedTuple):
-    """Note [Tables]: targets with up to k pairs, and the sources of the first, the second, … pair of each; |X| where
-    there is none."""
+    """Note [Tables]: targets with up to k pairs, and the sources of the first, second, … pair; |X| for none."""
 
     targets: Any
     sources: Any
@@ -164,10 +158,8 @@ def prepared(relation: Relation) -> tuple[ReductionCode, Any]:
         how, made_of, arrays = _taken_apart(relation)
         with jax.ensure_compile_time_eval():  # numbers, also where code is being traced
             arrays = jax.tree.map(jnp.asarray, arrays)
-        found = relation.__dict__["_in_jax"] = (
-            ReductionCode(how, relation.source.size, relation.target.size, made_of),
-            arrays,
-        )
+        code = ReductionCode(how, relation.source.size, relation.target.size, made_of)
+        found = relation.__dict__["_in_jax"] = code, arrays
     return found
 
 
@@ -184,27 +176,16 @@ def _taken_apart(relation: Relation) -> tuple[str, tuple[Any, ...], Any]:
             return "gather", (), index.astype(np.int32) if relation.source.size < 2**31 else index
         case Segments(turned=True):
             return "gather", (), relation.ids.astype(np.int32)
-        case Point(at=at):
-            return "slice", (at, at + 1, 1), ()
-        case Place(at=at):
-            return "place", (at, at + 1, 1), ()
-        case Range(turned=turned):
-            cut = relation.slice((relation.source if turned else relation.target).size)
-            return "place" if turned else "slice", (cut.start, cut.stop, cut.step), ()
+        case Copied(cut=cut, tile=tile):
+            return "slice" if tile is None else "place", (cut.start, cut.stop, cut.step), ()
         case Triangular(lower=lower, strict=strict):
             return "scan", (lower, strict), ()
         case Both(first=first, second=second):
             return "both", *_members([first, second])
-        case Through(members=members):
-            return "through", *_members(members)
         case Beside(members=members, turned=True):
             return "fork", *_members([r.converse for r in members])
-        case Beside(members=members):
-            return "join", *_members(members)
-        case Sum(members=members):
-            return "sum", *_members(members)
-        case Union(members=members):
-            return "union", *_members(members)
+        case Compound(members=members):
+            return {Through: "through", Beside: "join", Sum: "sum", Union: "union"}[type(relation)], *_members(members)
         case Spanned(stages=Relation() as stages):
             return _taken_apart(stages)
         case Function(index=index) if not _on_gpu():
@@ -240,15 +221,30 @@ def _has_kernel() -> bool:
     return True
 
 
-def rows(offsets: Any) -> RowSums:
-    """The sums that groups need, long ones in pieces."""
+def rows(offsets: Any) -> GroupSums:
+    """The sums of groups, by where each begins and its length."""
+    lengths = np.diff(offsets)
+    even = len(lengths) >= MANY and int(lengths.max()) * len(lengths) <= 2 * int(offsets[-1])
+    return _grouped(offsets, lambda *group: group, rows, even)
+
+
+def tables(offsets: Any, index: Any, times: Any, size: int) -> GroupSums:
+    """The sums of groups, as tables by size, and where each target's sum stands."""
+
+    def of_pieces(cuts: Any) -> GroupSums:
+        return tables(cuts, np.arange(cuts[-1], dtype=np.int32), None, int(cuts[-1]))
+
+    return _grouped(offsets, lambda *group: _tables(*group, index, times, size), of_pieces)
+
+
+def _grouped(offsets: Any, make: Any, of_pieces: Any, even: bool = False) -> GroupSums:
     starts, lengths = offsets[:-1], np.diff(offsets)
     long = np.flatnonzero(lengths > LONG)
-    if not len(long) or (len(lengths) >= MANY and int(lengths.max()) * len(lengths) <= 2 * int(offsets[-1])):
-        return RowSums(starts, lengths, None, None, None)
+    if even or not len(long):
+        return GroupSums(make(starts, lengths))
     begin, length, cuts = _cut(starts[long], lengths[long])
-    inner = RowSums(begin, length, None, None, None)
-    return RowSums(starts, np.where(lengths > LONG, 0, lengths), inner, long.astype(np.int32), rows(cuts))
+    short = make(starts, np.where(lengths > LONG, 0, lengths))
+    return GroupSums(short, make(begin, length), long.astype(np.int32), of_pieces(cuts))
 
 
 def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
@@ -257,29 +253,8 @@ def _cut(starts: Any, lengths: Any) -> tuple[Any, Any, Any]:
     cuts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
     step = (np.arange(cuts[-1]) - np.repeat(cuts[:-1], counts)) * LONG
     begin = np.repeat(starts, counts) + step
-    return (
-        begin.astype(starts.dtype),
-        np.minimum(LONG, np.repeat(starts + lengths, counts) - begin).astype(starts.dtype),
-        cuts,
-    )
-
-
-def tables(offsets: Any, index: Any, times: Any, size: int) -> Any:
-    """Groups as tables by size; (tables, where each target's sum stands), then the same for the pieces of long
-    groups."""
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    long = np.flatnonzero(lengths > LONG)
-    here = _tables(starts, np.where(lengths > LONG, 0, lengths), index, times, size)
-    if not len(long):
-        return here, None, None, None
-    begin, length, cuts = _cut(starts[long], lengths[long])
-    order = np.arange(len(begin), dtype=np.int32)
-    return (
-        here,
-        _tables(begin, length, index, times, size),
-        long.astype(np.int32),
-        tables(cuts, order, None, len(begin)),
-    )
+    length = np.minimum(LONG, np.repeat(starts + lengths, counts) - begin)
+    return begin.astype(starts.dtype), length.astype(starts.dtype), cuts
 
 
 def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tuple[tuple[PairTable, ...], Any]:
@@ -294,13 +269,8 @@ def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tup
         pair = starts[targets] + np.arange(k)[:, None]
         real = np.arange(k)[:, None] < lengths[targets]
         pair = np.minimum(pair, len(index) - 1)
-        found.append(
-            PairTable(
-                targets.astype(np.int32),
-                np.where(real, index[pair], size).astype(np.int32),
-                None if times is None else times[pair],
-            )
-        )
+        sources = np.where(real, index[pair], size).astype(np.int32)
+        found.append(PairTable(targets.astype(np.int32), sources, None if times is None else times[pair]))
         place[targets] = filled + np.arange(len(targets))
         filled += len(targets)
     return tuple(found), np.where(place < 0, filled, place).astype(np.int32)
@@ -310,8 +280,7 @@ def _tables(starts: Any, lengths: Any, index: Any, times: Any, size: int) -> tup
 
 
 def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
-    """red_R along the middle axis of an array of shape (a, |source|, b), by the code and the arrays prepared for the
-    relation."""
+    """red_R along the middle axis of (a, |source|, b), by the code and the arrays of the relation."""
     a, n, b = v.shape
     m, made_of = code.target, code.made_of
     match code.how:
@@ -333,11 +302,7 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
             if not strict or not n:
                 return total
             none = jnp.zeros((a, 1, b), v.dtype)
-            return (
-                jnp.concatenate([none, total[:, :-1]], axis=1)
-                if lower
-                else jnp.concatenate([total[:, 1:], none], axis=1)
-            )
+            return jnp.concatenate([none, total[:, :-1]] if lower else [total[:, 1:], none], axis=1)
         case "both":
             first, second = made_of
             half = reduce(first, arrays[0], v.reshape(a, first.source, second.source * b))
@@ -345,17 +310,15 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
             return rest.reshape(a, m, b)
         case "through":
             return functools.reduce(lambda x, r: reduce(r[0], r[1], x), zip(made_of, arrays, strict=True), v)
-        case "fork":
-            parts = [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)]
-            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case "join":
-            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
-            return sum(parts, jnp.zeros((a, m, b), v.dtype))
-        case "sum":
-            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, _split(v, made_of), strict=True)]
-            return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((a, 0, b), v.dtype)
-        case "union":
-            return functools.reduce(jnp.add, [reduce(r, x, v) for r, x in zip(made_of, arrays, strict=True)])
+        case "fork" | "join" | "sum" | "union":
+            cuts = itertools.pairwise(np.cumsum([0, *[r.source for r in made_of]]))
+            given = [v[:, low:high] if code.how in ("join", "sum") else v for low, high in cuts]
+            parts = [reduce(r, x, p) for r, x, p in zip(made_of, arrays, given, strict=True)]
+            if code.how == "union":
+                return functools.reduce(jnp.add, parts)
+            if code.how == "join" or not parts:
+                return sum(parts, jnp.zeros((a, m, b), v.dtype))
+            return jnp.concatenate(parts, axis=1)
         case "slices":
             X, Y, *span = made_of
             return _slices(Spanned(box_set(X), box_set(Y), *span), v)
@@ -364,32 +327,20 @@ def reduce(code: ReductionCode, arrays: Any, v: Any) -> Any:
         case "rows":
             from .gpu_rows import row_sums
 
-            return _row_sums(row_sums, *arrays, v)
+            plan, *of = arrays
+            kernels = [lambda s, n, x, of=of: row_sums(s, n, *of, x) for of in (of, (None, None))]
+            return _group_sums(plan, *kernels, v)
         case _:  # tables
-            return _table_sums(*arrays, v)
+            return _group_sums(arrays, _sums, _sums, v)
 
 
-def _split(v: Any, members: tuple[ReductionCode, ...]) -> Any:
-    cuts = np.cumsum([0, *[r.source for r in members]])
-    return [v[:, low:high] for low, high in itertools.pairwise(cuts)]
-
-
-def _row_sums(kernel: Any, plan: RowSums, index: Any, times: Any, v: Any) -> Any:
+def _group_sums(plan: GroupSums, run: Any, run_pieces: Any, v: Any) -> Any:
     """Short groups at once; long ones by pieces, and their sums put in place."""
-    y = kernel(plan.starts, plan.lengths, index, times, v)
+    y = run(*plan.here, v)
     if plan.long is None:
         return y
-    pieces = kernel(plan.pieces.starts, plan.pieces.lengths, index, times, v)
-    return y.at[:, plan.long].set(
-        _row_sums(kernel, plan.of_pieces, None, None, pieces), unique_indices=True, mode="promise_in_bounds"
-    )
-
-
-def _table_sums(here: Any, pieces: Any, long: Any, of_pieces: Any, v: Any) -> Any:
-    y = _sums(*here, v)
-    if long is None:
-        return y
-    return y.at[:, long].set(_table_sums(*of_pieces, _sums(*pieces, v)), unique_indices=True, mode="promise_in_bounds")
+    sums = _group_sums(plan.of_pieces, run_pieces, run_pieces, run(*plan.pieces, v))
+    return y.at[:, plan.long].set(sums, unique_indices=True, mode="promise_in_bounds")
 
 
 def _sums(groups: tuple[PairTable, ...], place: Any, v: Any) -> Any:
@@ -408,8 +359,7 @@ def _sums(groups: tuple[PairTable, ...], place: Any, v: Any) -> Any:
 
 
 def _slices(relation: Spanned, v: Any) -> Any:
-    """The pieces of an affine span, as slices that are padded to the target and added: one loop over memory when
-    compiled."""
+    """The pieces of an affine span, padded to the target and added: one loop over memory when compiled."""
     a, _, b = v.shape
     X, Y = relation.source.box or (), relation.target.box or ()
     given = relation.narrowed(v.reshape((a, *X, b)))
@@ -421,13 +371,8 @@ def _slices(relation: Spanned, v: Any) -> Any:
 def _placed(piece: Piece, given: Any, box: tuple[int, ...]) -> Any:
     have, want = [k for _, _, k in piece.left if k >= 0], [k for _, _, k in piece.right if k >= 0]
     part = given[(slice(None), *[line_slice(line, piece.sizes) for line in piece.left])]
-    if piece.gone:
-        part = part.sum(axis=tuple([i + 1 for i, k in enumerate(have) if k in piece.gone]))
-        have = [k for k in have if k not in piece.gone]
-    part = part.transpose([0, *[have.index(k) + 1 for k in want if k in have], len(have) + 1])
-    shape = (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1])
-    part = jnp.broadcast_to(jnp.expand_dims(part, [i + 1 for i, k in enumerate(want) if k not in have]), shape)
-    part = part if piece.times == 1.0 else part * piece.times
+    part = piece.arranged(part, have, want)
+    part = jnp.broadcast_to(part, (part.shape[0], *[piece.sizes[k] for k in want], part.shape[-1]))
     part = jnp.expand_dims(part, [i + 1 for i, (_, _, k) in enumerate(piece.right) if k < 0])
     back = [i + 1 for i, (_, step, k) in enumerate(piece.right) if k >= 0 and step < 0]
     part = jnp.flip(part, back) if back else part

@@ -8,19 +8,17 @@ from typing import Any
 from ...spaces.space import Space, direct_sum, space_of
 from ..declared import declare_bilinear, declare_linear
 from ..open import Combinator
-from ..open_makers import Maker, past_weight
+from ..open_makers import maker
 from ..term import Arrow, Compose, Term
 from .named_products import two_components
 
 
-def _declared_linear(
-    space: Space, function: Any, adjoint: Any, codomain: Space | None, name: str, batched: bool
-) -> Term:
+def _linear(space: Space, function: Any, adjoint: Any, codomain: Any, name: str, batched: bool) -> Term:
     target = codomain or space_of(function(space.zero()))
     return declare_linear(function, adjoint, space, target, name, batched)
 
 
-_linears = Maker("linear", past_weight(_declared_linear))
+_linears = maker("linear")(_linear)
 
 
 def linear(
@@ -41,19 +39,16 @@ def linear(
     array([2., 1.])
     """
     title = name or getattr(function, "__name__", "linear")
-    if domain is None:
-        return Combinator(title, _linears, (function, adjoint, codomain, title, batched))
-    return _declared_linear(domain, function, adjoint, codomain, title, batched)
+    parameters = (function, adjoint, codomain, title, batched)
+    return Combinator(title, _linears, parameters) if domain is None else _linear(domain, *parameters)
 
 
-def _declared_bilinear(space: Space, function: Any, adjoints: Any, codomain: Any, name: str, batched: bool) -> Term:
+@maker("bilinear")
+def _bilinears(space: Space, function: Any, adjoints: Any, codomain: Any, name: str, batched: bool) -> Term:
     u, v, bridge = two_components(space, name)
     target = codomain or space_of(function(u.zero(), v.zero()))
     made = declare_bilinear(function, adjoints[0], adjoints[1], (u, v, target), name, batched)
     return made if bridge is None else Compose(made, bridge)
-
-
-_bilinears = Maker("bilinear", past_weight(_declared_bilinear))
 
 
 def bilinear(
@@ -76,6 +71,4 @@ def bilinear(
     """
     title = name or getattr(function, "__name__", "bilinear")
     parameters = (function, (left_adjoint, right_adjoint), codomain, title, batched)
-    if spaces is None:
-        return Combinator(title, _bilinears, parameters)
-    return _declared_bilinear(direct_sum(*spaces), *parameters)
+    return Combinator(title, _bilinears, parameters) if spaces is None else _bilinears(direct_sum(*spaces), *parameters)

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import SpaceError
-from ...spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, direct_sum, real_space, space_of
+from ...spaces.space import Copower, DirectSum, R, Space, Tensor, direct_sum, real_space, space_of
 from ..bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from ..open import Combinator, bridged, fit
-from ..open_makers import Maker, frozen, needs, past_weight
+from ..open_makers import frozen, maker, needs
 from ..sums import Regroup, Unpack
 from ..term import Arrow, Compose, Term
-from ..weights import Forget
+
+__all__: list[str] = ["contract", "contract_left", "contract_right", "hadamard", "inner", "left", "matmul", "matvec"]
+__all__ += ["outer", "right", "scalar_mul"]
 
 
 def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
@@ -30,16 +32,14 @@ def two_components(space: Space, what: str) -> tuple[Space, Space, Term | None]:
 def _bilinear(name: str, make: Callable[[Space, Space], Bilinear], weights: bool = False) -> Combinator:
     """A bilinear combinator; unless it uses `weights`, its arguments are taken without theirs."""
 
-    def maker(space: Space) -> Term:
-        if isinstance(space, Weighted):
-            return Compose(maker(space.base), Forget(space))
+    def made(space: Space) -> Term:
         left, right, bridge = two_components(space, name)
         kept = weights and (name != "inner" or left is right)
         term = make(left, right) if kept else make(left.unweighted, right.unweighted)
         return _after(term, direct_sum(left, right), bridge)
 
-    maker.__doc__ = make.__doc__
-    return Combinator(name, Maker(name, maker), ())
+    made.__doc__ = make.__doc__
+    return Combinator(name, maker(name)(made), ())
 
 
 def _after(term: Bilinear, given: Space, bridge: Term | None) -> Term:
@@ -153,19 +153,15 @@ matmul = _bilinear("matmul", _matmul)
 hadamard = _bilinear("hadamard", _hadamard)
 
 
-def _section(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
+@maker("section", weights=True)
+def _sections(space: Space, bilinear: Any, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
     both = direct_sum(space, own) if side else direct_sum(own, space)
     whole = fit(bilinear, both)
     core = whole.outer if isinstance(whole, Compose) else whole
     if not isinstance(core, Bilinear):
         raise SpaceError(f"{bilinear} is not bilinear at {both}: only bilinear functions have sections")
     section = Section(core, side, leaves)
-    if section.domain is space:
-        return section
-    return Compose(section, bridged(space, section.domain))
-
-
-_sections = Maker("section", _section)
+    return section if section.domain is space else Compose(section, bridged(space, section.domain))
 
 
 def left(bilinear: Any, u: Any, space: Space | None = None) -> Arrow:
@@ -209,41 +205,32 @@ def _certain(bilinear: Any, side: int, own: Space) -> Space | None:
     return None
 
 
-def _contract_side(space: Space, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
+@maker("contract_side")
+def _contractions(space: Space, side: int, own: Space, leaves: tuple[Any, ...]) -> Term:
     """(v ⊛) and (⊛ w); a matrix acts on plain arrays as well."""
     if isinstance(space, Tensor):
         if not isinstance(own, Tensor):
-            own = _as_tensor(own)
+            sizes = _array(own, "⊛")
+            if len(sizes) != 2:
+                advice = f"an array with {len(sizes)} axes does not say which are V's: use a tensor"
+                raise SpaceError(f"⊛ takes elements of V ⊗ W; {advice}")
+            own = Tensor(real_space(sizes[:1]), real_space(sizes[1:]))
         both = (space, own) if side else (own, space)
         return Section(_contract(*both), side, leaves)
     shape = _array(own, "⊛") if not isinstance(own, Tensor) else (*own.leaves[0].shape,)
     x = _array(space, "⊛")
-    if side == 0 and len(x) == 1 and len(shape) == 2 and shape[1] == x[0]:
-        return Section(MatVec((shape[0],), x), 0, leaves)
-    if side == 0 and len(x) == 2 and len(shape) == 2 and shape[1] == x[0]:
-        return Section(MatMul((shape[0],), (shape[1],), (x[1],)), 0, leaves)
-    if side == 1 and len(x) == 2 and len(shape) == 2 and x[1] == shape[0]:
-        return Section(MatMul((x[0],), (x[1],), (shape[1],)), 1, leaves)
-    raise SpaceError(
-        f"cannot contract {own} with {space}: the middle spaces differ (side {'right' if side else 'left'})"
-    )
+    rows, cols = (x, shape) if side else (shape, x)
+    if len(shape) == 2 and len(x) == 2 and rows[1] == cols[0]:
+        return Section(MatMul(rows[:1], rows[1:], cols[1:]), side, leaves)
+    if len(shape) == 2 and len(x) == 1 and side == 0 and shape[1:] == x:
+        return Section(MatVec(shape[:1], x), 0, leaves)
+    where = "right" if side else "left"
+    raise SpaceError(f"cannot contract {own} with {space}: the middle spaces differ (side {where})")
 
 
-def _as_tensor(space: Space) -> Tensor:
-    shape = _array(space, "⊛")
-    if len(shape) != 2:
-        raise SpaceError(
-            f"⊛ takes elements of V ⊗ W; an array with {len(shape)} axes does not say which are V's: use a tensor"
-        )
-    return Tensor(real_space(shape[:1]), real_space(shape[1:]))
-
-
-_contractions = Maker("contract_side", past_weight(_contract_side))
-
-
-def _tensor_leaves(value: Any) -> tuple[Space, tuple[Any, ...]]:
+def _contraction(name: str, side: int, value: Any) -> Combinator:
     space = space_of(value)
-    return space, frozen(space.open(value))
+    return Combinator(name, _contractions, (side, space, frozen(space.open(value))))
 
 
 def contract_left(v: Any) -> Combinator:
@@ -253,7 +240,7 @@ def contract_left(v: Any) -> Combinator:
     >>> rz.contract_left(np.array([[1.0, 2.0], [0.0, 1.0]]))(np.array([1.0, 1.0]))
     array([3., 1.])
     """
-    return Combinator("contract_left", _contractions, (0, *_tensor_leaves(v)))
+    return _contraction("contract_left", 0, v)
 
 
 def contract_right(w: Any) -> Combinator:
@@ -263,4 +250,4 @@ def contract_right(w: Any) -> Combinator:
     >>> rz.contract_right(np.array([[1.0, 2.0], [0.0, 1.0]]))(np.array([[1.0, 1.0]]))
     array([[1., 3.]])
     """
-    return Combinator("contract_right", _contractions, (1, *_tensor_leaves(w)))
+    return _contraction("contract_right", 1, w)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Sequence
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,30 +14,30 @@ from ...relations import Relation, diagonal
 from ...relations.index_sets import Product, Seg, Set, remaining
 from ...spaces.space import Copower, DirectSum, Space, direct_sum, space_of
 from ..open import Combinator, OpenConst, identity_at, make_family, zero_at
-from ..open_makers import Maker, frozen, needs, opened, past_weight
+from ..open_makers import Maker, frozen, maker, needs, opened
 from ..sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
 from ..term import Arrow, Term
 
+__all__: list[str] = ["add", "block_diag", "const", "dup", "fork", "id", "inj", "join", "par", "proj", "red", "rep"]
+__all__ += ["scan", "total", "total_over", "unzip", "zero", "zip"]
 
-def _project(space: Space, which: Any) -> Term:
+ArrowT = TypeVar("ArrowT", Term, Arrow)
+
+
+@maker("proj")
+def _projection(space: Space, which: Any) -> Term:
     match space:
         case DirectSum():
             return Project(space, space.position(which))
         case Copower():
-            from_end = (
-                isinstance(which, (int, np.integer)) and isinstance(space.index, Seg) and -space.index.size <= which < 0
-            )
-            at = cast(Any, which + space.index.size if from_end else which)
-            if at not in space.index:
-                raise SpaceError(
-                    f"there is no component {which!r} in {space}: {which!r} is not an element of {space.index}"
-                )
-            return Project(space, space.index.position(at))
+            index, number = space.index, isinstance(which, (int, np.integer))
+            from_end = number and isinstance(index, Seg) and -index.size <= which < 0
+            at = which + index.size if from_end else which
+            if at not in index:
+                raise SpaceError(f"there is no component {which!r} in {space}: {which!r} is not an element of {index}")
+            return Project(space, index.position(at))
         case _:
             raise SpaceError(f"there is no component {which!r} in {space}: it is not a direct sum")
-
-
-_projection = Maker("proj", past_weight(_project))
 
 
 def proj(which: Any) -> Combinator:
@@ -48,13 +48,13 @@ def proj(which: Any) -> Combinator:
     3.0
     """
     if isinstance(which, (list, dict, set, np.ndarray)):
-        raise SpaceError(
-            f"proj takes a position, a name or an element of an index set (a tuple for X×Y); got {which!r}"
-        )
+        wanted = "a position, a name or an element of an index set (a tuple for X×Y)"
+        raise SpaceError(f"proj takes {wanted}; got {which!r}")
     return Combinator(f"proj({which!r})", _projection, (which,))
 
 
-def _inject(space: Space, which: Any, into: Any) -> Term:
+@maker("inj", weights=True)
+def _injection(space: Space, which: Any, into: Any) -> Term:
     match into:
         case int():
             target = direct_sum(*[space] * into)
@@ -66,15 +66,11 @@ def _inject(space: Space, which: Any, into: Any) -> Term:
         case Copower():
             found = Inject(into, into.index.position(which))
         case _:
-            raise SpaceError(
-                f"inj(i, n) takes a number of copies, an index set or a direct sum to inject into; got {into!r}"
-            )
+            wanted = "a number of copies, an index set or a direct sum to inject into"
+            raise SpaceError(f"inj(i, n) takes {wanted}; got {into!r}")
     if found.domain is not space:
         raise SpaceError(f"cannot inject {space} as component {which!r} of {into}: that component is {found.domain}")
     return found
-
-
-_injection = Maker("inj", _inject)
 
 
 def inj(which: Any, into: Any) -> Combinator:
@@ -93,46 +89,34 @@ def inj(which: Any, into: Any) -> Combinator:
     return Combinator(f"inj({which!r})", _injection, (which, target))
 
 
-@overload
-def par(*terms: Term) -> Term: ...
-@overload
-def par(*terms: Any) -> Arrow: ...
-def par(*terms: Any) -> Arrow:
+def par(*terms: ArrowT) -> ArrowT:
     """Π f_x : ⊕V_x → ⊕W_x, each function on its component: f × g for two.
 
     >>> import riesz as rz
     >>> rz.par(rz.exp, rz.id)((0.0, 2.0))
     (1.0, 2.0)
     """
-    return make_family("Π", _members(terms))
+    return cast(ArrowT, make_family("Π", terms))
 
 
-@overload
-def fork(*terms: Term) -> Term: ...
-@overload
-def fork(*terms: Any) -> Arrow: ...
-def fork(*terms: Any) -> Arrow:
+def fork(*terms: ArrowT) -> ArrowT:
     """⟨f_y⟩ : U → ⊕V_y, all functions on one argument.
 
     >>> import riesz as rz
     >>> rz.fork(rz.id, rz.exp)(0.0)
     (0.0, 1.0)
     """
-    return make_family("⟨⟩", _members(terms))
+    return cast(ArrowT, make_family("⟨⟩", terms))
 
 
-@overload
-def join(*terms: Term) -> Term: ...
-@overload
-def join(*terms: Any) -> Arrow: ...
-def join(*terms: Any) -> Arrow:
+def join(*terms: ArrowT) -> ArrowT:
     """[g_x] : ⊕V_x ⊸ W, the sum of linear maps of the components.
 
     >>> import riesz as rz
     >>> rz.join(rz.id, 2.0 * rz.id)((1.0, 3.0))
     7.0
     """
-    return make_family("[]", _members(terms))
+    return cast(ArrowT, make_family("[]", terms))
 
 
 def block_diag(terms: Sequence[Any]) -> Arrow:
@@ -142,29 +126,19 @@ def block_diag(terms: Sequence[Any]) -> Arrow:
     >>> rz.block_diag([rz.id, 2.0 * rz.id])((1.0, 3.0))
     (1.0, 6.0)
     """
-    return make_family("Δ", _members(tuple(terms)))
+    return make_family("Δ", tuple(terms))
 
 
-def _members(terms: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not terms:
-        raise SpaceError("a family needs at least one function")
-    return terms
-
-
-def _reduce(space: Space, relation: Relation) -> Term:
+@maker("red")
+def _reduction(space: Space, relation: Relation) -> Term:
     if isinstance(space, Copower) and space.index is not relation.source:
         rest = remaining(space.index, relation.source)
         for axis in () if rest is None else rest.factors if isinstance(rest, Product) else (rest,):
             relation = relation * diagonal(axis)  # V^(X×Z) is (V^Z)^X: an array with more axes than X has
     if not isinstance(space, Copower) or space.index is not relation.source:
-        raise SpaceError(
-            f"red_R with R ⊆ {relation.source} × {relation.target} starts at V^({relation.source}), but is used at "
-            f"{space}"
-        )
+        X, Y = relation.source, relation.target
+        raise SpaceError(f"red_R with R ⊆ {X} × {Y} starts at V^({X}), but is used at {space}")
     return Reduce(relation, space.base)
-
-
-_reduction = Maker("red", past_weight(_reduce))
 
 
 def red(relation: Relation) -> Combinator:
@@ -186,11 +160,9 @@ def red(relation: Relation) -> Combinator:
     return Combinator("red", _reduction, (relation,))
 
 
-def _rep(space: Space, index: Set, only: Any) -> Term:
+@maker("rep", weights=True)
+def _replication(space: Space, index: Set, only: Any) -> Term:
     return Rep(index, space, only)
-
-
-_replication = Maker("rep", _rep)
 
 
 def _some(index: Set, only: Any) -> tuple[int, ...] | None:
@@ -209,7 +181,8 @@ def rep(index: Set, only: Iterable[Any] | None = None) -> Combinator:
     return Combinator("rep", _replication, (index, _some(index, only)))
 
 
-def _total(space: Space, only: Any) -> Term:
+@maker("total")
+def _summation(space: Space, only: Any) -> Term:
     """Σ : V^X ⊸ V, the sum of all components. Its adjoint is rep, which repeats a vector at every index.
 
     >>> import numpy as np, riesz as rz
@@ -223,9 +196,6 @@ def _total(space: Space, only: Any) -> Term:
     return Total(space.index, space.base, _some(space.index, only))
 
 
-_summation = Maker("total", past_weight(_total))
-
-
 def total_over(only: Iterable[Any]) -> Combinator:
     """Σ_Y : V^X ⊸ V, the sum over the elements of Y ⊆ X alone.
 
@@ -236,7 +206,8 @@ def total_over(only: Iterable[Any]) -> Combinator:
     return Combinator("total", _summation, (tuple(only),))
 
 
-def _add(space: Space) -> Term:
+@opened
+def add(space: Space) -> Term:
     """+ : V ⊕ … ⊕ V ⊸ V, the sum of components that are all in one space. Its adjoint is dup.
 
     >>> import riesz as rz
@@ -262,7 +233,8 @@ def _dup(space: Space) -> Term:
     return Dup(direct_sum(space, space))
 
 
-def _scan(space: Space) -> Term:
+@opened
+def scan(space: Space) -> Term:
     """scan : V^n ⊸ V^n, the running sums.
 
     >>> import numpy as np, riesz as rz
@@ -274,7 +246,8 @@ def _scan(space: Space) -> Term:
     return Scan(space.index, space.base)
 
 
-def _zip(space: Space) -> Term:
+@opened
+def zip(space: Space) -> Term:
     """zip : (⊕V_x) ⊕ (⊕W_x) ⊸ ⊕(V_x ⊕ W_x), two families as one family of pairs.
 
     >>> import riesz as rz
@@ -286,7 +259,8 @@ def _zip(space: Space) -> Term:
     return Zip(space)
 
 
-def _unzip(space: Space) -> Term:
+@opened
+def unzip(space: Space) -> Term:
     """unzip : ⊕(V_x ⊕ W_x) ⊸ (⊕V_x) ⊕ (⊕W_x), the inverse of zip.
 
     >>> import riesz as rz
@@ -311,11 +285,7 @@ def _alike(s: Space, row: DirectSum) -> bool:
 id: Combinator = Combinator("id", Maker("id", identity_at), ())
 zero: Combinator = Combinator("zero", zero_at, ())
 total: Combinator = Combinator("total", _summation, (None,))
-add = opened("add", _add)
 dup: Combinator = Combinator("dup", Maker("dup", _dup), ())
-scan = opened("scan", _scan)
-zip = opened("zip", _zip)
-unzip = opened("unzip", _unzip)
 
 
 def const(value: Any, space: Space | None = None) -> OpenConst:

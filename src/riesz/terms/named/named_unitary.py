@@ -8,6 +8,12 @@ from ..open_makers import Maker, needs, opened
 from ..term import Term
 from ..unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 
+__all__: list[str] = ["assoc", "bra", "distrib", "ket", "transpose", "unassoc", "unbra", "undistrib", "unket"]
+
+
+bra: Combinator = Combinator("bra", Maker("bra", Bra), ())
+ket: Combinator = Combinator("ket", Maker("ket", Ket), ())
+
 
 def _tensor(space: Space, what: str, wanted: str) -> Tensor:
     if not isinstance(space, Tensor):
@@ -15,47 +21,46 @@ def _tensor(space: Space, what: str, wanted: str) -> Tensor:
     return space
 
 
-def _unbra(space: Space) -> Term:
+@opened
+def unbra(space: Space) -> Term:
     """unbra : ℝ ⊗ V ⊸ V, the inverse of bra: unbra(k ⊗ v) = k·v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.unbra.at(rz.R @ V)
+    >>> rz.unbra.at(rz.R @ rz.R ** rz.seg(2))
     unbra
     """
-    t = _tensor(space, "unbra", "ℝ ⊗ V")
-    if t.left is not R:
+    if not isinstance(space, Tensor) or space.left is not R:
         raise needs("unbra", "ℝ ⊗ V", space)
-    return Unbra(t.right)
+    return Unbra(space.right)
 
 
-def _unket(space: Space) -> Term:
+@opened
+def unket(space: Space) -> Term:
     """unket : V ⊗ ℝ ⊸ V, the inverse of ket: unket(v ⊗ k) = k·v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.unket.at(V @ rz.R).codomain
+    >>> rz.unket.at(rz.R ** rz.seg(2) @ rz.R).codomain
     ℝ^2
     """
-    t = _tensor(space, "unket", "V ⊗ ℝ")
-    if t.right is not R:
+    if not isinstance(space, Tensor) or space.right is not R:
         raise needs("unket", "V ⊗ ℝ", space)
-    return Unket(t.left)
+    return Unket(space.left)
 
 
-def _transpose(space: Space) -> Term:
+@opened
+def transpose(space: Space) -> Term:
     """transpose : V ⊗ W ⊸ W ⊗ V,  v ⊗ w ↦ w ⊗ v.
 
     >>> import riesz as rz
-    >>> V, W = rz.R ** rz.seg(2), rz.R ** rz.seg(3)
-    >>> rz.transpose.at(V @ W).codomain
+    >>> rz.transpose.at(rz.R ** rz.seg(2) @ rz.R ** rz.seg(3)).codomain
     ℝ^3 ⊗ ℝ^2
     """
     t = _tensor(space, "transpose", "V ⊗ W")
     return Transpose(t.left, t.right)
 
 
-def _assoc(space: Space) -> Term:
+@opened
+def assoc(space: Space) -> Term:
     """assoc : (U ⊗ V) ⊗ W ⊸ U ⊗ (V ⊗ W).
 
     >>> import riesz as rz
@@ -68,7 +73,8 @@ def _assoc(space: Space) -> Term:
     return Assoc(inside.left, inside.right, t.right)
 
 
-def _unassoc(space: Space) -> Term:
+@opened
+def unassoc(space: Space) -> Term:
     """unassoc : U ⊗ (V ⊗ W) ⊸ (U ⊗ V) ⊗ W, the inverse of assoc.
 
     >>> import riesz as rz
@@ -81,7 +87,8 @@ def _unassoc(space: Space) -> Term:
     return Unassoc(t.left, inside.left, inside.right)
 
 
-def _distrib(space: Space) -> Term:
+@opened
+def distrib(space: Space) -> Term:
     """distrib : (⊕V_x) ⊗ W ⊸ ⊕(V_x ⊗ W).
 
     >>> import riesz as rz
@@ -93,7 +100,8 @@ def _distrib(space: Space) -> Term:
     return Distrib(t.left, t.right)
 
 
-def _undistrib(space: Space) -> Term:
+@opened
+def undistrib(space: Space) -> Term:
     """undistrib : ⊕(V_x ⊗ W) ⊸ (⊕V_x) ⊗ W, the inverse of distrib.
 
     >>> import riesz as rz
@@ -111,14 +119,3 @@ def _undistrib(space: Space) -> Term:
         case _:
             pass
     raise needs("undistrib", "a sum ⊕(V_x ⊗ W) with one W", space)
-
-
-bra: Combinator = Combinator("bra", Maker("bra", Bra), ())
-ket: Combinator = Combinator("ket", Maker("ket", Ket), ())
-unbra = opened("unbra", _unbra)
-unket = opened("unket", _unket)
-transpose = opened("transpose", _transpose)
-assoc = opened("assoc", _assoc)
-unassoc = opened("unassoc", _unassoc)
-distrib = opened("distrib", _distrib)
-undistrib = opened("undistrib", _undistrib)

@@ -4,17 +4,7 @@ Those of scipy.special (special.py) are found when one of its ufuncs is called.
 """
 
 from ..writing import writers
-from . import (
-    array_products,
-    elementwise,
-    fft,
-    gathering,
-    quantiles,
-    rearranging,
-    reductions,
-    sorting,
-    statistics,
-)
+from . import array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics
 from .complex import complex_arrays, complex_functions, complex_pairs
 from .linalg import norms, numpy_linalg
 

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import index
 from typing import Any, cast
 
 import numpy as np
 
+from ...ops.convolution import Convolution
 from ...ops.op import Contraction, Reduction, contraction
 from ...ops.opaque import Discrete
 from ...relations import Function, Gather, freeze
 from ...relations.index_sets import Seg
-from ..traced import Traced, answers, convert, lifted, operands, result_dtype, step, tidy
+from ..registry import answer_rows, answers
+from ..traced import Shape, Traced, convert, lifted, operands, result_dtype, step, tidy
 from .elementwise import is_discrete
-from .rearranging import axes_of, moveaxis
+from .rearranging import axes_of, moveaxis, raised_front
 
+Labels = tuple[Shape, ...]
 PRODUCT = "contraction"
 RULE = "one summand per factor"
 
 
-def contracted(
-    labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], *xs: Any, extra: dict[int, int] | None = None
-) -> Traced:
+def contracted(labels: Labels, out: Shape, *xs: Any) -> Traced:
     """A contraction of arrays; axes of size 1 against longer ones get labels of their own."""
-    whole = is_discrete(xs[0]) and all([is_discrete(x) for x in xs])
+    whole = is_discrete(*xs)
     if whole and len(set(out)) < len(out):
         return _spread_out(labels, out, xs)
     trace, slots, dtype, _ = operands(*xs, floating=not whole)
-    shapes = tuple([trace.shapes[s] for s in slots])
-    op = _fitted(labels, shapes, out, tuple(extra.items()) if extra else ())
+    op: Any = _fitted(labels, tuple([trace.shapes[s] for s in slots]), out)
     if whole:  # integers: exact, and without a derivative
-        return Traced(
-            trace, trace.step(Discrete(_whole, (("labels", labels), ("out", out)), _whole_shape), slots), dtype
-        )
+        op = Discrete(_whole, (("labels", labels), ("out", out)), _whole_shape)
     return Traced(trace, trace.step(op, slots), dtype)
 
 
-def _spread_out(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], xs: tuple[Any, ...]) -> Traced:
+def _spread_out(labels: Labels, out: Shape, xs: tuple[Any, ...]) -> Traced:
     """A contraction of integers with a label twice in its result: products with the identity."""
     sizes = {k: n for x, ls in zip(xs, labels, strict=True) for k, n in zip(ls, np.shape(x), strict=True)}
     kept: list[int] = []
@@ -51,12 +49,7 @@ def _spread_out(labels: tuple[tuple[int, ...], ...], out: tuple[int, ...], xs: t
 
 
 @lru_cache(maxsize=4096)
-def _fitted(
-    labels: tuple[tuple[int, ...], ...],
-    shapes: tuple[tuple[int, ...], ...],
-    out: tuple[int, ...],
-    extra: tuple[Any, ...],
-) -> Contraction:
+def _fitted(labels: Labels, shapes: Labels, out: Shape) -> Contraction:
     """The contraction for arrays of these shapes."""
     sizes: dict[int, int] = {}
     for ls, shape in zip(labels, shapes, strict=True):
@@ -76,13 +69,10 @@ def _fitted(
     for ls, shape in zip(labels, shapes, strict=True):
         row: list[int] = []
         for label, n in zip(ls, shape, strict=True):
-            if n == sizes[label]:
-                row.append(label)
-            else:
-                row.append(fresh)
-                fresh += 1
+            row.append(label if n == sizes[label] else fresh)
+            fresh += n != sizes[label]
         renamed.append(tuple(row))
-    return contraction(tuple(renamed), out, dict(extra))
+    return contraction(tuple(renamed), out)
 
 
 def _whole(*xs: Any, labels: Any, out: Any) -> Any:
@@ -103,7 +93,6 @@ def _whole_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 
 @answers(np.matmul, what=PRODUCT, rule=RULE)
 def matmul(a: Any, b: Any) -> Traced:
-    """a @ b."""
     if type(a) is type(b) is Traced:
         return contracted(*_matrix_labels(a.shape, b.shape), a, b)
     if is_sparse(a):
@@ -116,7 +105,7 @@ def matmul(a: Any, b: Any) -> Traced:
 
 
 @lru_cache(maxsize=4096)
-def _matrix_labels(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+def _matrix_labels(one: Shape, other: Shape) -> tuple[Labels, Shape]:
     """The labels of a @ b, from shapes."""
     m, n = len(one), len(other)
     if not m or not n:
@@ -147,26 +136,20 @@ def sparse_product(matrix: Any, x: Traced) -> Any:
     return step(Reduction((Function(Seg(len(rows)), Seg(matrix.shape[0]), rows),), 0), weighted)
 
 
-def _vectors(labels: tuple[str, str, str]) -> Any:
+def _vectors(one: str, other: str, out: str) -> Any:
+    """A product of the last axes of two arrays."""
+
     def code(a: Any, b: Any) -> Traced:
-        core = [
-            np.shape(x)[np.ndim(x) - len(ls) :][ls.index("i" if labels[2] != "i" else "j")]
-            for x, ls in zip((a, b), labels, strict=False)
-        ]
-        if core[0] != core[1]:
-            raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} do not fit: {core[0]} is not {core[1]}")
-        return einsum(f"...{labels[0]},...{labels[1]}->...{labels[2]}", a, b)
+        summed = "j" if out == "i" else "i"
+        m, n = [np.shape(x)[np.ndim(x) - len(ls) :][ls.index(summed)] for x, ls in ((a, one), (b, other))]
+        if m != n:
+            raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} do not fit: {m} is not {n}")
+        return einsum(f"...{one},...{other}->...{out}", a, b)
 
     return code
 
 
-for _name, _labels in (("vecdot", ("i", "i", "")), ("matvec", ("ij", "j", "i")), ("vecmat", ("i", "ij", "j"))):
-    if hasattr(np, _name):
-        answers(getattr(np, _name), what=PRODUCT, rule=RULE)(_vectors(_labels))
-answers(np.linalg.vecdot, what=PRODUCT, rule=RULE)(
-    lambda a, b, axis=-1: _vectors(("i", "i", ""))(np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1))
-)
-answers(np.linalg.matmul, what=PRODUCT, rule=RULE)(matmul)
+_vecdot = _vectors("i", "i", "")
 
 
 def _subscripts(spec: str, ranks: list[int]) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
@@ -205,7 +188,6 @@ def _letters(labels: Any) -> str:
 
 @answers(np.einsum, what=PRODUCT, rule=RULE)
 def einsum(*args: Any, **named: Any) -> Traced:
-    """As np.einsum, in either of its forms."""
     if not isinstance(args[0], str):  # einsum(a, [0, 1], b, [1, 2], [0, 2])
         pairs, result = (args[:-1], args[-1]) if len(args) % 2 else (args, None)
         spec = ",".join([_letters(ls) for ls in pairs[1::2]])
@@ -222,7 +204,6 @@ def einsum(*args: Any, **named: Any) -> Traced:
 
 @answers(np.tensordot, np.linalg.tensordot, what=PRODUCT, rule=RULE)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
-    """As np.tensordot."""
     a, b = tidy(a), tidy(b)
     m, n = np.ndim(a), np.ndim(b)
     if isinstance(axes, (int, np.integer)):
@@ -243,68 +224,44 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Traced:
     return contracted((la, tuple(lb)), (*[i for i in la if i not in left], *[x for x in lb if x >= m]), a, b)
 
 
-@answers(np.dot, what=PRODUCT, rule=RULE)
-def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """As np.dot."""
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = tidy(a), tidy(b)
-    return (
-        a * b if np.ndim(a) == 0 or np.ndim(b) == 0 else tensordot(a, b, ([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
-    )
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    return tensordot(a, b, ([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
 
 
-@answers(np.inner, what=PRODUCT, rule=RULE)
-def inner(a: Any, b: Any) -> Any:
-    """As np.inner."""
+def _inner(a: Any, b: Any) -> Any:
     a, b = tidy(a), tidy(b)
     return a * b if not np.ndim(a) or not np.ndim(b) else tensordot(a, b, ([-1], [-1]))
 
 
-@answers(np.vdot, what=PRODUCT, rule=RULE)
-def vdot(a: Any, b: Any) -> Any:
-    """Σ a·b over all elements."""
-    return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 1)
+def _flat_product(a: Any, b: Any, axes: int) -> Traced:
+    return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), axes)
 
 
-@answers(np.linalg.outer, what=PRODUCT, rule=RULE)
 def _linalg_outer(a: Any, b: Any, /) -> Traced:
     if np.ndim(a) != 1 or np.ndim(b) != 1:
         raise ValueError(
             f"Input arrays must be one-dimensional, but they are x1.ndim={np.ndim(a)} and x2.ndim={np.ndim(b)}."
         )
-    return outer(a, b)
+    return _flat_product(a, b, 0)
 
 
-@answers(np.outer, what=PRODUCT, rule=RULE)
-def outer(a: Any, b: Any, out: Any = None) -> Traced:
-    """a bᵀ of raveled arrays."""
-    return tensordot(np.ravel(tidy(a)), np.ravel(tidy(b)), 0)
-
-
-@answers(np.kron, what="contraction and a reshape", rule=RULE)
-def kron(a: Any, b: Any) -> Any:
-    """The Kronecker product."""
+def _kron(a: Any, b: Any) -> Any:
     a, b = tidy(a), tidy(b)
     rank = max(np.ndim(a), np.ndim(b))
-    sa, sb = [(*(1,) * (rank - np.ndim(x)), *np.shape(x)) for x in (a, b)]
+    a, b = raised_front(a, rank), raised_front(b, rank)
     la, lb = tuple(range(0, 2 * rank, 2)), tuple(range(1, 2 * rank, 2))
-    product = contracted((la, lb), tuple(range(2 * rank)), np.reshape(a, sa), np.reshape(b, sb))
-    return np.reshape(product, tuple([m * n for m, n in zip(sa, sb, strict=True)]))
+    product = contracted((la, lb), tuple(range(2 * rank)), a, b)
+    return np.reshape(product, tuple([m * n for m, n in zip(np.shape(a), np.shape(b), strict=True)]))
 
 
-@answers(np.trace, what="contraction", rule="trace of dx")
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    """Σ of a diagonal."""
+def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     return np.sum(np.diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-answers(np.linalg.trace, what="contraction", rule="trace of dx")(
-    lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype)
-)
-
-
-@answers(np.diagonal, what="contraction with one label twice", rule="diagonal of dx")
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
-    """The diagonal of two axes, as a last axis."""
     if x.ndim < 2:
         raise ValueError("diagonal needs an array of at least two axes")
     i, j = axes_of((axis1, axis2), x.ndim)
@@ -312,19 +269,12 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
     rows, columns = moved.shape[-2:]
     n = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     square = moved[..., max(-offset, 0) : max(-offset, 0) + n, max(offset, 0) : max(offset, 0) + n]
-    labels = tuple(range(square.ndim - 2))
-    k = square.ndim
+    labels, k = tuple(range(square.ndim - 2)), square.ndim
     return contracted(((*labels, k, k),), (*labels, k), square)
-
-
-answers(np.linalg.diagonal, what="contraction with one label twice", rule="diagonal of dx")(
-    lambda x, /, *, offset=0: diagonal(x, offset, -2, -1)
-)
 
 
 @answers(np.diag, what="contraction with one label twice, or its transpose", rule="diag of dx")
 def diag(x: Any, k: int = 0) -> Any:
-    """The diagonal of a matrix, or the diagonal matrix of a vector."""
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -333,15 +283,8 @@ def diag(x: Any, k: int = 0) -> Any:
     return np.pad(square, ((max(-k, 0), max(k, 0)), (max(k, 0), max(-k, 0)))) if k else square
 
 
-@answers(np.diagflat, what="contraction with one label twice", rule="diagflat of dx")
-def diagflat(x: Any, k: int = 0) -> Any:
-    """The diagonal matrix of all elements."""
-    return diag(np.ravel(x), k)
-
-
 @answers(np.cross, np.linalg.cross, what="products of the components", rule=RULE)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
-    """The vector product."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = np.moveaxis(tidy(a), axisa, -1), np.moveaxis(tidy(b), axisb, -1)
@@ -360,47 +303,46 @@ def _component(a: Any, b: Any, i: int, j: int) -> Any:
     return left if right is None else -right if left is None else left - right
 
 
+def convolved(a: Any, v: Any, mode: str) -> Any:
+    """Along the last axis a ∗ v; along the others sums over windows of a, with v turned round."""
+    trace, slots, dtype, _ = operands(a, v)
+    x, y = [Traced(trace, slot, dtype) for slot in slots]
+    n, m = x.shape, y.shape
+    lead = tuple(range(x.ndim - 1))
+    if lead:
+        around = [(0, 0) if mode == "valid" else (k - 1, k - 1) for k in m[:-1]]
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*around, (0, 0)]), m[:-1], axis=lead)
+        x = np.moveaxis(windows, len(lead), -1)
+        y = np.broadcast_to(np.flip(y, lead), (*x.shape[:-1], m[-1]))
+    full = Traced(trace, trace.step(Convolution(2), (cast(Any, x).slot, cast(Any, y).slot)), dtype)
+    full = np.sum(full, tuple([len(lead) + i for i in lead])) if lead else full
+    if mode == "full":
+        return full
+    if mode == "valid":
+        return full[..., m[-1] - 1 : n[-1]]
+    return full[tuple([slice((j - 1) // 2, (j - 1) // 2 + i) for i, j in zip(n, m, strict=True)])]
+
+
 @answers(np.convolve, what="bilinear op convolution", rule=RULE)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """As np.convolve."""
-    return _convolved(a, v, mode)
-
-
-@answers(np.correlate, what="bilinear op convolution with one argument turned round", rule=RULE)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """As np.correlate."""
-    a, v = tidy(a), tidy(v)
-    result = _convolved(a, np.flip(v), mode)
-    swapped = np.shape(v)[0] > np.shape(a)[0] and mode != "full"
-    return _convolved(np.flip(a), v, mode)[::-1] if swapped else result
-
-
-def _convolved(a: Any, v: Any, mode: str) -> Any:
-    from ...ops.convolution import Convolution
-
     a, v = tidy(a), tidy(v)
     if np.ndim(a) > 1 or np.ndim(v) > 1:
         raise ValueError("convolve takes arrays of one axis")
     a, v = [np.reshape(x, (1,)) if np.ndim(x) == 0 else x for x in (a, v)]
-    n, m = np.shape(a)[0], np.shape(v)[0]
-    if not n or not m:
+    if not np.size(a) or not np.size(v):
         raise ValueError("convolve: the arrays must not be empty")
-    if m > n:
-        a, v, n, m = v, a, m, n
-    trace, slots, dtype, _ = operands(a, v)
-    kind = result_dtype([a, v])[0]
-    full = convert(
-        Traced(trace, trace.step(Convolution(2), slots), dtype), dtype if kind.kind == "f" else kind
-    )  # whole numbers stay whole
-    match mode:
-        case "full":
-            return full
-        case "same":
-            return full[(m - 1) // 2 : (m - 1) // 2 + n]
-        case "valid":
-            return full[m - 1 : n]
-        case _:
-            raise ValueError(f"convolve mode is 'full', 'same' or 'valid'; got {mode!r}")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"convolve mode is 'full', 'same' or 'valid'; got {mode!r}")
+    kind, swapped = result_dtype([a, v])[0], np.size(v) > np.size(a)
+    found = convolved(v, a, mode) if swapped else convolved(a, v, mode)
+    return found if kind.kind == "f" else convert(found, kind)  # whole numbers stay whole
+
+
+@answers(np.correlate, what="bilinear op convolution with one argument turned round", rule=RULE)
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    a, v = tidy(a), tidy(v)
+    swapped = np.shape(v)[0] > np.shape(a)[0] and mode != "full"
+    return convolve(np.flip(a), v, mode)[::-1] if swapped else convolve(a, np.flip(v), mode)
 
 
 @answers(np.linalg.multi_dot, what="contractions, cheapest order first", rule=RULE)
@@ -408,23 +350,47 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """A chain of matrix products, in the order of least work."""
     xs = [tidy(x) for x in arrays]
     if len(xs) == 2:
-        return dot(xs[0], xs[1])
+        return _dot(xs[0], xs[1])
     dims = [
         np.shape(xs[0])[0] if np.ndim(xs[0]) == 2 else 1,
         *[np.shape(x)[0] for x in xs[1:]],
         np.shape(xs[-1])[-1] if np.ndim(xs[-1]) == 2 else 1,
     ]
-    count = len(xs)
-    cost = np.zeros((count, count))
-    split = np.zeros((count, count), int)
-    for width in range(1, count):
-        for i in range(count - width):
-            j = i + width
-            options = [cost[i, k] + cost[k + 1, j] + dims[i] * dims[k + 1] * dims[j + 1] for k in range(i, j)]
-            split[i, j] = i + int(np.argmin(options))
-            cost[i, j] = min(options)
+
+    @cache
+    def cheapest(i: int, j: int) -> tuple[int, int]:
+        """The cost of the factors i to j, and behind which one to split them."""
+        costs = [cheapest(i, k)[0] + cheapest(k + 1, j)[0] + dims[i] * dims[k + 1] * dims[j + 1] for k in range(i, j)]
+        return min([(cost, k) for k, cost in enumerate(costs, i)], default=(0, i))
 
     def product(i: int, j: int) -> Any:
-        return xs[i] if i == j else dot(product(i, int(split[i, j])), product(int(split[i, j]) + 1, j))
+        k = cheapest(i, j)[1]
+        return xs[i] if i == j else _dot(product(i, k), product(k + 1, j))
 
-    return product(0, count - 1)
+    return product(0, len(xs) - 1)
+
+
+_TWICE = "contraction with one label twice"
+answer_rows(
+    (np.linalg.matmul, PRODUCT, RULE, matmul),
+    (
+        np.linalg.vecdot,
+        PRODUCT,
+        RULE,
+        lambda a, b, axis=-1: _vecdot(np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)),
+    ),
+    (np.dot, PRODUCT, RULE, _dot),
+    (np.inner, PRODUCT, RULE, _inner),
+    (np.vdot, PRODUCT, RULE, lambda a, b: _flat_product(a, b, 1)),
+    (np.outer, PRODUCT, RULE, lambda a, b, out=None: _flat_product(a, b, 0)),
+    (np.linalg.outer, PRODUCT, RULE, _linalg_outer),
+    (np.kron, "contraction and a reshape", RULE, _kron),
+    (np.trace, PRODUCT, "trace of dx", _trace),
+    (np.linalg.trace, PRODUCT, "trace of dx", lambda x, /, *, offset=0, dtype=None: _trace(x, offset, -2, -1, dtype)),
+    (np.diagonal, _TWICE, "diagonal of dx", diagonal),
+    (np.linalg.diagonal, _TWICE, "diagonal of dx", lambda x, /, *, offset=0: diagonal(x, offset, -2, -1)),
+    (np.diagflat, _TWICE, "diagflat of dx", lambda x, k=0: diag(np.ravel(x), k)),
+)
+for _name, _code in (("vecdot", _vecdot), ("matvec", _vectors("ij", "j", "i")), ("vecmat", _vectors("i", "ij", "j"))):
+    if hasattr(np, _name):
+        answer_rows((getattr(np, _name), PRODUCT, RULE, _code))

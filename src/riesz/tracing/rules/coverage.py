@@ -29,11 +29,8 @@ def name_of(function: Any) -> str:
     module = getattr(function, "__module__", None) or ""
     name = getattr(function, "__name__", str(function))
     if isinstance(function, np.ufunc):
-        return (
-            f"np.{name}"
-            if getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
-            else f"scipy.special.{name}"
-        )
+        numpys = getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
+        return f"{'np' if numpys else 'scipy.special'}.{name}"
     if module.startswith("scipy"):
         return ".".join([*module.split(".")[:2], name])
     part = module.split(".")
@@ -48,20 +45,14 @@ def rows() -> list[tuple[str, str, str]]:
     counterparts()
     enter()
     found = {name_of(f): note for f, note in NOTES.items()}
-    return [
-        (name, found[name][0], found[name][1])
-        for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))
-    ]
+    return [(name, *found[name]) for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))]
 
 
 def table() -> str:
     """The page."""
     lines = [HEAD, "| function | becomes | derivative |", "|---|---|---|"]
-    lines += [
-        f"| `{name}` | {what.replace('|', chr(92) + '|')} | {rule.replace('|', chr(92) + '|')} |"
-        for name, what, rule in rows()
-    ]
-    return "\n".join(lines) + "\n"
+    cells = [[f"`{name}`", *[text.replace("|", r"\|") for text in texts]] for name, *texts in rows()]
+    return "\n".join([*lines, *[f"| {' | '.join(row)} |" for row in cells]]) + "\n"
 
 
 def unnoted() -> list[Any]:

@@ -11,37 +11,35 @@ import numpy as np
 from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
-from ..traced import (
-    BOOL,
-    FLOAT,
-    FUNCTIONS,
-    UFUNCS,
-    Traced,
-    answers,
-    as_array,
-    call_ufunc,
-    convert,
-    holds_traced,
-    lifted,
-    operands,
-    primitive_step,
-    refuse,
-    result_dtype,
-    several,
-    tidy,
-    typed,
-)
-from .rearranging import written_to
+from .. import traced as t
+from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
+from ..trace import refuse
+from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
+from .rearranging import kept_shape, reduced_axes, written_to
 
 
-def is_discrete(x: Any) -> bool:
-    """Whether a value is of integers or truth values."""
-    if type(x) is Traced:
-        return x.dtype.kind != "f"
-    if isinstance(x, (list, tuple)):
-        x = tidy(x)
-        return x.dtype.kind in "iub"
-    return isinstance(x, (bool, int)) or (getattr(x, "dtype", None) is not None and x.dtype.kind in "iub")
+def is_discrete(*xs: Any) -> bool:
+    """Whether values are of integers or truth values, all of them."""
+    for x in xs:
+        if type(x) is Traced:
+            kind = x.dtype.kind
+        else:
+            x = tidy(x) if isinstance(x, (list, tuple)) else x
+            kind = "i" if isinstance(x, int) else getattr(getattr(x, "dtype", None), "kind", "f")
+        if kind not in "iub":
+            return False
+    return True
+
+
+def floating(a: Any) -> Traced:
+    """An array of floats."""
+    x = lifted(a)
+    return x if x.dtype.kind == "f" else convert(x, FLOAT)
+
+
+def unmoving(function: Any, dtype: Any, /, *xs: Any, shaped: Any = None, **parameters: Any) -> Traced:
+    """A step without a derivative; `shaped` gives the shape of its result, None: elementwise."""
+    return several(Discrete(function, tuple(parameters.items()), shaped), dtype, *xs)
 
 
 def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
@@ -52,17 +50,20 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
             type(x) if type(x) in (int, float) else x.dtype if hasattr(x, "dtype") else np.dtype(type(x)) for x in given
         ]
         dtype = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
-    return several(Discrete(ufunc), dtype, *[x if type(x) is Traced else _plain(x) for x in given])
+    return unmoving(ufunc, dtype, *[_plain(x) for x in given])
 
 
 def _plain(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, (bool, int)) else x
 
 
+# -- arithmetic -------------------------------------------------------------------------------------------
+
+
 def _sum_rule(ufunc: Any, sign: float) -> None:
     @answers(ufunc, what="combination x ± y", rule="dx ± dy")
     def rule(a: Any, b: Any) -> Traced:
-        if is_discrete(a) and is_discrete(b):
+        if is_discrete(a, b):
             return discrete(ufunc, a, b)
         trace, slots, dtype, weak = operands(a, b)
         return Traced(trace, trace.step(Combination((1.0, sign)), slots), dtype, weak)
@@ -84,8 +85,7 @@ def scaled(k: float, x: Traced) -> Traced:
 
 @answers(np.multiply, what="product ∗, a contraction", rule="y · dx + x · dy")
 def multiply(a: Any, b: Any) -> Any:
-    """a · b."""
-    if is_discrete(a) and is_discrete(b):
+    if is_discrete(a, b):
         return discrete(np.multiply, a, b)
     if _is_number(a):
         return scaled(a, b)
@@ -97,7 +97,6 @@ def multiply(a: Any, b: Any) -> Any:
 
 @answers(np.divide, what="primitive x / y", rule="dx / y − (x / y²) · dy")
 def divide(a: Any, b: Any) -> Any:
-    """a / b."""
     if _is_number(b) and b != 0 and type(a) is Traced and a.dtype.kind == "f":
         return scaled(1.0 / b, a)
     trace, slots, dtype, weak = operands(a, b)
@@ -107,21 +106,9 @@ def divide(a: Any, b: Any) -> Any:
 POWER_RULE = "k·xᵏ⁻¹ · dx; for traced y also x^y · ln x · dy (0 where x = 0)"
 
 
-@answers(np.float_power, what="primitive xᵏ, or x^y, in float64", rule=POWER_RULE)
-def float_power(a: Any, b: Any) -> Any:
-    """a ** b in float64."""
-    return power(_in_float64(a), _in_float64(b))
-
-
-def _in_float64(x: Any) -> Any:
-    x = tidy(x)
-    return x if isinstance(x, (int, float)) else convert(x, FLOAT)
-
-
 @answers(np.power, what="primitive xᵏ, or x^y", rule=POWER_RULE)
 def power(a: Any, b: Any) -> Any:
-    """a ** b."""
-    if is_discrete(a) and is_discrete(b) and (type(a) is Traced or type(b) is Traced):
+    if is_discrete(a, b) and (type(a) is Traced or type(b) is Traced):
         return discrete(np.power, a, b)
     if isinstance(b, (int, float)) and not isinstance(b, (bool, np.generic)):
         trace, slots, dtype, weak = operands(a)
@@ -132,33 +119,77 @@ def power(a: Any, b: Any) -> Any:
     return primitive_step(p.pow, a, b)
 
 
-@answers(np.square, what="product x ∗ x", rule="2x · dx")
-def square(x: Any) -> Any:
-    """x²."""
-    return multiply(x, x)
+def _double(x: Any) -> Any:
+    x = tidy(x)
+    return x if isinstance(x, (int, float)) else convert(x, FLOAT)
 
 
-@answers(np.negative, what="scaling (−1 ·)", rule="−dx")
-def negative(x: Any) -> Any:
-    """−x."""
-    return discrete(np.negative, x) if is_discrete(x) else scaled(-1.0, x)
+def _copysign(a: Any, b: Any) -> Any:
+    a, b = tidy(a), tidy(b)
+    if type(b) is Traced:
+        return abs(a) * discrete(np.copysign, 1.0, b)
+    sign = np.copysign(1.0, b)
+    return abs(a) * (float(sign) if isinstance(b, (int, float)) else sign)
 
 
-@answers(np.positive, np.conjugate, what="identity", rule="dx")
-def positive(x: Any) -> Any:
-    """x."""
-    return x
+def _modf(x: Any) -> Any:
+    x = floating(x)
+    whole = discrete(np.trunc, x)
+    return where(discrete(np.isinf, x), 0.0, x - whole), whole
 
 
-def _unary(ufunc: Any, primitive: Any, rule: str) -> None:
-    @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
-    def code(x: Any) -> Any:
-        if ufunc in (np.absolute, np.sign, np.reciprocal) and is_discrete(x):
-            return discrete(ufunc, x)
-        return primitive_step(primitive, x)
+def _divmod(a: Any, b: Any) -> Any:
+    return discrete(np.floor_divide, a, b), UFUNCS[np.remainder](a, b)
 
 
-for _u, _q, _r in (
+def _angle(x: Any, deg: bool = False) -> Any:
+    found = discrete(np.arctan2, 0.0, convert(lifted(x), x.dtype if x.dtype.kind == "f" else FLOAT))
+    return found * (180.0 / np.pi) if deg else found
+
+
+def _i0(x: Any) -> Any:
+    from .special import i0
+
+    return primitive_step(i0, x)
+
+
+def _factor(k: float) -> Any:
+    return lambda x: scaled(k, lifted(x))
+
+
+_FLAT = "0: constant between jumps"
+_SCALES = "the same scaling of dx"
+answer_rows(
+    (np.float_power, "primitive xᵏ, or x^y, in float64", POWER_RULE, lambda a, b: power(_double(a), _double(b))),
+    (np.square, "product x ∗ x", "2x · dx", lambda x: multiply(x, x)),
+    (np.negative, "scaling (−1 ·)", "−dx", lambda x: discrete(np.negative, x) if is_discrete(x) else scaled(-1.0, x)),
+    ((np.positive, np.conjugate), "identity", "dx", lambda x: x),
+    ((np.deg2rad, np.radians), "scaling", _SCALES, _factor(np.pi / 180.0)),
+    ((np.rad2deg, np.degrees), "scaling", _SCALES, _factor(180.0 / np.pi)),
+    (np.copysign, "|x| · sign y", "sign x · sign y · dx", _copysign),
+    (np.modf, "x − trunc x, trunc x", "dx, 0", _modf),
+    (np.divmod, "⌊x / y⌋ and x − y·⌊x / y⌋", "0, dx − ⌊x / y⌋ · dy", _divmod),
+    (np.i0, "primitive i0", "i1(x) · dx", _i0),
+    (np.fix, "discrete", _FLAT, lambda x, out=None: discrete(np.trunc, x)),
+    ((np.real, np.real_if_close), "identity", "dx", lambda x, tol=None: x.real),
+    (np.imag, "zero", "0", lambda x: lifted(np.zeros(x.shape, x.dtype), x.home)),
+    (np.angle, "discrete: 0 or π", "0", _angle),
+)
+
+
+# -- functions of numbers ---------------------------------------------------------------------------------
+
+WHOLE = {np.absolute, np.sign, np.reciprocal, np.maximum, np.minimum, np.fmax, np.fmin, np.remainder, np.fmod}
+"""Functions that take integers to integers."""
+
+
+def _primitive(function: Any, primitive: Any, rule: str, what: str = "") -> None:
+    @answers(function, what=what or f"primitive {primitive.name}", rule=rule)
+    def code(*xs: Any) -> Any:
+        return discrete(function, *xs) if function in WHOLE and is_discrete(*xs) else primitive_step(primitive, *xs)
+
+
+_PRIMITIVES: Any = (
     (np.sin, p.sin, "cos x · dx"),
     (np.cos, p.cos, "−sin x · dx"),
     (np.tan, p.tan, "(1 + tan² x) · dx"),
@@ -184,31 +215,7 @@ for _u, _q, _r in (
     (np.absolute, p.absolute, "sign x · dx (0 at 0)"),
     (np.fabs, p.absolute, "sign x · dx (0 at 0)"),
     (np.sign, p.sign, "0"),
-):
-    _unary(_u, _q, _r)
-
-
-def _factor(ufunc: Any, k: float) -> None:
-    @answers(ufunc, what="scaling", rule="the same scaling of dx")
-    def code(x: Any) -> Any:
-        return scaled(k, lifted(x))
-
-
-_factor(np.deg2rad, np.pi / 180.0)
-_factor(np.radians, np.pi / 180.0)
-_factor(np.rad2deg, 180.0 / np.pi)
-_factor(np.degrees, 180.0 / np.pi)
-
-
-def _binary(ufunc: Any, primitive: Any, rule: str) -> None:
-    @answers(ufunc, what=f"primitive {primitive.name}", rule=rule)
-    def code(a: Any, b: Any) -> Any:
-        if is_discrete(a) and is_discrete(b) and ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
-            return discrete(ufunc, a, b)
-        return primitive_step(primitive, a, b)
-
-
-for _u, _q, _r in (
+    (np.sinc, p.sinc, "(cos πx − sinc x) / x · dx"),
     (np.arctan2, p.arctan2, "(x · dy − y · dx) / (x² + y²)"),
     (np.hypot, p.hypot, "(x · dx + y · dy) / hypot(x, y) (0 at 0)"),
     (np.logaddexp, p.logaddexp, "softmax of (x, y) on (dx, dy)"),
@@ -217,81 +224,24 @@ for _u, _q, _r in (
     (np.minimum, p.minimum, "of the smaller; ties: ½ each"),
     (np.fmax, p.fmax, "of the larger; ties: ½ each"),
     (np.fmin, p.fmin, "of the smaller; ties: ½ each"),
-):
-    _binary(_u, _q, _r)
+    (np.remainder, p.remainder, "dx − ⌊x / y⌋ · dy", "x − y·⌊x / y⌋"),
+    (np.fmod, p.fmod, "dx − trunc(x / y) · dy", "x − y·trunc(x / y)"),
+)
+for _row in _PRIMITIVES:
+    _primitive(*_row)
 
 
 def _flat(ufunc: Any) -> None:
-    @answers(ufunc, what="discrete", rule="0: constant between jumps")
-    def code(*xs: Any) -> Any:
-        return discrete(ufunc, *xs)
+    answers(ufunc, what="discrete", rule=_FLAT)(lambda *xs: discrete(ufunc, *xs))
 
 
 for _u in (
-    *(
-        np.floor,
-        np.ceil,
-        np.rint,
-        np.trunc,
-        np.floor_divide,
-        np.heaviside,
-        np.less,
-        np.less_equal,
-        np.greater,
-        np.greater_equal,
-        np.equal,
-    ),
-    *(
-        np.not_equal,
-        np.logical_and,
-        np.logical_or,
-        np.logical_not,
-        np.logical_xor,
-        np.isnan,
-        np.isfinite,
-        np.isinf,
-        np.signbit,
-    ),
-    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift, np.gcd, np.lcm),
+    *(np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.heaviside, np.signbit, np.gcd, np.lcm),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf),
+    *(np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.left_shift, np.right_shift),
+    *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert),
 ):
     _flat(_u)
-
-
-@answers(np.remainder, what="x − y·⌊x / y⌋", rule="dx − ⌊x / y⌋ · dy")
-def remainder(a: Any, b: Any) -> Any:
-    """a % b."""
-    return discrete(np.remainder, a, b) if is_discrete(a) and is_discrete(b) else primitive_step(p.remainder, a, b)
-
-
-@answers(np.fmod, what="x − y·trunc(x / y)", rule="dx − trunc(x / y) · dy")
-def fmod(a: Any, b: Any) -> Any:
-    """The remainder with the sign of a."""
-    return discrete(np.fmod, a, b) if is_discrete(a) and is_discrete(b) else primitive_step(p.fmod, a, b)
-
-
-@answers(np.copysign, what="|x| · sign y", rule="sign x · sign y · dx")
-def copysign(a: Any, b: Any) -> Any:
-    """|a| with the sign of b."""
-    a, b = tidy(a), tidy(b)
-    if type(b) is Traced:
-        return abs(a) * discrete(np.copysign, 1.0, b)
-    sign = np.copysign(1.0, b)
-    return abs(a) * (float(sign) if isinstance(b, (int, float)) else sign)
-
-
-@answers(np.modf, what="x − trunc x, trunc x", rule="dx, 0")
-def modf(x: Any) -> Any:
-    """Fractional and integral part."""
-    x = lifted(x)
-    x = x if x.dtype.kind == "f" else convert(x, FLOAT)
-    whole = discrete(np.trunc, x)
-    return where(discrete(np.isinf, x), 0.0, x - whole), whole
-
-
-@answers(np.divmod, what="⌊x / y⌋ and x − y·⌊x / y⌋", rule="0, dx − ⌊x / y⌋ · dy")
-def divmod_(a: Any, b: Any) -> Any:
-    """a // b and a % b."""
-    return discrete(np.floor_divide, a, b), remainder(a, b)
 
 
 # -- functions that choose --------------------------------------------------------------------------------
@@ -299,28 +249,21 @@ def divmod_(a: Any, b: Any) -> Any:
 
 @answers(np.where, what="selection", rule="the differential of the branch taken; the other leaves no trace")
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
-    """a where the condition holds, b elsewhere."""
     if a is None or b is None:
         raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
-    c = tidy(condition)
+    c, given = tidy(condition), [tidy(a), tidy(b)]
     if type(c) is not Traced and not holds_traced((a, b)):
         return np.where(c, a, b)
-    if is_discrete(tidy(a)) and is_discrete(tidy(b)):
-        given = [tidy(a), tidy(b)]
+    if is_discrete(*given):
         dtype = np.result_type(*[x.dtype if type(x) is Traced else x for x in given])
-        return typed(several(Discrete(np.where), dtype, _truth(c), *[_plain(x) for x in given]), None)
-    trace, slots, dtype, weak = operands(a, b) if holds_traced((a, b)) else _both(c, a, b)
+        return typed(unmoving(np.where, dtype, _truth(c), *[_plain(x) for x in given]), None)
+    if holds_traced((a, b)):
+        trace, slots, dtype, weak = operands(a, b)
+    else:
+        trace, (dtype, weak) = c.home, t.result_dtype(given)
+        slots = [t.slot_of(trace, x, dtype) for x in given]
     flag = _truth(c)
-    both = Traced(trace, slots[0], dtype, weak), Traced(trace, slots[1], dtype, weak)
-    return typed(several(Select(), dtype, flag, *both), None)
-
-
-def _both(c: Traced, a: Any, b: Any) -> Any:
-    given = [tidy(a), tidy(b)]
-    dtype, weak = result_dtype(given)
-    from ..traced import slot_of
-
-    return c.home, [slot_of(c.home, x, dtype) for x in given], dtype, weak
+    return typed(several(Select(), dtype, flag, *[Traced(trace, slot, dtype, weak) for slot in slots]), None)
 
 
 def _truth(c: Any) -> Any:
@@ -331,30 +274,18 @@ def _truth(c: Any) -> Any:
 
 @answers(np.select, what="nested selections", rule="the differential of the branch taken")
 def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
-    """The first choice whose condition holds."""
-    result = float(default) if type(default) is int and not all([is_discrete(x) for x in choices]) else default
+    result = float(default) if type(default) is int and not is_discrete(*choices) else default
     for c, x in reversed(list(zip(conditions, choices, strict=True))):
         result = where(c, x, result)
     return result
 
 
-@answers(
-    np.clip,
-    what="minimum of maximum",
-    rule="dx inside the interval; at its ends ½ with the bound, whose differential takes the rest",
-)
-def clip(
-    x: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
-    *,
-    min: Any = None,
-    max: Any = None,
-    dtype: Any = None,
-) -> Any:
-    """x within bounds."""
-    x = x if dtype is None else convert(tidy(x), np.dtype(dtype))
+_CLIPPED = "dx inside the interval; at its ends ½ with the bound, whose differential takes the rest"
+
+
+@answers_called(np.clip, what="minimum of maximum", rule=_CLIPPED)
+def clip(a: Any, a_min: Any, a_max: Any, min: Any = None, max: Any = None, dtype: Any = None) -> Any:
+    x = a if dtype is None else convert(tidy(a), np.dtype(dtype))
     low, high = a_min if a_min is not None else min, a_max if a_max is not None else max
     result = x if low is None else np.maximum(x, low)
     return result if high is None else np.minimum(result, high)
@@ -362,7 +293,6 @@ def clip(
 
 @answers(np.piecewise, what="nested selections", rule="the differential of the branch taken")
 def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any) -> Any:
-    """The function whose condition holds."""
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     values = [f(x, *args, **named) if callable(f) else f for f in funclist]
     result: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
@@ -373,7 +303,6 @@ def piecewise(x: Traced, condlist: Any, funclist: Any, *args: Any, **named: Any)
 
 @answers(np.nan_to_num, what="selection", rule="dx where x is finite")
 def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Finite numbers in place of nan and ±∞."""
     x = lifted(x)
     if is_discrete(x):
         return x.copy()
@@ -384,112 +313,52 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
     return where(discrete(np.equal, x, -np.inf), float(low), result)
 
 
-@answers(np.sinc, what="primitive sinc", rule="(cos πx − sinc x) / x · dx")
-def sinc(x: Any) -> Any:
-    """sin(πx) / πx."""
-    return primitive_step(p.sinc, x)
-
-
-@answers(np.i0, what="primitive i0", rule="i1(x) · dx")
-def i0(x: Any) -> Any:
-    """The modified Bessel function of order 0."""
-    from .special import i0 as primitive
-
-    return primitive_step(primitive, x)
-
-
-@answers(np.fix, what="discrete", rule="0: constant between jumps")
-def fix(x: Any, out: Any = None) -> Any:
-    """x rounded towards zero."""
-    return discrete(np.trunc, x)
-
-
-@answers(np.round, np.around, what="discrete", rule="0: constant between jumps")
-def rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
-    """x rounded."""
+def _rounded(x: Any, decimals: int = 0, out: Any = None) -> Any:
     x = lifted(x)
-    return several(Discrete(np.round, (("decimals", decimals),)), x.dtype, x)
-
-
-@answers(np.real, np.real_if_close, what="identity", rule="dx")
-def real(x: Any, tol: Any = None) -> Any:
-    """The real part."""
-    return x.real
-
-
-@answers(np.imag, what="zero", rule="0")
-def imag(x: Any) -> Any:
-    """The imaginary part."""
-    return lifted(np.zeros(x.shape, x.dtype), x.home)
-
-
-@answers(np.angle, what="discrete: 0 or π", rule="0")
-def angle(x: Any, deg: bool = False) -> Any:
-    """The argument of a real number."""
-    found = discrete(np.arctan2, 0.0, convert(lifted(x), x.dtype if x.dtype.kind == "f" else FLOAT))
-    return found * (180.0 / np.pi) if deg else found
+    return unmoving(np.round, x.dtype, x, decimals=decimals)
 
 
 @answers(np.isclose, what="discrete", rule="no derivative")
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether two arrays are nearly equal, element by element."""
-    return several(Discrete(np.isclose, (("rtol", rtol), ("atol", atol), ("equal_nan", equal_nan))), BOOL, a, b)
+    return unmoving(np.isclose, BOOL, a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-@answers(np.allclose, what="discrete", rule="no derivative")
-def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether two arrays are nearly equal everywhere."""
-    return np.all(isclose(a, b, rtol, atol, equal_nan))
-
-
-for _h, _known in ((np.isreal, True), (np.iscomplex, False)):  # all of a real array's numbers are real
-    answers(_h, what="static", rule="no derivative")(lambda x, _known=_known: np.full(np.shape(x), _known)[()])
-for _h in (np.isposinf, np.isneginf):
-    answers(_h, what="discrete", rule="no derivative")(lambda x, out=None, _h=_h: several(Discrete(_h), BOOL, x))
-
-
-def _shaped(value: float | None) -> Any:
+def _shaped(value: float) -> Any:
     def code(x: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
-        size = x.shape if shape is None else shape
-        return np.full(size, 0.0 if value is None else value, dtype or x.dtype)
+        return np.full(x.shape if shape is None else shape, value, dtype or x.dtype)
 
     return code
 
 
-for _g, _v in ((np.zeros_like, 0.0), (np.ones_like, 1.0), (np.empty_like, None)):
-    answers(_g, what="a constant", rule="0")(_shaped(_v))
-
-
-@answers(np.full_like, what="broadcast of the value", rule="broadcast of its differential")
-def full_like(
-    x: Any, fill: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any
-) -> Any:
-    """An array of one number."""
-    size = np.shape(x) if shape is None else shape
-    if type(fill) is not Traced:
-        return np.full(size, fill, dtype or x.dtype)
-    return convert(written_to(fill, size), np.dtype(dtype or (x.dtype if type(x) is Traced else np.asarray(x).dtype)))
+@answers_called(np.full_like, what="broadcast of the value", rule="broadcast of its differential")
+def full_like(a: Any, fill_value: Any, dtype: Any, shape: Any) -> Any:
+    size = np.shape(a) if shape is None else shape
+    if type(fill_value) is not Traced:
+        return np.full(size, fill_value, dtype or a.dtype)
+    kind = np.dtype(dtype or (a.dtype if type(a) is Traced else np.asarray(a).dtype))
+    return convert(written_to(fill_value, size), kind)
 
 
 @answers(np.full, what="broadcast of the value", rule="broadcast of its differential")
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
-    """An array of one number, or of copies of one array."""
     x = tidy(fill_value)
     return written_to(x if dtype is None else convert(x, np.dtype(dtype)), shape)
 
 
-@answers(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
-def linspace(
-    start: Any,
-    stop: Any,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    **named: Any,
-) -> Any:
-    """Evenly spaced numbers between two."""
+answer_rows(
+    ((np.round, np.around), "discrete", _FLAT, _rounded),
+    (np.allclose, "discrete", "no derivative", lambda *args, **named: np.all(isclose(*args, **named))),
+    (np.isreal, "static", "no derivative", lambda x: np.full(np.shape(x), True)[()]),
+    (np.iscomplex, "static", "no derivative", lambda x: np.full(np.shape(x), False)[()]),
+    (np.isposinf, "discrete", "no derivative", lambda x, out=None: unmoving(np.isposinf, BOOL, x)),
+    (np.isneginf, "discrete", "no derivative", lambda x, out=None: unmoving(np.isneginf, BOOL, x)),
+    ((np.zeros_like, np.empty_like), "a constant", "0", _shaped(0.0)),
+    (np.ones_like, "a constant", "0", _shaped(1.0)),
+)
+
+
+@answers_called(np.linspace, what="combination of the two ends", rule="linspace of their differentials")
+def linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int) -> Any:
     _, _, kind, _ = operands(start, stop)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -505,71 +374,56 @@ def linspace(
 # -- methods of ufuncs ------------------------------------------------------------------------------------
 
 
+METHODS: dict[Any, tuple[Any, tuple[str, ...]]] = {
+    (np.add, "reduce"): (np.sum, ("dtype", "keepdims", "initial", "where")),
+    (np.multiply, "reduce"): (np.prod, ("dtype", "keepdims", "initial", "where")),
+    (np.maximum, "reduce"): (np.max, ("keepdims", "initial", "where")),
+    (np.minimum, "reduce"): (np.min, ("keepdims", "initial", "where")),
+    (np.logical_and, "reduce"): (np.all, ("keepdims", "where")),
+    (np.logical_or, "reduce"): (np.any, ("keepdims", "where")),
+    (np.add, "accumulate"): (np.cumsum, ("dtype",)),
+    (np.multiply, "accumulate"): (np.cumprod, ("dtype",)),
+}
+"""The function that a method is, and what it takes besides the axis."""
+
+
 def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """np.add.reduce and its kin are the functions of that name."""
-    known = {
-        (np.add, "reduce"): np.sum,
-        (np.multiply, "reduce"): np.prod,
-        (np.maximum, "reduce"): np.max,
-        (np.minimum, "reduce"): np.min,
-        (np.logical_and, "reduce"): np.all,
-        (np.logical_or, "reduce"): np.any,
-        (np.add, "accumulate"): np.cumsum,
-        (np.multiply, "accumulate"): np.cumprod,
-    }
-    given = _options(ufunc, method, args[1:], named) if method in ("reduce", "accumulate") else {}
-    if method == "accumulate" and given["axis"] is None:
-        if np.ndim(args[0]) != 1:
-            raise ValueError("accumulate does not allow multiple axes")
-        given["axis"] = 0
-    function = known.get((ufunc, method))
-    if function is not None:
-        return FUNCTIONS[function](args[0], **given)
+    name = f"np.{ufunc.__name__}.{method}"
     if method == "outer":
-        a, b = map(as_array, args)
-        wide = np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b)))
-        return call_ufunc(ufunc, (wide, b), {})
-    if method in ("reduce", "accumulate") and ufunc in ASSOCIATIVE:
-        return (_folded if method == "reduce" else _accumulated)(ufunc, args[0], **given)
+        a, b = map(t.as_array, args)
+        return t.call_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), {})
+    if method in ("reduce", "accumulate"):
+        function, options = METHODS.get((ufunc, method), (None, ("keepdims", "initial") if method == "reduce" else ()))
+        given = _options(name, options, args[1:], named)
+        if method == "accumulate" and given["axis"] is None:
+            if np.ndim(args[0]) != 1:
+                raise ValueError("accumulate does not allow multiple axes")
+            given["axis"] = 0
+        if function is not None:
+            return FUNCTIONS[function](args[0], **given)
+        if ufunc in ASSOCIATIVE:
+            return (_folded if method == "reduce" else _accumulated)(ufunc, args[0], **given)
     if method == "at":
-        sums = (
-            "; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
-            if ufunc is np.add
-            else ""
-        )
+        sums = "; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
         raise refuse(
-            f"np.{ufunc.__name__}.at writes into its first argument; build the new array: np.where(mask, new, x) or "
-            f"np.concatenate{sums}"
+            f"{name} writes into its first argument; build the new array: np.where(mask, new, x) or "
+            f"np.concatenate{sums if ufunc is np.add else ''}"
         )
     raise refuse(
-        f"np.{ufunc.__name__}.{method} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, "
-        "np.prod or indexing"
+        f"{name} is not known to riesz for traced arrays; write it with np.sum, np.cumsum, np.prod or indexing"
     )
 
 
-OPTIONS = {  # what a method takes besides the axis; the others: their start, and whether axes stay
-    (np.add, "reduce"): ("dtype", "keepdims", "initial", "where"),
-    (np.multiply, "reduce"): ("dtype", "keepdims", "initial", "where"),
-    (np.maximum, "reduce"): ("keepdims", "initial", "where"),
-    (np.minimum, "reduce"): ("keepdims", "initial", "where"),
-    (np.logical_and, "reduce"): ("keepdims", "where"),
-    (np.logical_or, "reduce"): ("keepdims", "where"),
-    (np.add, "accumulate"): ("dtype",),
-    (np.multiply, "accumulate"): ("dtype",),
-}
-
-
-def _options(ufunc: Any, method: str, rest: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+def _options(name: str, known: tuple[str, ...], rest: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """What was said besides the array; an option that is not known is refused, never passed over."""
     said = {**dict(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False)), **named}
     usual = {"dtype": None, "out": None, "keepdims": False, "initial": np._NoValue, "where": True}  # pyright: ignore
     found = {k: v for k, v in said.items() if k not in usual or not (v is usual[k] or v is None)}
-    known = ("axis", *OPTIONS.get((ufunc, method), ("keepdims", "initial") if method == "reduce" else ()))
     for k in found:
-        if k not in known:
+        if k not in ("axis", *known):
             raise refuse(
-                f"np.{ufunc.__name__}.{method}(…, {k}=…) is not known to riesz for traced arrays; write it with "
-                "np.where, astype or np.sum"
+                f"{name}(…, {k}=…) is not known to riesz for traced arrays; write it with np.where, astype or np.sum"
             )
     found.setdefault("axis", 0)
     return found
@@ -578,33 +432,44 @@ def _options(ufunc: Any, method: str, rest: tuple[Any, ...], named: dict[str, An
 ASSOCIATIVE = (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
 
 
-def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None) -> Any:
-    """An associative ufunc over axes, halving the number of arguments at each step."""
-    from .reductions import reduced_axes
+def axes_in_front(x: Any, gone: tuple[int, ...]) -> Any:
+    """An array with some of its axes merged into a first one."""
+    rest = [n for i, n in enumerate(x.shape) if i not in gone]
+    return np.reshape(np.moveaxis(x, gone, tuple(range(len(gone)))), (math.prod([x.shape[i] for i in gone]), *rest))
 
+
+def folded(combine: Any, y: Any) -> Any:
+    """An associative function of the entries along the first axis, halving their number at each step."""
+    while (n := y.shape[0]) > 1:
+        pairs = combine(y[0 : n - n % 2 : 2], y[1:n:2])
+        y = np.concatenate([pairs, y[n - 1 :]]) if n % 2 else pairs
+    return y
+
+
+def accumulated(combine: Any, y: Any) -> Any:
+    """An associative function of all prefixes along the first axis, doubling their length at each step."""
+    shift = 1
+    while shift < y.shape[0]:
+        y = np.concatenate([y[:shift], combine(y[shift:], y[:-shift])])
+        shift *= 2
+    return y
+
+
+def _folded(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None) -> Any:
     y: Any = lifted(x)
     gone = reduced_axes(axis, y.ndim)
-    kept = [n for i, n in enumerate(y.shape) if i not in gone]
-    y = np.reshape(np.moveaxis(y, gone, tuple(range(len(gone)))), (math.prod([y.shape[i] for i in gone]), *kept))
+    y = axes_in_front(y, gone)
+    kept = y.shape[1:]
     if initial is not None:
         y = np.concatenate([np.full((1, *kept), initial, y.dtype), y])
     if not y.shape[0]:
         if ufunc.identity is None:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
         y = np.full((1, *kept), ufunc.identity, y.dtype)
-    while y.shape[0] > 1:
-        n = y.shape[0]
-        pairs = UFUNCS[ufunc](y[0 : n - n % 2 : 2], y[1:n:2])
-        y = np.concatenate([pairs, y[n - 1 :]]) if n % 2 else pairs
-    return np.reshape(y, tuple([1 if i in gone else n for i, n in enumerate(x.shape)]) if keepdims else tuple(kept))
+    y = folded(UFUNCS[ufunc], y)
+    return np.reshape(y, kept_shape(x.shape, gone) if keepdims else kept)
 
 
 def _accumulated(ufunc: Any, x: Any, axis: int = 0) -> Any:
-    """An associative ufunc over all prefixes, doubling their length at each step."""
     y: Any = lifted(x)
-    y = np.moveaxis(y, axis, 0)
-    shift = 1
-    while shift < y.shape[0]:
-        y = np.concatenate([y[:shift], UFUNCS[ufunc](y[shift:], y[:-shift])])
-        shift *= 2
-    return np.moveaxis(y, 0, axis)
+    return np.moveaxis(accumulated(UFUNCS[ufunc], np.moveaxis(y, axis, 0)), 0, axis)

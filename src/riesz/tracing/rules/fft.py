@@ -3,6 +3,7 @@ padding is relational reduction."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,35 +12,24 @@ from ...ops.discrete_fourier import TURNED, Fourier, HermitianFourier, Norm, Rea
 from ...ops.op import Reduction
 from ...relations import Range
 from ...relations.index_sets import Seg
-from ..traced import FLOAT, NOTES, Traced, answers, convert, refuse, step, tidy
+from ..registry import NOTES, answer_rows
+from ..trace import refuse
+from ..traced import FLOAT, Traced, convert, step, tidy
 from .complex.complex_functions import conjugate
-from .complex.complex_pairs import ComplexTraced, complex_answers, joined, paired, parts_of
+from .complex.complex_pairs import COMPLEX, ComplexTraced, joined, paired, parts_of
 from .gathering import along, roll
 from .rearranging import axes_of, concatenate
 
-_ENTERED: list[Any] = []
-
-
-def _transform(
-    *functions: Any, what: str, rule: str = "the same of dx; adjoint: n times the inverse (unitary up to scale)"
-) -> Any:
-    """Enter a rule for real and for complex arrays."""
-
-    def enter(code: Any) -> Any:
-        _ENTERED.extend(functions)
-        complex_answers(*functions, what=what)(code)
-        return answers(*functions, what=what, rule=rule)(code)
-
-    return enter
+Sizes = list[int | None]
+Axes = tuple[int, ...]
 
 
 def _array(a: Any) -> Any:
     """A traced array, of floats where it is real."""
     x = tidy(a)
     if type(x) is Traced and (x.dtype.kind != "f" or x.weak or x.dtype.itemsize < 4):
-        return convert(
-            x, FLOAT if x.dtype.kind != "f" else np.result_type(x.dtype, np.float32)
-        )  # float16 is transformed in float32
+        single = np.result_type(x.dtype, np.float32)  # float16 is transformed in float32
+        return convert(x, FLOAT if x.dtype.kind != "f" else single)
     return x
 
 
@@ -64,31 +54,23 @@ def _fitted(x: Traced, axis: int, n: int) -> Traced:
     return step(Reduction((Range(Seg(m), Seg(n), 0, 1, True),), axis), x)
 
 
-def _axes(x: Any, s: Any, axes: Any) -> tuple[list[int | None], tuple[int, ...]]:
+def _axes(x: Any, s: Any, axes: Any) -> tuple[Sizes, Axes]:
     """Sizes (None: as they are) and axes counted from the front, as NumPy reads them."""
     if axes is None:
         axes = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     at = axes_of(tuple(axes), x.ndim)
-    sizes: list[int | None] = [None] * len(at) if s is None else [None if n is None else int(n) for n in s]
+    sizes: Sizes = [None] * len(at) if s is None else [None if n is None else int(n) for n in s]
     if len(sizes) != len(at):
         raise ValueError("Shape and axes have different lengths.")
     return [x.shape[a] if n == -1 else n for n, a in zip(sizes, at, strict=True)], at
 
 
-# -- the transforms, along axes counted from the front ----------------------------------------------------
-
-
-def _real_transform(x: Traced, at: int, norm: Norm) -> Traced:
-    """F_ℝ of a real array, as pairs."""
-    return step(RealFourier(at - x.ndim, norm), x)
-
-
-def _complex_transform(pairs: Traced, axes: tuple[int, ...], forward: bool, norm: Norm) -> Traced:
+def _complex_transform(pairs: Traced, axes: Axes, forward: bool, norm: Norm) -> Traced:
     """F of an array of pairs."""
     return step(Fourier(tuple([a - pairs.ndim + 1 for a in axes]), forward, norm), pairs) if axes else pairs
 
 
-def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool, norm: Norm) -> Any:
+def _whole(x: Any, sizes: Sizes, axes: Axes, norm: Norm, *, forward: bool) -> Any:
     """The whole spectrum of a real or complex array."""
     re, im = parts_of(x)
     if not axes:  # a number, or no axis named
@@ -96,7 +78,7 @@ def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool
     if im is None:
         return _of_real(re, sizes, axes, norm) if forward else conjugate(_of_real(re, sizes, axes, TURNED[norm]))
     if re is None:
-        turned = _whole(im, sizes, axes, forward, norm)  # F(i·y) = i·F(y)
+        turned = _whole(im, sizes, axes, norm, forward=forward)  # F(i·y) = i·F(y)
         return joined(-turned.im, turned.re)
     pairs = x.pairs()
     for n, a in zip(sizes, axes, strict=True):
@@ -104,7 +86,7 @@ def _whole(x: Any, sizes: list[int | None], axes: tuple[int, ...], forward: bool
     return paired(_complex_transform(pairs, axes, forward, norm))
 
 
-def _of_real(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> Any:
+def _of_real(x: Traced, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
     """F of a real array: half of it by F_ℝ, the other half is its mirror image, conjugated: F(x)₋ₖ = conj F(x)ₖ."""
     half = _halves(x, sizes, axes, norm)
     last = axes[-1]
@@ -121,14 +103,16 @@ def _of_real(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: No
     return joined(*parts)
 
 
-def _halves(x: Traced, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> ComplexTraced:
+def _halves(x: Any, sizes: Sizes, axes: Axes, norm: Norm, *, name: str = "rfftn") -> ComplexTraced:
     """rfftn."""
+    if type(x) is ComplexTraced:
+        raise refuse(f"np.fft.{name} takes real arrays; for this complex one take its real part, z.real, or np.fft.fft")
     for n, a in zip(sizes, axes, strict=True):
         x = _fitted(x, a, _length(x.shape[a] if n is None else n))
-    return paired(_complex_transform(_real_transform(x, axes[-1], norm), axes[:-1], True, norm))
+    return paired(_complex_transform(step(RealFourier(axes[-1] - x.ndim, norm), x), axes[:-1], True, norm))
 
 
-def _from_halves(x: Any, sizes: list[int | None], axes: tuple[int, ...], norm: Norm) -> Traced:
+def _from_halves(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Traced:
     """irfftn."""
     if type(x) is not ComplexTraced:
         x = joined(x, None)
@@ -141,110 +125,75 @@ def _from_halves(x: Any, sizes: list[int | None], axes: tuple[int, ...], norm: N
     return step(HermitianFourier(last - x.ndim, norm, n), pairs)
 
 
-def _real(x: Any, name: str) -> Traced:
-    if type(x) is ComplexTraced:
-        raise refuse(f"np.fft.{name} takes real arrays; for this complex one take its real part, z.real, or np.fft.fft")
-    return x
+_fft, _ifft = partial(_whole, forward=True), partial(_whole, forward=False)
 
 
-# -- one axis ---------------------------------------------------------------------------------------------
+def _hfft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
+    return _from_halves(conjugate(x) if type(x) is ComplexTraced else x, sizes, axes, TURNED[norm])
 
 
-@_transform(np.fft.fft, what="Fourier transform F; of real arrays F_ℝ and its mirror image")
-def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """Σ_j a_j · e^{−2πi jk/n}."""
-    x = _array(a)
-    return _whole(x, [n], axes_of(axis, x.ndim), True, _norm(norm))
+def _ihfft(x: Any, sizes: Sizes, axes: Axes, norm: Norm) -> Any:
+    return conjugate(_halves(x, sizes, axes, TURNED[norm], name="ihfft"))
 
 
-@_transform(np.fft.ifft, what="inverse Fourier transform F⁻¹")
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The inverse of fft."""
-    x = _array(a)
-    return _whole(x, [n], axes_of(axis, x.ndim), False, _norm(norm))
+def _one(code: Any) -> Any:
+    """A function along one axis."""
+
+    def rule(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+        x = _array(a)
+        return code(x, [n], axes_of(axis, x.ndim), _norm(norm))
+
+    return rule
 
 
-HALVED = "the same of dx; adjoint: n times the inverse after halving what has a mirror image"
+def _several(code: Any, usual: Any = None) -> Any:
+    """A function along several axes."""
 
-
-@_transform(np.fft.rfft, what="Fourier transform F_ℝ of real arrays", rule=HALVED)
-def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """Half the spectrum of a real array."""
-    x = _real(_array(a), "rfft")
-    return _halves(x, [n], axes_of(axis, x.ndim), _norm(norm))
-
-
-DOUBLED = "the same of dx; adjoint: 1/n times the transform, what has a mirror image doubled"
-
-
-@_transform(np.fft.irfft, what="inverse Fourier transform F_ℝ⁻¹ to real arrays", rule=DOUBLED)
-def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The real array of half a spectrum."""
-    x = _array(a)
-    return _from_halves(x, [n], axes_of(axis, x.ndim), _norm(norm))
-
-
-@_transform(np.fft.hfft, what="inverse Fourier transform to real arrays, of the conjugate", rule=DOUBLED)
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The real spectrum of half a Hermitian array."""
-    return irfft(conjugate(_array(a)) if type(a) is ComplexTraced else a, n, axis, TURNED[_norm(norm)])
-
-
-@_transform(np.fft.ihfft, what="conjugate of the Fourier transform of real arrays", rule=HALVED)
-def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The inverse of hfft."""
-    x = _real(_array(a), "ihfft")
-    return conjugate(rfft(x, n, axis, TURNED[_norm(norm)]))
-
-
-# -- several axes -----------------------------------------------------------------------------------------
-
-
-def _several(code: Any, pair: bool) -> Any:
-    """One of the functions of several axes, or its namesake for two."""
-
-    def rule(a: Any, s: Any = None, axes: Any = (-2, -1) if pair else None, norm: Any = None, out: Any = None) -> Any:
+    def rule(a: Any, s: Any = None, axes: Any = usual, norm: Any = None, out: Any = None) -> Any:
         x = _array(a)
         return code(x, *_axes(x, s, axes), _norm(norm))
 
     return rule
 
 
-def _fftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
-    return _whole(x, sizes, axes, True, norm)
+UNITARY = "the same of dx; adjoint: n times the inverse (unitary up to scale)"
+HALVED = "the same of dx; adjoint: n times the inverse after halving what has a mirror image"
+DOUBLED = "the same of dx; adjoint: 1/n times the transform, what has a mirror image doubled"
+_LAST = (-2, -1)
+_REAL, _BACK = "F_ℝ, then F along the other axes", "F⁻¹ along the other axes, then F_ℝ⁻¹"
+_TRANSFORMS = (
+    (np.fft.fft, "Fourier transform F; of real arrays F_ℝ and its mirror image", UNITARY, _one(_fft)),
+    (np.fft.ifft, "inverse Fourier transform F⁻¹", UNITARY, _one(_ifft)),
+    (np.fft.rfft, "Fourier transform F_ℝ of real arrays", HALVED, _one(partial(_halves, name="rfft"))),
+    (np.fft.irfft, "inverse Fourier transform F_ℝ⁻¹ to real arrays", DOUBLED, _one(_from_halves)),
+    (np.fft.hfft, "inverse Fourier transform to real arrays, of the conjugate", DOUBLED, _one(_hfft)),
+    (np.fft.ihfft, "conjugate of the Fourier transform of real arrays", HALVED, _one(_ihfft)),
+    (np.fft.fftn, "Fourier transform F", UNITARY, _several(_fft)),
+    (np.fft.fft2, "Fourier transform F", UNITARY, _several(_fft, _LAST)),
+    (np.fft.ifftn, "inverse Fourier transform F⁻¹", UNITARY, _several(_ifft)),
+    (np.fft.ifft2, "inverse Fourier transform F⁻¹", UNITARY, _several(_ifft, _LAST)),
+    (np.fft.rfftn, _REAL, HALVED, _several(_halves)),
+    (np.fft.rfft2, _REAL, HALVED, _several(_halves, _LAST)),
+    (np.fft.irfftn, _BACK, DOUBLED, _several(_from_halves)),
+    (np.fft.irfft2, _BACK, DOUBLED, _several(_from_halves, _LAST)),
+)
+COMPLEX.update({function: code for function, _, _, code in _TRANSFORMS})
 
 
-def _ifftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
-    return _whole(x, sizes, axes, False, norm)
-
-
-def _rfftn(x: Any, sizes: Any, axes: Any, norm: Norm) -> Any:
-    return _halves(_real(x, "rfftn"), sizes, axes, norm)
-
-
-for _pair, _names in ((False, ("fftn", "ifftn", "rfftn", "irfftn")), (True, ("fft2", "ifft2", "rfft2", "irfft2"))):
-    _functions = [getattr(np.fft, name) for name in _names]
-    _transform(_functions[0], what="Fourier transform F")(_several(_fftn, _pair))
-    _transform(_functions[1], what="inverse Fourier transform F⁻¹")(_several(_ifftn, _pair))
-    _transform(_functions[2], what="F_ℝ, then F along the other axes", rule=HALVED)(_several(_rfftn, _pair))
-    _transform(_functions[3], what="F⁻¹ along the other axes, then F_ℝ⁻¹", rule=DOUBLED)(_several(_from_halves, _pair))
-
-
-# -- shifts -----------------------------------------------------------------------------------------------
-
-
-def _shift(function: Any, sign: int) -> None:
-    @answers(function, what="relational reduction: two slices exchanged", rule="the same of dx")
+def _shift(sign: int) -> Any:
     def code(x: Any, axes: Any = None) -> Any:
         at = axes_of(axes, x.ndim)
         return roll(x, tuple([sign * (x.shape[a] // 2) for a in at]), at)
 
-
-_shift(np.fft.fftshift, 1)
-_shift(np.fft.ifftshift, -1)
+    return code
 
 
-# -- scipy.fft --------------------------------------------------------------------------------------------
+_EXCHANGED = "relational reduction: two slices exchanged"
+answer_rows(
+    *_TRANSFORMS,
+    (np.fft.fftshift, _EXCHANGED, "the same of dx", _shift(1)),
+    (np.fft.ifftshift, _EXCHANGED, "the same of dx", _shift(-1)),
+)
 
 
 def _as_scipy(function: Any) -> Any:
@@ -257,6 +206,6 @@ def _as_scipy(function: Any) -> Any:
 
 
 SCIPY_TRANSFORMS: dict[str, tuple[Any, str, str]] = {
-    f.__name__: (_as_scipy(f), *NOTES[f]) for f in (*_ENTERED, np.fft.fftshift, np.fft.ifftshift)
+    f.__name__: (_as_scipy(f), *NOTES[f]) for f in (*[row[0] for row in _TRANSFORMS], np.fft.fftshift, np.fft.ifftshift)
 }
 """Functions of scipy.fft with a namesake in np.fft, which do not ask their arguments."""

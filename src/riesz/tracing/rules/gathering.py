@@ -10,20 +10,12 @@ import numpy as np
 from ...ops.op import Reduction
 from ...relations import Gather, Range, freeze
 from ...relations.index_sets import Seg, box_set
-from ..traced import Traced, answers, convert, holds_traced, lifted, refuse, step, tidy, trace_of
-from .rearranging import (
-    SAME,
-    axes_of,
-    broadcast_to,
-    concatenate,
-    moveaxis,
-    of_number,
-    raised_front,
-    ravel,
-    reshape,
-    swapaxes,
-    written_to,
-)
+from ..registry import answer_rows, answers, answers_called
+from ..trace import refuse
+from ..traced import Traced, convert, holds_traced, lifted, step, tidy, trace_of
+from . import rearranging as r
+from .indexing import everywhere, index
+from .rearranging import SAME, axes_of, broadcast_to, concatenate, lengths, moveaxis, of_number, ravel, reshape
 
 
 def along(x: Traced, axis: int, positions: Any) -> Traced:
@@ -39,14 +31,6 @@ def along(x: Traced, axis: int, positions: Any) -> Traced:
     return step(Reduction((Gather(Seg(n), box_set(at.shape), freeze(at.ravel())),), axis), x)
 
 
-def everywhere(x: Traced, positions: Any) -> Traced:
-    """x gathered from all its positions, flat."""
-    at = np.asarray(positions, np.intp)
-    flat = Gather(box_set(x.shape), box_set(at.shape), freeze(np.ascontiguousarray(at).ravel()))
-    return step(Reduction((flat,), 0), x)
-
-
-@answers(np.flip, what="relational reduction: a slice of step −1", rule=SAME)
 def flip(m: Traced, axis: Any = None) -> Traced:
     """Axes turned round."""
     x = m
@@ -55,13 +39,8 @@ def flip(m: Traced, axis: Any = None) -> Traced:
     return x
 
 
-answers(np.fliplr, what="relational reduction: a slice of step −1", rule=SAME)(lambda m: flip(m, 1))
-answers(np.flipud, what="relational reduction: a slice of step −1", rule=SAME)(lambda m: flip(m, 0))
-
-
 @answers(np.roll, what="relational reduction: two slices exchanged", rule=SAME)
 def roll(a: Traced, shift: Any, axis: Any = None) -> Any:
-    """Elements moved round along axes."""
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     x = a
@@ -81,23 +60,15 @@ def roll(a: Traced, shift: Any, axis: Any = None) -> Any:
 
 @answers(np.rot90, what="transposition and slices", rule=SAME)
 def rot90(m: Traced, k: int = 1, axes: Any = (0, 1)) -> Traced:
-    """A quarter turn."""
     a, b = axes_of(tuple(axes), m.ndim)
-    match k % 4:
-        case 0:
-            return m
-        case 1:
-            return swapaxes(flip(m, b), a, b)
-        case 2:
-            return flip(m, (a, b))
-        case _:
-            return flip(swapaxes(m, a, b), b)
+    if k % 2 == 0:
+        return flip(m, (a, b)) if k % 4 else m
+    return r.swapaxes(flip(m, b), a, b) if k % 4 == 1 else flip(r.swapaxes(m, a, b), b)
 
 
 @answers(np.tile, what="contraction: repeated along a new axis, and a reshape", rule=SAME)
 def tile(A: Traced, reps: Any) -> Any:
-    """Copies side by side."""
-    counts = (int(reps),) if isinstance(reps, (int, np.integer)) else tuple([int(r) for r in reps])
+    counts = lengths(reps)
     rank = max(A.ndim, len(counts))
     shape = (*(1,) * (rank - A.ndim), *A.shape)
     counts = (*(1,) * (rank - len(counts)), *counts)
@@ -107,18 +78,19 @@ def tile(A: Traced, reps: Any) -> Any:
     return reshape(spread, tuple([c * n for c, n in zip(counts, shape, strict=True)]))
 
 
-@answers(np.repeat, what="contraction or relational reduction: each element several times", rule=SAME)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """Each element several times."""
-    flat = axis is None or of_number(axis, a.ndim)
-    x = ravel(a) if flat else a
-    (at,) = axes_of(0 if flat else axis, x.ndim)
-    return along(x, at, np.repeat(np.arange(x.shape[at]), repeats))
+def _along_axis(x: Any, axis: Any, places: Any) -> Any:
+    """x gathered along one axis (None: flat) at places that are computed from its positions there."""
+    x = ravel(x) if axis is None else x
+    (at,) = axes_of(0 if axis is None else axis, x.ndim)
+    return along(x, at, places(np.arange(x.shape[at])))
+
+
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    return _along_axis(a, None if of_number(axis, a.ndim) else axis, lambda at: np.repeat(at, repeats))
 
 
 @answers(np.resize, what="relational reduction", rule=SAME)
 def resize(a: Traced, new_shape: Any) -> Any:
-    """Repeated or cut to a shape."""
     if not a.size:
         return lifted(np.zeros(new_shape, a.dtype), a.home)
     return everywhere(a, np.resize(np.arange(a.size).reshape(a.shape), new_shape))
@@ -126,65 +98,43 @@ def resize(a: Traced, new_shape: Any) -> Any:
 
 @answers(np.take, what="relational reduction: a gather", rule=SAME)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """Elements at positions along an axis."""
     flat = axis is None or of_number(axis, np.ndim(a))
     x = np.ravel(a) if flat else a
     (at,) = axes_of(0 if flat else axis, np.ndim(x))
     if mode != "raise":
         n = np.shape(x)[at]
         indices = np.clip(indices, 0, n - 1) if mode == "clip" else tidy(indices) % n
-    from .indexing import index
-
     places = indices if type(indices) is Traced else np.asarray(indices)
-    places = (
-        places if places.dtype.kind in "iu" or not places.size else places.astype(np.intp, casting="same_kind")
-    )  # True is 1 here
+    if places.dtype.kind not in "iu" and places.size:
+        places = places.astype(np.intp, casting="same_kind")  # True is 1 here
     return index(lifted(x, trace_of(x, indices)), (*(slice(None),) * at, places))
-
-
-@answers(np.compress, what="relational reduction: a gather", rule=SAME)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """Elements where a fixed condition holds."""
-    return take(a, np.flatnonzero(condition), axis)
-
-
-@answers(np.delete, what="relational reduction: a gather", rule=SAME)
-def delete(arr: Traced, obj: Any, axis: Any = None) -> Any:
-    """Without the elements at some positions."""
-    x = ravel(arr) if axis is None else arr
-    (at,) = axes_of(0 if axis is None else axis, x.ndim)
-    return along(x, at, np.delete(np.arange(x.shape[at]), obj))
 
 
 @answers(np.insert, what="relational reduction: values placed behind, then a gather", rule=SAME)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """Values put in before positions."""
     x = np.ravel(arr) if axis is None else tidy(arr)
     rank = np.ndim(x)
     (at,) = axes_of(0 if axis is None else axis, rank)
     given = convert(tidy(values), x.dtype)
-    given = raised_front(given, max(rank, np.ndim(given)))
-    if (
-        not isinstance(obj, slice) and np.ndim(obj) == 0
-    ):  # one position: the axes of the values are the inserted one and the rest, as NumPy has it
+    given = r.raised_front(given, max(rank, np.ndim(given)))
+    if not isinstance(obj, slice) and np.ndim(obj) == 0:  # one position: the values' first axis is the inserted one
         given = np.moveaxis(given, 0, at)
     n = np.shape(x)[at]
     count = np.insert(np.arange(n), obj, 0).size - n
     count = np.shape(given)[at] if count == 1 else count
-    wide = written_to(given, (*np.shape(x)[:at], count, *np.shape(x)[at + 1 :]))
+    wide = r.written_to(given, (*np.shape(x)[:at], count, *np.shape(x)[at + 1 :]))
     return along(concatenate([x, wide], at), at, np.insert(np.arange(n), obj, n + np.arange(count)))
 
 
 @answers(np.pad, what="relational reduction: placed in a larger range, or a gather", rule=SAME)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **named: Any) -> Any:
-    """With borders."""
     x = lifted(array)
     if isinstance(pad_width, dict):
         given = {int(a) % x.ndim: w for a, w in cast("dict[Any, Any]", pad_width).items()}
         pad_width = [np.broadcast_to(given.get(a, 0), (2,)) for a in range(x.ndim)]
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist() if x.ndim else []
-    if any([before < 0 or after < 0 for before, after in widths]):
-        raise ValueError(f"np.pad adds numbers; the widths must not be negative, got {pad_width}")
+    if any([min(pair) < 0 for pair in widths]):
+        raise ValueError("index can't contain negative values")
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = _padded(x, axis, before, after, mode, named)
@@ -197,7 +147,7 @@ def _padded(x: Traced, axis: int, before: int, after: int, mode: Any, named: dic
     if not n and mode not in ("constant", "empty"):
         raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     match mode:
-        case "empty" | "constant" if mode == "empty" or _all_zero(named.get("constant_values", 0)):
+        case "empty" | "constant" if mode == "empty" or _is_zero(named.get("constant_values", 0)):
             return step(Reduction((Range(Seg(n), Seg(n + before + after), before if n else 0, 1, True),), axis), x)
         case "reflect" | "symmetric" if named.get("reflect_type", "even") == "odd":
             return _reflected(x, axis, before, after, int(mode == "symmetric"))
@@ -229,7 +179,7 @@ def _reflected(x: Traced, axis: int, before: int, after: int, edge: int) -> Any:
     return x
 
 
-def _all_zero(x: Any) -> bool:
+def _is_zero(x: Any) -> bool:
     return not holds_traced(x) and not np.any(np.asarray(x))
 
 
@@ -256,14 +206,12 @@ def _border(x: Traced, axis: int, width: int, side: int, mode: str, named: dict[
     return np.broadcast_to(statistic(part, axis=axis, keepdims=True), shape)
 
 
-@answers(np.lib.stride_tricks.sliding_window_view, what="relational reduction: a gather of windows", rule=SAME)
-def sliding_window_view(
-    x: Traced, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
-    """Windows along axes, as last axes."""
-    sizes = (
-        (int(window_shape),) if isinstance(window_shape, (int, np.integer)) else tuple([int(k) for k in window_shape])
-    )
+_WINDOWS = "relational reduction: a gather of windows"
+
+
+@answers_called(np.lib.stride_tricks.sliding_window_view, what=_WINDOWS, rule=SAME)
+def sliding_window_view(x: Traced, window_shape: Any, axis: Any) -> Any:
+    sizes = lengths(window_shape)
     named = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [axes_of(a, x.ndim)[0] for a in cast("list[Any]", named)]  # one may be named twice
     if len(axes) != len(sizes):
@@ -275,3 +223,15 @@ def sliding_window_view(
         windows = np.arange(n - size + 1)[:, None] + np.arange(size)
         x = moveaxis(along(x, at, windows), at + 1, -1)
     return x
+
+
+_REVERSED, _GATHER = "relational reduction: a slice of step −1", "relational reduction: a gather"
+_REPEATED = "contraction or relational reduction: each element several times"
+answer_rows(
+    (np.flip, _REVERSED, SAME, flip),
+    (np.fliplr, _REVERSED, SAME, lambda m: flip(m, 1)),
+    (np.flipud, _REVERSED, SAME, lambda m: flip(m, 0)),
+    (np.repeat, _REPEATED, SAME, _repeat),
+    (np.compress, _GATHER, SAME, lambda condition, a, axis=None, out=None: take(a, np.flatnonzero(condition), axis)),
+    (np.delete, _GATHER, SAME, lambda arr, obj, axis=None: _along_axis(arr, axis, lambda at: np.delete(at, obj))),
+)

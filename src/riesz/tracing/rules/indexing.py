@@ -13,27 +13,30 @@ from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
 from ..sharing import viewed
 from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
+from .rearranging import moveaxis, reshape
+
+
+def everywhere(x: Traced, positions: Any) -> Traced:
+    """x gathered from all its positions, flat."""
+    at = np.asarray(positions, np.intp)
+    flat = Gather(box_set(x.shape), box_set(at.shape), freeze(np.ascontiguousarray(at).ravel()))
+    return step(Reduction((flat,), 0), x)
 
 
 def index(x: Traced, key: Any) -> Traced:
     """x[key] for basic and integer-array indexing, masks that are known, and integers that are computed."""
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     note(given, True)
-    if any(
-        [
-            isinstance(k, (bool, np.bool_)) or (isinstance(k, np.ndarray) and k.shape == () and k.dtype == bool)
-            for k in given
-        ]
-    ):
+    if any([_is_truth(k) for k in given]):
         return _gathered(x, given)
     keys, apart = _expanded(given, x.shape)
     if any([type(k) is Traced for k in keys]):
         return _computed(x, keys, apart)
     if apart:
         return _gathered(x, given)
-    if sum([isinstance(k, np.ndarray) for k in keys]) > 1 or (
-        any([isinstance(k, np.ndarray) for k in keys]) and _mixed(keys)
-    ):
+    arrays = [isinstance(k, np.ndarray) for k in keys]
+    mixed = any(arrays) and any([isinstance(k, (int, np.integer)) for k in keys])
+    if sum(arrays) > 1 or mixed:  # NumPy counts integers beside an index array as index arrays too
         return _by_position(x, tuple(keys))
     whole, axis = x, 0
     for k in keys:
@@ -52,18 +55,18 @@ def index(x: Traced, key: Any) -> Traced:
             x = _reduce(x, Gather(Seg(n), box_set(at.shape), freeze(_within(at, n, axis).ravel())), axis)
             axis += at.ndim
         else:
-            x = _reduce(x, Point(Seg(n), unit, _position(k, n, axis)), axis)
-    if any([isinstance(k, np.ndarray) for k in keys]):
+            if not -n <= k < n:
+                raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
+            x = _reduce(x, Point(Seg(n), unit, int(k) % n), axis)
+    if any(arrays):
         return x
     if x is not whole and not x.shape and Ellipsis in given:
         x = Traced(x.home, x.slot, x.dtype, None)  # an array without axes, which looks into x
     return viewed(whole, x, lambda p: p[key])
 
 
-def _position(k: Any, n: int, axis: int) -> int:
-    if not -n <= k < n:
-        raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
-    return int(k) % n
+def _is_truth(k: Any) -> bool:
+    return isinstance(k, (bool, np.bool_)) or (isinstance(k, np.ndarray) and k.shape == () and k.dtype == bool)
 
 
 def _within(at: Any, n: int, axis: int) -> Any:
@@ -73,18 +76,12 @@ def _within(at: Any, n: int, axis: int) -> Any:
     return np.where(at < 0, at + n, at).astype(np.intp)
 
 
-def _mixed(keys: list[Any]) -> bool:
-    """Whether integers stand beside an index array: NumPy then counts them as index arrays too."""
-    return any([isinstance(k, (int, np.integer)) for k in keys])
-
-
 def _reduce(x: Traced, relation: Relation, axis: int) -> Traced:
     return step(Reduction((relation,), axis), x)
 
 
 def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any], bool]:
-    """One key per axis: masks as index arrays, … written out; and whether an … that stands for no axis separates
-    indices, as it does in NumPy."""
+    """One key per axis, masks as index arrays; and whether an … that stands for no axis separates indices for NumPy."""
     found: list[Any] = []
     masks: list[tuple[int, tuple[int, ...]]] = []
     for k in keys:
@@ -92,9 +89,8 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
             if k.dtype.kind == "b":
                 raise refuse(
                     "x[mask] with a mask that depends on the numbers has a result of unknown length; write "
-                    "np.where(mask, x, 0) and reduce that, "
-                    "or compute the mask outside (an argument that is a mask can be static: rz.function(f, "
-                    "static_argnums=…))"
+                    "np.where(mask, x, 0) and reduce that, or compute the mask outside (an argument that is a mask "
+                    "can be static: rz.function(f, static_argnums=…))"
                 )
             if k.dtype.kind == "f":
                 raise refuse(
@@ -104,7 +100,7 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
         elif isinstance(k, (list, tuple, range, np.ndarray)) or (
             hasattr(k, "__array__") and not isinstance(k, np.generic)
         ):
-            array = _array(k)
+            array: Any = tidy(k) if holds_traced(k) else np.asarray(k)  # NumPy's error where its rows differ in length
             if type(array) is Traced:
                 found.append(array)
                 continue
@@ -130,9 +126,8 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     for place, size in masks:
-        axis = sum([k is not None and k is not Ellipsis for k in found[:place]]) + (
-            len(fill) if dots and dots[0] < place else 0
-        )
+        hidden = len(fill) if dots and dots[0] < place else 0
+        axis = sum([k is not None and k is not Ellipsis for k in found[:place]]) + hidden
         if shape[axis : axis + len(size)] != size:
             raise IndexError(
                 f"a mask of shape {size} does not fit the axes {shape[axis : axis + len(size)]} it is for (axis "
@@ -142,50 +137,34 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
         return [*found, *fill], False
     before, after = found[: dots[0]], found[dots[0] + 1 :]
     indices = [[k for k in part if k is not None and not isinstance(k, slice)] for part in (before, after)]
-    apart = (
-        not fill and all(indices) and any([not isinstance(k, (int, np.integer)) for k in (*indices[0], *indices[1])])
-    )
+    several = any([not isinstance(k, (int, np.integer)) for k in (*indices[0], *indices[1])])
+    apart = not fill and all(indices) and several
     return [*before, *fill, *after], apart
 
 
-def _array(k: Any) -> Any:
-    """An index given as a sequence; NumPy's error where its rows are of different lengths."""
-    return tidy(k) if holds_traced(k) else np.asarray(k)
-
-
 def _by_position(x: Traced, keys: tuple[Any, ...]) -> Traced:
-    """Several index arrays at once. Side by side on neighbouring axes they are one gather from the product of those
-    axes."""
+    """Several index arrays at once; on neighbouring axes they are one gather from the product of those axes."""
     spots = [i for i, k in enumerate(keys) if isinstance(k, (np.ndarray, int, np.integer))]
     plain = all([isinstance(k, slice) and k == slice(None) for i, k in enumerate(keys) if i not in spots])
     if plain and spots == list(range(spots[0], spots[-1] + 1)):
         first = spots[0]
         sizes = x.shape[first : spots[-1] + 1]
         arrays = np.broadcast_arrays(*[_within(np.asarray(keys[i]), n, i) for i, n in zip(spots, sizes, strict=True)])
-        flat = (
-            np.ravel_multi_index(tuple([np.asarray(a, np.intp) for a in arrays]), sizes)
-            if arrays[0].size
-            else np.zeros(arrays[0].shape, np.intp)
-        )
-        merged = Gather(box_set(sizes), box_set(np.shape(flat)), freeze(np.asarray(flat, np.intp).ravel()))
+        flat: Any = np.zeros(arrays[0].shape, np.intp)
+        if flat.size:
+            flat = np.asarray(np.ravel_multi_index(tuple([np.asarray(a, np.intp) for a in arrays]), sizes), np.intp)
+        merged = Gather(box_set(sizes), box_set(flat.shape), freeze(flat.ravel()))
         return step(Reduction((merged,), first), x)
     return _gathered(x, keys)
 
 
 def _gathered(x: Traced, keys: tuple[Any, ...]) -> Traced:
     """As NumPy indexes the positions of x."""
-    positions = np.arange(x.size).reshape(x.shape)[keys]
-    flat = Gather(box_set(x.shape), box_set(positions.shape), freeze(np.ascontiguousarray(positions).ravel()))
-    return _reduce(x, flat, 0)
-
-
-# -- computed indices -------------------------------------------------------------------------------------
+    return everywhere(x, np.arange(x.size).reshape(x.shape)[keys])
 
 
 def _computed(x: Traced, keys: list[Any], apart: bool) -> Traced:
     """Some indices are traced integers: fixed slices first, then one Take along the indexed axes merged into one."""
-    from .rearranging import moveaxis, reshape
-
     arrays = [i for i, k in enumerate(keys) if not isinstance(k, slice) and k is not None]
     calm = tuple([k if i not in arrays else slice(None) for i, k in enumerate(keys)])
     x = index(x, calm)
@@ -195,8 +174,7 @@ def _computed(x: Traced, keys: list[Any], apart: bool) -> Traced:
     if len(arrays) > 1 or not together:
         x = moveaxis(x, tuple(arrays), tuple(range(first, first + len(arrays))))
         x = reshape(x, (*x.shape[:first], int(np.prod(sizes)), *x.shape[first + len(arrays) :]))
-    where = keys[arrays[0]]
-    at: Any = wrapped(where, sizes[0])
+    at: Any = wrapped(keys[arrays[0]], sizes[0])
     for i, n in zip(arrays[1:], sizes[1:], strict=True):
         at = at * n + wrapped(keys[i], n)
     trace = trace_of(x, at)

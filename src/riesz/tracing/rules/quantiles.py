@@ -7,26 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.opaque import Discrete
-from ..traced import (
-    FLOAT,
-    INT,
-    Traced,
-    answers,
-    convert,
-    holds_traced,
-    lifted,
-    refuse,
-    several,
-    tidy,
-    trace_of,
-)
-from .elementwise import discrete, where
+from ..registry import answers_called
+from ..trace import refuse
+from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, tidy, trace_of
+from .elementwise import discrete, floating, unmoving, where
 from .gathering import along
-from .rearranging import axes_of, moveaxis, ravel, reshape
-from .sorting import _same_shape, taken  # pyright: ignore[reportPrivateUsage]
-
-_NONE = np._NoValue  # pyright: ignore
+from .rearranging import axes_of, kept_shape, moveaxis, ravel, reshape, same_shape
+from .sorting import taken
 
 
 def _order_or_nan(x: Any) -> Any:
@@ -36,27 +23,26 @@ def _order_or_nan(x: Any) -> Any:
     return np.where(np.isnan(np.take_along_axis(np.asarray(x), last, -1)), last, order)
 
 
-def _flattened(a: Any, axis: Any) -> tuple[Traced, tuple[int, ...], tuple[int, ...]]:
-    """The axes to reduce merged into a last one; the shape of the rest, and with the axes kept."""
-    x = lifted(a)
-    x = x if x.dtype.kind == "f" else convert(x, FLOAT)
+def _flattened(a: Any, axis: Any, keepdims: Any) -> tuple[Traced, tuple[int, ...]]:
+    """The axes to reduce merged into a last one, and the shape of a result."""
+    x = floating(a)
     gone = axes_of(axis, x.ndim)
-    rest = tuple([i for i in range(x.ndim) if i not in gone])
-    shape = tuple([x.shape[i] for i in rest])
-    count = math.prod([x.shape[i] for i in gone])
-    kept = tuple([1 if i in gone else n for i, n in enumerate(x.shape)])
-    merged = moveaxis(x, gone, tuple(range(x.ndim - len(gone), x.ndim))) if rest else x
-    return reshape(merged, (*shape, count)), shape, kept
+    shape = tuple([n for i, n in enumerate(x.shape) if i not in gone])
+    merged = moveaxis(x, gone, tuple(range(x.ndim - len(gone), x.ndim))) if shape else x
+    rows = reshape(merged, (*shape, math.prod([x.shape[i] for i in gone])))
+    return rows, kept_shape(x.shape, gone) if keepdims else shape
+
+
+def _sorted(x: Traced) -> Traced:
+    """The elements of each row in their order."""
+    return taken(x, unmoving(_order_or_nan, INT, x, shaped=same_shape))
 
 
 _CHOSEN = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 """Methods that take one of the elements."""
 _SHIFTS = {
-    "interpolated_inverted_cdf": (0, 1),
-    "hazen": (0.5, 0.5),
-    "weibull": (0, 0),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
+    **{"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0)},
+    **{"median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)},
 }
 """α and β of Hyndman and Fan."""
 _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_CHOSEN, *_SHIFTS)
@@ -64,10 +50,7 @@ _METHODS = ("linear", "midpoint", "averaged_inverted_cdf", *_CHOSEN, *_SHIFTS)
 
 def _neighbours(n: int, q: Any, method: str) -> tuple[Any, Any, Any]:
     """Of quantiles of a sorted array of length n: the positions below and above, and the weight of the one above; None
-    where one element is taken.
-
-    Both are read, also where a weight is 0: NumPy's result is nan there if their difference is not finite.
-    """
+    where one element is taken. Both are read, also where a weight is 0: NumPy's is nan if the gap is not finite."""
     q = np.asarray(q)
     if method in _CHOSEN or (method == "linear" and q.dtype.kind in "iub"):
         at = np.quantile(np.arange(n), q, method=method).astype(np.intp)
@@ -90,8 +73,8 @@ def _neighbours(n: int, q: Any, method: str) -> tuple[Any, Any, Any]:
     return low.astype(np.intp), high.astype(np.intp), np.where(part == 1, 0.0, part)
 
 
-def _checked(q: Any, method: Any, named: dict[str, Any]) -> Any:
-    if named.get("weights") is not None:
+def _checked(q: Any, method: Any, weights: Any) -> Any:
+    if weights is not None:
         raise refuse(
             "quantiles with weights=… are not known to riesz; sort and interpolate the cumulative weights with "
             "np.interp"
@@ -108,31 +91,26 @@ def _checked(q: Any, method: Any, named: dict[str, Any]) -> Any:
     return fixed
 
 
-def _presented(
-    found: Traced, shape: tuple[int, ...], kept: tuple[int, ...], outer: tuple[int, ...], keepdims: Any
-) -> Any:
+def _presented(found: Traced, shape: tuple[int, ...], outer: tuple[int, ...] = ()) -> Any:
     """Rows × quantiles as NumPy gives them: quantiles first."""
-    rank = len(shape)
-    turned = moveaxis(found, rank, 0) if rank else found
-    return reshape(turned, (*outer, *(kept if keepdims and keepdims is not _NONE else shape)))
+    return reshape(moveaxis(found, found.ndim - 1, 0) if found.ndim > 1 else found, (*outer, *shape))
 
 
 def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
-    x, shape, kept = _flattened(lifted(a, trace_of(a, q)), axis)
+    x, shape = _flattened(lifted(a, trace_of(a, q)), axis, keepdims)
     n = x.shape[-1]
     if not n:
         raise IndexError("quantiles of an empty axis")
-    rows = taken(x, several(Discrete(_order_or_nan, (), _same_shape), INT, x))
+    rows = _sorted(x)
     if type(q) is Traced:
         place: Any = ravel(q) * float(n - 1)
-        whole = discrete(
-            np.floor, discrete(np.fmin, discrete(np.fmax, place, 0.0), float(n - 1))
-        )  # a branch not taken may have any numbers
+        inside = discrete(np.fmin, discrete(np.fmax, place, 0.0), float(n - 1))  # a branch not taken may have any
+        whole = discrete(np.floor, inside)
         low = convert(whole, INT)
-        high = several(Discrete(np.minimum), INT, low + 1, np.asarray(n - 1))
+        high = unmoving(np.minimum, INT, low + 1, np.asarray(n - 1))
         found = _interpolated(rows[..., low], rows[..., high], place - whole)
         there = discrete(np.greater_equal, place, 0.0) & discrete(np.less_equal, place, float(n - 1))
-        return _presented(where(there, found, np.nan), shape, kept, q.shape, keepdims)
+        return _presented(where(there, found, np.nan), shape, q.shape)
     low, high, part = _neighbours(n, q.ravel(), method)
     found = along(rows, x.ndim - 1, low)
     if part is not None:
@@ -144,7 +122,7 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
             found = found + float(part[0]) * gap if part[0] < 0.5 else above - float(1 - part[0]) * gap
         else:
             found = _interpolated(found, above, part)
-    return _presented(found, shape, kept, q.shape, keepdims)
+    return _presented(found, shape, q.shape)
 
 
 def _spoiled(element: Any, gap: Any) -> Any:
@@ -159,48 +137,9 @@ def _interpolated(below: Any, above: Any, part: Any) -> Any:
     return where(near, below + part * gap, above - (1.0 - part) * gap)
 
 
-def _nothing(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
+def _nothing(x: Traced, shape: tuple[int, ...]) -> Any:
     """nan for each row, where the rows of an array are empty or there are none."""
-    x, shape, kept = _flattened(a, axis)
-    if x.size:
-        return None
-    return lifted(
-        np.full((*np.shape(q), *(kept if keepdims and keepdims is not _NONE else shape)), np.nan, x.dtype), x.home
-    )
-
-
-_STATISTIC = "combination of sorted elements"
-_OF = "the same combination of dx; slope · dq for traced q"
-
-
-@answers(np.quantile, what=_STATISTIC, rule=_OF)
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    **named: Any,
-) -> Any:
-    """Quantiles."""
-    return _quantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
-
-
-@answers(np.percentile, what=_STATISTIC, rule=_OF)
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    **named: Any,
-) -> Any:
-    """Quantiles in percent."""
-    return _quantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
+    return lifted(np.full(shape, np.nan, x.dtype), x.home)
 
 
 def _widened(a: Any, q: Any, method: Any) -> Any:
@@ -211,23 +150,13 @@ def _widened(a: Any, q: Any, method: Any) -> Any:
     return convert(a, np.result_type(a.dtype, kind if kind.kind == "f" else FLOAT))
 
 
-def _hundredth(q: Any) -> Any:
-    return tidy(q) / 100.0 if holds_traced(q) else np.true_divide(q, 100.0)
-
-
-@answers(np.median, what=_STATISTIC, rule="dx of the middle element; of an even number ½ of each of the two")
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    """The median."""
-    empty = _nothing(a, np.asarray(0.5), axis, keepdims)
-    if empty is not None:
-        return empty
-    x, shape, kept = _flattened(a, axis)
-    rows = taken(x, several(Discrete(_order_or_nan, (), _same_shape), INT, x))
-    last, (at, odd) = x.ndim - 1, divmod(x.shape[-1], 2)
+def _median(a: Any, axis: Any, keepdims: Any) -> Any:
+    x, shape = _flattened(a, axis, keepdims)
+    if not x.size:
+        return _nothing(x, shape)
+    rows, last, (at, odd) = _sorted(x), x.ndim - 1, divmod(x.shape[-1], 2)
     above = along(rows, last, np.array([at]))
-    return _presented(
-        above if odd else 0.5 * (along(rows, last, np.array([at - 1])) + above), shape, kept, (), keepdims
-    )
+    return _presented(above if odd else 0.5 * (along(rows, last, np.array([at - 1])) + above), shape)
 
 
 def _number_neighbours(x: Any, q: tuple[float, ...], method: str, which: int) -> Any:
@@ -259,52 +188,40 @@ def _nanquantile(a: Any, q: Any, axis: Any, keepdims: Any, method: str, middle: 
         raise refuse(
             "quantiles of the numbers that are not nan at traced q are not known to riesz; q is fixed, or np.quantile"
         )
-    empty = _nothing(a, np.asarray(0.5), axis, keepdims)  # NumPy's have no axis of quantiles then
-    if empty is not None:
-        return empty
-    x, shape, kept = _flattened(a, axis)
-    given = (("q", tuple(q.ravel().tolist())), ("method", method))
-    low, high = [taken(x, several(Discrete(_neighbour, (*given, ("which", k)), _per_row), INT, x)) for k in (0, 1)]
-    part = several(Discrete(_between, given, _per_row), x.dtype, x)
+    x, shape = _flattened(a, axis, keepdims)
+    if not x.size:
+        return _nothing(x, shape)  # NumPy's have no axis of quantiles then
+    given = {"q": tuple(q.ravel().tolist()), "method": method}
+    low, high = [taken(x, unmoving(_neighbour, INT, x, shaped=_per_row, **given, which=k)) for k in (0, 1)]
+    part = unmoving(_between, x.dtype, x, shaped=_per_row, **given)
     mean = 0.5 * (low + high) if middle else _interpolated(low, high, part)
     element = low if middle or _neighbours(1, q, method)[2] is None else _spoiled(low, high - low)
-    return _presented(where(discrete(np.equal, part, 0.0), element, mean), shape, kept, q.shape, keepdims)
+    return _presented(where(discrete(np.equal, part, 0.0), element, mean), shape, q.shape)
+
+
+def _nanmedian(a: Any, axis: Any, keepdims: Any) -> Any:
+    return _nanquantile(a, np.asarray(0.5), axis, keepdims, "linear", middle=True)
+
+
+def _at(found: Any, percent: bool = False) -> Any:
+    """A function of numbers and quantiles."""
+
+    def code(a: Any, q: Any, axis: Any, method: Any, keepdims: Any, weights: Any = None) -> Any:
+        parts = q if not percent else tidy(q) / 100.0 if holds_traced(q) else np.true_divide(q, 100.0)
+        return found(_widened(a, q, method), _checked(parts, method, weights), axis, keepdims, method)
+
+    return code
 
 
 _OF_NUMBERS = "the same combination of dx"
-
-
-@answers(np.nanquantile, what=_STATISTIC, rule=_OF_NUMBERS)
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    **named: Any,
-) -> Any:
-    """Quantiles of the numbers."""
-    return _nanquantile(_widened(a, q, method), _checked(q, method, named), axis, keepdims, method)
-
-
-@answers(np.nanpercentile, what=_STATISTIC, rule=_OF_NUMBERS)
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: Any = "linear",
-    keepdims: Any = False,
-    **named: Any,
-) -> Any:
-    """Quantiles of the numbers, in percent."""
-    return _nanquantile(_widened(a, q, method), _checked(_hundredth(q), method, named), axis, keepdims, method)
-
-
-@answers(np.nanmedian, what=_STATISTIC, rule=_OF_NUMBERS)
-def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    """The median of the numbers."""
-    return _nanquantile(a, np.asarray(0.5), axis, keepdims, "linear", middle=True)
+_OF = f"{_OF_NUMBERS}; slope · dq for traced q"
+_OF_MIDDLE = "dx of the middle element; of an even number ½ of each of the two"
+for _f, _rule, _code in (
+    (np.quantile, _OF, _at(_quantile)),
+    (np.percentile, _OF, _at(_quantile, percent=True)),
+    (np.median, _OF_MIDDLE, _median),
+    (np.nanquantile, _OF_NUMBERS, _at(_nanquantile)),
+    (np.nanpercentile, _OF_NUMBERS, _at(_nanquantile, percent=True)),
+    (np.nanmedian, _OF_NUMBERS, _nanmedian),
+):
+    answers_called(_f, what="combination of sorted elements", rule=_rule)(_code)

@@ -13,20 +13,9 @@ import numpy as np
 from ...ops.op import Reduction, Reshape, broadcast, contraction
 from ...relations import Range
 from ...relations.index_sets import Seg
-from ..traced import (
-    FUNCTIONS,
-    Traced,
-    answers,
-    as_array,
-    lifted,
-    refuse,
-    result_dtype,
-    slot_of,
-    step,
-    tidy,
-    trace_of,
-    typed,
-)
+from ..registry import FUNCTIONS, answer_rows, answers
+from ..trace import refuse
+from ..traced import TRACED, Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed
 
 SAME = "the same of dx"
 
@@ -48,29 +37,35 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def of_number(axis: Any, ndim: int) -> bool:
-    """Whether the axis named is the first or last of a number, which has none: reductions and some others of NumPy take
-    it for an array of one."""
+    """Whether the axis named is the first or last of a number: NumPy's reductions take it for an array of one."""
     return not ndim and isinstance(axis, (int, np.integer)) and axis in (0, -1)
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that a reduction takes away."""
+    return () if of_number(axis, ndim) else axes_of(axis, ndim)
+
+
+def kept_shape(shape: tuple[int, ...], gone: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with axes of length 1 in the place of some axes."""
+    return tuple([1 if i in gone else n for i, n in enumerate(shape)])
+
+
+def same_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
+    """The shape of a discrete op's result: that of its first argument."""
+    return shapes[0]
 
 
 @answers(np.transpose, np.permute_dims, what="contraction: axes permuted", rule=SAME)
 def transpose(x: Any, axes: Any = None) -> Traced:
-    """Axes permuted."""
     order = tuple(range(x.ndim))[::-1] if axes is None else axes_of(tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError("axes don't match array")
     return x if order == tuple(range(x.ndim)) else step(contraction((tuple(range(x.ndim)),), order), x)
 
 
-@answers(np.matrix_transpose, np.linalg.matrix_transpose, what="contraction: axes permuted", rule=SAME)
-def matrix_transpose(x: Traced, /) -> Traced:
-    """The last two axes exchanged."""
-    return swapaxes(x, -1, -2)
-
-
 @answers(np.swapaxes, what="contraction: axes permuted", rule=SAME)
 def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
-    """Two axes exchanged."""
     order = list(range(x.ndim))
     i, j = axes_of(axis1, x.ndim)[0], axes_of(axis2, x.ndim)[0]
     order[i], order[j] = order[j], order[i]
@@ -79,7 +74,6 @@ def swapaxes(x: Traced, axis1: int, axis2: int) -> Traced:
 
 @answers(np.moveaxis, what="contraction: axes permuted", rule=SAME)
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Axes moved."""
     from_, to = axes_of(source, x.ndim), axes_of(destination, x.ndim)
     order = [a for a in range(x.ndim) if a not in from_]
     for d, s in sorted(zip(to, from_, strict=True)):
@@ -89,14 +83,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 @answers(np.rollaxis, what="contraction: axes permuted", rule=SAME)
 def rollaxis(x: Traced, axis: int, start: int = 0) -> Traced:
-    """An axis rolled to another place."""
     shape = np.rollaxis(np.broadcast_to(0.0, tuple(range(2, 2 + x.ndim))), axis, start).shape
     return transpose(x, [n - 2 for n in shape])
 
 
 @answers(np.reshape, what="reshape, unitary", rule=SAME)
 def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Traced:
-    """The same numbers under another shape."""
     wanted = shape if shape is not None else newshape
     if order in ("F", "f"):
         size = np.broadcast_to(0.0, x.shape).reshape(wanted).shape
@@ -117,13 +109,11 @@ def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any 
 
 @answers(np.ravel, what="reshape, unitary", rule=SAME)
 def ravel(x: Any, order: str = "C") -> Any:
-    """In one axis."""
     return reshape(x, (-1,) if x.size else (0,), order="C" if order in ("K", "A") else order)
 
 
 @answers(np.expand_dims, what="reshape, unitary", rule=SAME)
 def expand_dims(x: Traced, axis: Any) -> Traced:
-    """New axes of length 1."""
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     at = axes_of(given, x.ndim + len(given))
     sizes = iter(x.shape)
@@ -132,13 +122,21 @@ def expand_dims(x: Traced, axis: Any) -> Traced:
 
 @answers(np.squeeze, what="reshape, unitary", rule=SAME)
 def squeeze(x: Traced, axis: Any = None) -> Traced:
-    """Without axes of length 1."""
     if of_number(axis, x.ndim):
         return x
     at = tuple([i for i, n in enumerate(x.shape) if n == 1]) if axis is None else axes_of(axis, x.ndim)
     if any([x.shape[i] != 1 for i in at]):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return reshape(x, tuple([n for i, n in enumerate(x.shape) if i not in at]))
+
+
+def _raised(x: Any, rank: int) -> Any:
+    shape = np.shape(x)
+    missing = rank - len(shape)
+    if missing <= 0:
+        return x
+    behind = int(rank == 3 and missing < 3)  # NumPy puts the last of three axes behind
+    return np.reshape(x, (*(1,) * (missing - behind), *shape, *(1,) * behind))
 
 
 def _atleast(rank: int) -> Any:
@@ -149,27 +147,14 @@ def _atleast(rank: int) -> Any:
     return code
 
 
-def _raised(x: Any, rank: int) -> Any:
-    shape = np.shape(x)
-    match rank - len(shape), rank:
-        case (missing, _) if missing <= 0:
-            return x
-        case 2, 3:
-            return np.reshape(x, (1, *shape, 1))
-        case 1, 3:
-            return np.reshape(x, (*shape, 1))
-        case missing, _:
-            return np.reshape(x, (*(1,) * missing, *shape))
-
-
-for _f, _k in ((np.atleast_1d, 1), (np.atleast_2d, 2), (np.atleast_3d, 3)):
-    answers(_f, what="reshape, unitary", rule=SAME)(_atleast(_k))
+def lengths(shape: Any) -> tuple[int, ...]:
+    """A shape, or a number for an array of one axis."""
+    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple([int(n) for n in shape])
 
 
 @answers(np.broadcast_to, what="contraction: repeated along axes (rep)", rule=SAME)
 def broadcast_to(x: Traced, shape: Any, subok: bool = False) -> Traced:
-    """Repeated along new axes and axes of length 1."""
-    wanted = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple([int(n) for n in shape])
+    wanted = lengths(shape)
     if np.broadcast_shapes(x.shape, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {x.shape} to {wanted}")
     return x if wanted == x.shape else step(broadcast(x.shape, wanted), x)
@@ -177,12 +162,11 @@ def broadcast_to(x: Traced, shape: Any, subok: bool = False) -> Traced:
 
 def written_to(x: Any, shape: Any) -> Any:
     """x as it is written into an array of a shape: broadcast, and leading axes of length 1 fall away."""
-    wanted = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple([int(n) for n in shape])
+    wanted = lengths(shape)
     more = max(0, np.ndim(x) - len(wanted))
     return np.broadcast_to(np.reshape(x, np.shape(x)[more:]) if np.shape(x)[:more] == (1,) * more else x, wanted)
 
 
-@answers(np.broadcast_arrays, what="contraction: repeated along axes (rep)", rule=SAME)
 def broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
     """All with one shape."""
     shape = np.broadcast_shapes(*[np.shape(x) for x in xs])
@@ -196,7 +180,6 @@ def broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
 def concatenate(
     arrays: Sequence[Any], axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = None
 ) -> Any:
-    """Arrays one after the other."""
     xs = [tidy(a) for a in arrays]
     if axis is None:
         xs, axis = [np.ravel(x) for x in xs], 0
@@ -211,21 +194,16 @@ def concatenate(
         if (*s[:at], *s[at + 1 :]) != (*shapes[0][:at], *shapes[0][at + 1 :]):
             raise ValueError(f"arrays of shapes {', '.join(map(str, shapes))} cannot be concatenated along axis {axis}")
     sizes = [s[at] for s in shapes]
-    starts = np.cumsum([0, *sizes])
-    whole = Seg(int(starts[-1]))
-    parts = [
-        (Range(Seg(n), whole, int(s), 1, True), slot) for n, s, slot in zip(sizes, starts[:-1], slots, strict=True) if n
-    ]
-    if not parts:
-        return Traced(trace, slots[0], kind)
-    if len(parts) == 1:
-        return Traced(trace, parts[0][1], kind)
-    return Traced(trace, trace.step(Reduction(tuple([r for r, _ in parts]), at), [slot for _, slot in parts]), kind)
+    *starts, end = [int(n) for n in np.cumsum([0, *sizes])]
+    there = [i for i, n in enumerate(sizes) if n]
+    if len(there) < 2:
+        return Traced(trace, slots[there[0] if there else 0], kind)
+    ranges = tuple([Range(Seg(sizes[i]), Seg(end), starts[i], 1, True) for i in there])
+    return Traced(trace, trace.step(Reduction(ranges, at), [slots[i] for i in there]), kind)
 
 
 @answers(np.stack, what="relational reduction: each part placed at its index", rule=SAME)
 def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:
-    """Arrays along a new axis."""
     xs = [tidy(a) for a in arrays]
     if len({np.shape(x) for x in xs}) > 1:
         raise ValueError(f"all input arrays must have the same shape; got {', '.join([str(np.shape(x)) for x in xs])}")
@@ -234,58 +212,36 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any =
     return concatenate([np.reshape(x, (*np.shape(x)[:at], 1, *np.shape(x)[at:])) for x in xs], at, dtype=dtype)
 
 
-@answers(np.vstack, what="relational reduction", rule=SAME)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
-    """Arrays on top of each other."""
+def _vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
     return concatenate([_raised(tidy(x), 2) for x in tup], 0, dtype=dtype)
 
 
-@answers(np.hstack, what="relational reduction", rule=SAME)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
-    """Arrays side by side."""
+def _hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
     xs = [_raised(tidy(x), 1) for x in tup]
     return concatenate(xs, 0 if np.ndim(xs[0]) == 1 else 1, dtype=dtype)
 
 
-@answers(np.dstack, what="relational reduction", rule=SAME)
-def dstack(tup: Any) -> Any:
-    """Arrays behind each other."""
-    return concatenate([_raised(tidy(x), 3) for x in tup], 2)
-
-
-@answers(np.column_stack, what="relational reduction", rule=SAME)
-def column_stack(tup: Any) -> Any:
-    """Arrays as columns."""
-    xs = [tidy(x) for x in tup]
-    return concatenate([np.reshape(x, (-1, 1)) if np.ndim(x) < 2 else x for x in xs], 1)
+def _column(x: Any) -> Any:
+    x = tidy(x)
+    return np.reshape(x, (-1, 1)) if np.ndim(x) < 2 else x
 
 
 @answers(np.block, what="relational reductions", rule=SAME)
 def block(arrays: Any) -> Any:
-    """An array of blocks."""
-
     def depth(x: Any) -> int:
         return 1 + max([depth(part) for part in cast("list[Any]", x)]) if isinstance(x, list) else 0
 
+    def leaves(x: Any) -> list[Any]:
+        return [leaf for part in cast("list[Any]", x) for leaf in leaves(part)] if isinstance(x, list) else [x]
+
     levels = depth(arrays)
-    found: list[Any] = []
-
-    def leaves(x: Any) -> None:
-        if isinstance(x, list):
-            for part in cast("list[Any]", x):
-                leaves(part)
-        else:
-            found.append(x)
-
-    leaves(arrays)
-    rank = max([levels, *[np.ndim(tidy(x)) for x in found]])
+    rank = max([levels, *[np.ndim(tidy(x)) for x in leaves(arrays)]])
 
     def build(x: Any, level: int) -> Any:
         if not isinstance(x, list):
             return raised_front(tidy(x), rank)
-        return np.concatenate(
-            [build(part, level + 1) for part in cast("list[Any]", x)], axis=rank - levels + level
-        )  # a row may have no traced part
+        parts = [build(part, level + 1) for part in cast("list[Any]", x)]
+        return np.concatenate(parts, axis=rank - levels + level)  # a row may have no traced part
 
     return build(arrays, 0)
 
@@ -294,16 +250,9 @@ def raised_front(x: Any, rank: int) -> Any:
     return np.reshape(x, (*(1,) * (rank - np.ndim(x)), *np.shape(x)))
 
 
-@answers(np.append, what="relational reduction", rule=SAME)
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """values after arr."""
-    return concatenate([arr, values], axis)
-
-
 # -- taking apart -----------------------------------------------------------------------------------------
 
 
-@answers(np.split, np.array_split, what="relational reductions: slices", rule=SAME)
 def split(x: Traced, indices_or_sections: Any, axis: int = 0) -> list[Traced]:
     """Parts of an array."""
     (at,) = axes_of(axis, x.ndim)
@@ -325,18 +274,6 @@ def _equal_split(x: Traced, indices_or_sections: Any, axis: int = 0) -> list[Tra
     return split(x, indices_or_sections, axis)
 
 
-FUNCTIONS[np.split] = _equal_split
-answers(np.vsplit, what="relational reductions: slices", rule=SAME)(lambda x, k: _equal_split(x, k, 0))
-answers(np.hsplit, what="relational reductions: slices", rule=SAME)(
-    lambda x, k: _equal_split(x, k, 0 if x.ndim == 1 else 1)
-)
-answers(np.dsplit, what="relational reductions: slices", rule=SAME)(lambda x, k: _equal_split(x, k, 2))
-if hasattr(np, "unstack"):
-    answers(np.unstack, what="relational reductions: points", rule=SAME)(
-        lambda x, /, *, axis=0: tuple(moveaxis(x, axis, 0))
-    )
-
-
 # -- masks, copies, grids ----------------------------------------------------------------------------------
 
 
@@ -351,49 +288,48 @@ def _triangle(keep: Any) -> Any:
     return code
 
 
-for _f in (np.tril, np.triu):
-    answers(_f, what="selection by a fixed mask", rule=SAME)(_triangle(_f))
-
-
-@answers(np.copy, np.asarray, np.array, np.asanyarray, np.ascontiguousarray, what="identity", rule="dx")
-def copy(a: Any, *args: Any, **named: Any) -> Any:
-    """The same numbers, on their own."""
-    return typed(lifted(a).copy(), None)
-
-
-@answers(np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.result_type, what="static", rule="no derivative")
-def shape(a: Any) -> Any:
-    """The shape."""
-    return a.shape
-
-
-FUNCTIONS[np.ndim] = lambda a: a.ndim
-FUNCTIONS[np.size] = lambda a, axis=None: a.size if axis is None else a.shape[axis]
-FUNCTIONS[np.iscomplexobj] = lambda x: False
-FUNCTIONS[np.isrealobj] = lambda x: True
-FUNCTIONS[np.result_type] = lambda *xs: np.result_type(*[x.dtype if type(x) is Traced else x for x in xs])
-
-
 @answers(np.meshgrid, what="contraction: repeated along axes (rep)", rule=SAME)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """Coordinates of a grid."""
-    xs = [np.ravel(tidy(x)) for x in xi]
-    n = len(xs)
-    order = list(range(n))
-    if indexing == "xy" and n > 1:
-        order[0], order[1] = 1, 0
-    sizes = [np.shape(x)[0] for x in xs]
-    shape = [1] * n
-    for i, a in enumerate(order):
-        shape[a] = sizes[i]
-    found: list[Any] = []
-    for x, a in zip(xs, order, strict=True):
-        slim = np.reshape(x, tuple([-1 if k == a else 1 for k in range(n)]))
-        found.append(slim if sparse else np.broadcast_to(slim, tuple(shape)))
-    return tuple(found)
+    n = len(xi)
+    order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
+    shapes = [tuple([-1 if k == a else 1 for k in range(n)]) for a in order]
+    found = [np.reshape(np.ravel(tidy(x)), shape) for x, shape in zip(xi, shapes, strict=True)]
+    return tuple(found) if sparse else broadcast_arrays(*found)
 
 
+# -- the table --------------------------------------------------------------------------------------------
+
+_PERMUTED, _SLICES, _JOINED = "contraction: axes permuted", "relational reductions: slices", "relational reduction"
+_RESHAPED, _REPEATED, _STATIC = "reshape, unitary", "contraction: repeated along axes (rep)", "no derivative"
+_COPIES = (np.copy, np.asarray, np.array, np.asanyarray, np.ascontiguousarray)
+answer_rows(
+    ((np.matrix_transpose, np.linalg.matrix_transpose), _PERMUTED, SAME, lambda x, /: swapaxes(x, -1, -2)),
+    (np.atleast_1d, _RESHAPED, SAME, _atleast(1)),
+    (np.atleast_2d, _RESHAPED, SAME, _atleast(2)),
+    (np.atleast_3d, _RESHAPED, SAME, _atleast(3)),
+    (np.broadcast_arrays, _REPEATED, SAME, broadcast_arrays),
+    (np.vstack, _JOINED, SAME, _vstack),
+    (np.hstack, _JOINED, SAME, _hstack),
+    (np.dstack, _JOINED, SAME, lambda tup: concatenate([_raised(tidy(x), 3) for x in tup], 2)),
+    (np.column_stack, _JOINED, SAME, lambda tup: concatenate([_column(x) for x in tup], 1)),
+    (np.append, _JOINED, SAME, lambda arr, values, axis=None: concatenate([arr, values], axis)),
+    (np.array_split, _SLICES, SAME, split),
+    (np.split, _SLICES, SAME, _equal_split),
+    (np.vsplit, _SLICES, SAME, lambda x, k: _equal_split(x, k, 0)),
+    (np.hsplit, _SLICES, SAME, lambda x, k: _equal_split(x, k, 0 if x.ndim == 1 else 1)),
+    (np.dsplit, _SLICES, SAME, lambda x, k: _equal_split(x, k, 2)),
+    (np.tril, "selection by a fixed mask", SAME, _triangle(np.tril)),
+    (np.triu, "selection by a fixed mask", SAME, _triangle(np.triu)),
+    (_COPIES, "identity", "dx", lambda a, *args, **named: typed(lifted(a).copy(), None)),
+    (np.shape, "static", _STATIC, lambda a: a.shape),
+    (np.ndim, "static", _STATIC, lambda a: a.ndim),
+    (np.size, "static", _STATIC, lambda a, axis=None: a.size if axis is None else a.shape[axis]),
+    (np.iscomplexobj, "static", _STATIC, lambda x: False),
+    (np.isrealobj, "static", _STATIC, lambda x: True),
+    (np.result_type, "static", _STATIC, lambda *xs: np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs])),
+)
+if hasattr(np, "unstack"):
+    points = "relational reductions: points"
+    answer_rows((np.unstack, points, SAME, lambda x, /, *, axis=0: tuple(moveaxis(x, axis, 0))))
 if hasattr(np, "astype"):
-    answers(np.astype, what="cast", rule="the cast of dx")(
-        lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype)
-    )
+    answer_rows((np.astype, "cast", "the cast of dx", lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype)))

@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 
 from ...terms import primitives as p
-from ..registry import PARTS
-from ..traced import NOTES, Traced, primitive_step, several
-from .elementwise import discrete, where
+from ..registry import NOTES, PARTS, as_called
+from ..traced import Traced, primitive_step
+from .elementwise import discrete, floating, where
 from .fft import SCIPY_TRANSFORMS
-from .linalg.norms import real
-from .reductions import total
+from .reductions import total, unmoving_reduction
 
 
 def _peak(x: Traced, axis: Any) -> Traced:
     """The maximum as a constant: shifting by it changes nothing but the size of the numbers."""
-    from ...ops.opaque import Discrete
-    from .rearranging import axes_of
-    from .reductions import _reduced_shape  # pyright: ignore[reportPrivateUsage]
-
-    gone = tuple([i - x.ndim for i in axes_of(axis, x.ndim)])
-    top = several(Discrete(_top, (("axis", gone), ("keepdims", True)), _reduced_shape), x.dtype, x)
+    top = unmoving_reduction(_top, x.dtype, x, axis, True)
     return where(discrete(np.isfinite, top), top, 0.0)
 
 
@@ -36,7 +30,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     """ln Σ b·exp(a), without overflow. Its derivative is softmax."""
     if return_sign:
         raise NotImplementedError("logsumexp with return_sign=True is not known to riesz")
-    x = real(a)
+    x = floating(a)
     if not x.ndim:
         return x if b is None else x + np.log(b)
     top = _peak(x, axis)
@@ -47,14 +41,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 def softmax(x: Any, axis: Any = None) -> Any:
     """exp x / Σ exp x."""
-    x = real(x)
+    x = floating(x)
     powers = np.exp(x - _peak(x, axis))
     return powers / total(powers, axis, True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """x − logsumexp(x)."""
-    x = real(x)
+    x = floating(x)
     return x - logsumexp(x, axis, keepdims=True)
 
 
@@ -79,7 +73,7 @@ def counterparts() -> dict[Any, Any]:
         for name, (own, what, rule) in _own(home).items():
             original = getattr(module, name, None)
             if original is not None:
-                _found[original] = own
+                _found[original] = as_called(original, own) if home == "scipy.linalg" and name != "block_diag" else own
                 NOTES.setdefault(original, (what, rule))
     return _found
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...ops.convolution import Convolution
-from ..traced import Traced, convert, is_complex, operands, refuse, result_dtype, tidy
-from .array_products import RULE
+from ..trace import refuse
+from ..traced import convert, is_complex, result_dtype, tidy
+from .array_products import RULE, convolved
 from .complex.complex_arrays import multilinear
 
 
@@ -31,30 +31,10 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
     if 0 in n or 0 in m:
         return np.zeros([0 if mode != "same" else i for i in n])
     if is_complex((a, v)):
-        return multilinear(lambda x, y: _convolved(x, y, mode), a, v)
+        return multilinear(lambda x, y: convolved(x, y, mode), a, v)
     kind = result_dtype([a, v])[0]
-    found = _convolved(a, v, mode)
+    found = convolved(a, v, mode)
     return found if kind.kind == "f" or method == "fft" else convert(found, kind)  # whole numbers stay whole
-
-
-def _convolved(a: Any, v: Any, mode: str) -> Any:
-    """Along the last axis a ∗ v; along the others sums over windows of a, with v turned round."""
-    trace, slots, dtype, _ = operands(a, v)
-    x, y = [Traced(trace, slot, dtype) for slot in slots]
-    n, m = x.shape, y.shape
-    lead = tuple(range(x.ndim - 1))
-    if lead:
-        around = [(0, 0) if mode == "valid" else (k - 1, k - 1) for k in m[:-1]]
-        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*around, (0, 0)]), m[:-1], axis=lead)
-        x = np.moveaxis(windows, len(lead), -1)
-        y = np.broadcast_to(np.flip(y, lead), (*x.shape[:-1], m[-1]))
-    full = Traced(trace, trace.step(Convolution(2), (cast(Any, x).slot, cast(Any, y).slot)), dtype)
-    full = np.sum(full, tuple([len(lead) + i for i in lead])) if lead else full
-    if mode == "full":
-        return full
-    if mode == "valid":
-        return full[..., m[-1] - 1 : n[-1]]
-    return full[tuple([slice((j - 1) // 2, (j - 1) // 2 + i) for i, j in zip(n, m, strict=True)])]
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:

@@ -9,28 +9,16 @@ from typing import Any, cast
 import numpy as np
 
 from ...ops.op import Reduction
-from ...ops.opaque import Discrete, Take
+from ...ops.opaque import Take
 from ...relations import Gather, freeze
 from ...relations.index_sets import Seg
-from ..traced import (
-    FLOAT,
-    INT,
-    Traced,
-    answers,
-    convert,
-    holds_traced,
-    lifted,
-    operands,
-    refuse,
-    several,
-    slot_of,
-    tidy,
-    trace_of,
-)
-from .elementwise import discrete, where
-from .gathering import everywhere
-from .indexing import wrapped
+from ..registry import answers
+from ..trace import refuse
+from ..traced import FLOAT, INT, Traced, convert, holds_traced, lifted, operands, several, step, tidy, trace_of
+from .elementwise import discrete, unmoving, where
+from .indexing import everywhere, wrapped
 from .rearranging import axes_of, broadcast_to, concatenate, moveaxis, of_number, ravel, reshape, stack
+from .rearranging import same_shape as _same_shape
 
 DISCRETE = "no derivative: constant between ties"
 
@@ -44,19 +32,13 @@ def _rows(a: Any, axis: Any) -> tuple[Traced, int]:
     return moveaxis(x, at, x.ndim - 1), at
 
 
-def _same_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
-    return shapes[0]
-
-
 def taken(x: Traced, positions: Any) -> Traced:
     """x[…, positions[…]], row by row: all axes but the last run together."""
-    trace = trace_of(x, positions)
     batch = x.ndim - 1
     shape = (*x.shape[:batch], *np.shape(positions)[batch:])
     if not math.prod(shape):
-        return lifted(np.zeros(shape, x.dtype), trace)
-    slots = (slot_of(trace, x, x.dtype), slot_of(trace, positions, INT))
-    return Traced(trace, trace.step(Take(batch, batch), slots), x.dtype)
+        return lifted(np.zeros(shape, x.dtype), trace_of(x, positions))
+    return several(Take(batch, batch), x.dtype, x, positions)
 
 
 def _kind(kind: Any, order: Any, stable: Any) -> str:
@@ -68,27 +50,29 @@ def _kind(kind: Any, order: Any, stable: Any) -> str:
 # -- orders -----------------------------------------------------------------------------------------------
 
 
+def _ordered(a: Any, axis: Any, order: Any, elements: bool, **parameters: Any) -> Traced:
+    """The elements along an axis in an order, or their positions."""
+    x, at = _rows(a, None if not elements and of_number(axis, np.ndim(a)) else axis)
+    places = unmoving(order, INT, x, shaped=_same_shape, **parameters)
+    return moveaxis(taken(x, places) if elements else places, x.ndim - 1, at)
+
+
 def _argsort(x: Any, kind: str) -> Any:
     return np.argsort(x, axis=-1, kind=kind)  # pyright: ignore
 
 
 @answers(np.argsort, what="discrete", rule=DISCRETE)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The positions in ascending order."""
-    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
-    found = several(Discrete(_argsort, (("kind", _kind(kind, order, stable)),), _same_shape), INT, x)
-    return moveaxis(found, found.ndim - 1, at)
+    return _ordered(a, axis, _argsort, False, kind=_kind(kind, order, stable))
 
 
-@answers(
-    np.sort, what="gather by the order", rule="dx gathered by the same order; equal elements in the order they stand"
-)
+_IN_ORDER = "dx gathered by the same order"
+
+
+@answers(np.sort, what="gather by the order", rule=f"{_IN_ORDER}; equal elements in the order they stand")
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The elements in ascending order."""
     _kind(kind, order, stable)
-    x, at = _rows(a, axis)
-    found = taken(x, several(Discrete(_argsort, (("kind", "stable"),), _same_shape), INT, x))
-    return moveaxis(found, found.ndim - 1, at)
+    return _ordered(a, axis, _argsort, True, kind="stable")
 
 
 def _argpartition(x: Any, kth: Any) -> Any:
@@ -103,10 +87,7 @@ def _kth(kth: Any) -> Any:
 
 @answers(np.argpartition, what="discrete", rule=DISCRETE)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The positions, with the k-th in place."""
-    x, at = _rows(a, None if of_number(axis, np.ndim(a)) else axis)
-    found = several(Discrete(_argpartition, (("kth", _kth(kth)),), _same_shape), INT, x)
-    return moveaxis(found, found.ndim - 1, at)
+    return _ordered(a, axis, _argpartition, False, kth=_kth(kth))
 
 
 def _partition_order(x: Any, kth: Any) -> Any:
@@ -117,12 +98,9 @@ def _partition_order(x: Any, kth: Any) -> Any:
     return found
 
 
-@answers(np.partition, what="gather by the order", rule="dx gathered by the same order")
+@answers(np.partition, what="gather by the order", rule=_IN_ORDER)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The elements, with the k-th in place."""
-    x, at = _rows(a, axis)
-    found = taken(x, several(Discrete(_partition_order, (("kth", _kth(kth)),), _same_shape), INT, x))
-    return moveaxis(found, found.ndim - 1, at)
+    return _ordered(a, axis, _partition_order, True, kth=_kth(kth))
 
 
 def _lexsort(*keys: Any) -> Any:
@@ -131,15 +109,12 @@ def _lexsort(*keys: Any) -> Any:
 
 @answers(np.lexsort, what="discrete", rule=DISCRETE)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The order by the last key, ties by the one before."""
     trace = trace_of(keys)
     given = [lifted(k, trace) for k in keys]
     if of_number(axis, given[0].ndim):
-        return several(Discrete(_lexsort, (), _same_shape), INT, *given)
-    (at,) = axes_of(axis, given[0].ndim)
-    last = given[0].ndim - 1
-    found = several(Discrete(_lexsort, (), _same_shape), INT, *[moveaxis(k, at, last) for k in given])
-    return moveaxis(found, last, at)
+        return unmoving(_lexsort, INT, *given, shaped=_same_shape)
+    (at,), last = axes_of(axis, given[0].ndim), given[0].ndim - 1
+    return moveaxis(unmoving(_lexsort, INT, *[moveaxis(k, at, last) for k in given], shaped=_same_shape), last, at)
 
 
 # -- places in a sorted array -----------------------------------------------------------------------------
@@ -161,11 +136,7 @@ def _find(a: Any, v: Any, side: str) -> Any:
 
 
 def _bin(bins: Any, v: Any, right: bool) -> Any:
-    return _each_row(_digitized, bins, v, right=right)
-
-
-def _digitized(bins: Any, x: Any, right: bool) -> Any:
-    return cast(Any, np).digitize(x, bins, right=right)
+    return _each_row(lambda edges, x: cast(Any, np).digitize(x, edges, right=right), bins, v)
 
 
 def _place_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
@@ -179,34 +150,26 @@ def _both(a: Any, v: Any) -> tuple[Traced, Traced]:
 
 @answers(np.searchsorted, what="discrete", rule="no derivative: constant between jumps")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where v would be put in."""
     edges, x = _both(a if sorter is None else np.take(a, sorter), v)
     if edges.ndim != 1:
         raise ValueError("object too deep for desired array")
-    return several(Discrete(_find, (("side", side),), _place_shape), INT, edges, x)
+    return unmoving(_find, INT, edges, x, shaped=_place_shape, side=side)
 
 
 @answers(np.digitize, what="discrete", rule="no derivative: constant between jumps")
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The bin of each number."""
     edges, v = _both(bins, x)
-    return several(Discrete(_bin, (("right", bool(right)),), _place_shape), INT, edges, v)
+    return unmoving(_bin, INT, edges, v, shaped=_place_shape, right=bool(right))
 
 
-@answers(
-    np.interp,
-    what="gathers at the place found, and a product",
-    rule="slope · dx; of fp and xp at both neighbours; from the right at a knot",
-)
+_SLOPES = "slope · dx; of fp and xp at both neighbours; from the right at a knot"
+
+
+@answers(np.interp, what="gathers at the place found, and a product", rule=_SLOPES)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation."""
     trace = trace_of(tidy(x), tidy(xp), tidy(fp), *[tidy(v) for v in (left, right, period) if v is not None])
-    t, knots, values = [
-        lifted(v, trace) if not isinstance(v, (bool, int)) else lifted(float(v), trace) for v in (x, xp, fp)
-    ]
-    t, knots, values = [
-        v if v.dtype == FLOAT else convert(v, FLOAT) for v in (t, knots, values)
-    ]  # NumPy interpolates in double precision
+    given = [lifted(float(v) if isinstance(v, (bool, int)) else v, trace) for v in (x, xp, fp)]
+    t, knots, values = [v if v.dtype == FLOAT else convert(v, FLOAT) for v in given]  # NumPy's is in double precision
     if knots.ndim != 1 or knots.shape != values.shape:
         raise ValueError("fp and xp are not of the same length.")
     if not knots.size:
@@ -220,7 +183,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         left = right = None
     n = knots.shape[0]
     if n > 1:
-        at = several(Discrete(_interval, (("last", n - 2),), _place_shape), INT, knots, t)
+        at = unmoving(_interval, INT, knots, t, shaped=_place_shape, last=n - 2)
         inside = _on_the_line(t, knots[at], knots[at + 1], values[at], values[at + 1], _fine(xp, fp))
     else:
         inside = broadcast_to(values[0], t.shape)
@@ -230,9 +193,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 def _fine(xp: Any, fp: Any) -> bool:
     """Whether knots and values are fixed and finite, and no two knots are equal."""
-    return not holds_traced((xp, fp)) and bool(
-        np.isfinite(xp).all() and np.isfinite(fp).all() and (np.diff(xp) > 0).all()
-    )
+    fixed = not holds_traced((xp, fp))
+    return fixed and bool(np.isfinite(xp).all() and np.isfinite(fp).all() and (np.diff(xp) > 0).all())
 
 
 def _on_the_line(t: Any, low: Any, high: Any, below: Any, above: Any, fine: bool) -> Any:
@@ -257,7 +219,6 @@ def _interval(knots: Any, x: Any, last: int) -> Any:
 
 @answers(np.take_along_axis, what="gather: a relational reduction, or at computed positions", rule="the same of dx")
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """Elements at positions of their own in each row."""
     if type(indices) is not Traced:
         numbered = cast(Any, np).arange(arr.size).reshape(arr.shape)
         return everywhere(arr, np.take_along_axis(numbered, np.asarray(indices), axis))
@@ -272,11 +233,8 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     rows, places = moveaxis(x, at, x.ndim - 1), moveaxis(indices, at, x.ndim - 1)
     lead = np.broadcast_shapes(rows.shape[:-1], places.shape[:-1])
     rows = broadcast_to(rows, (*lead, rows.shape[-1]))
-    places = (
-        several(Discrete(_spread, (("shape", (*lead, places.shape[-1])),), _spread_shape), INT, places)
-        if places.shape[:-1] != lead
-        else places
-    )
+    if places.shape[:-1] != lead:
+        places = unmoving(_spread, INT, places, shaped=_spread_shape, shape=(*lead, places.shape[-1]))
     return moveaxis(taken(rows, wrapped(places, x.shape[at])), x.ndim - 1, at)
 
 
@@ -292,7 +250,6 @@ def _spread_shape(shapes: Any, parameters: dict[str, Any]) -> tuple[int, ...]:
 
 @answers(np.choose, what="gather from the stacked choices", rule="dx of the choice taken")
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """The element of the choice each index names."""
     options = [tidy(c) for c in choices]
     which = tidy(a)
     if type(which) is Traced and which.dtype.kind == "f":
@@ -305,13 +262,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         table = np.stack([np.broadcast_to(c, shape) for c in np.broadcast_arrays(*options)])
     n = len(options)
     if type(which) is not Traced:
-        at = np.asarray(which)
-        if mode == "raise" and at.size and not (at.min() >= 0 and at.max() < n):
-            raise ValueError("invalid entry in choice array")
-        at = np.clip(at, 0, n - 1) if mode == "clip" else at % n
-        return take_along_axis(table, np.broadcast_to(at, shape)[None], 0)[0]
+        return take_along_axis(table, _chosen(np.asarray(which), n, mode, shape)[None], 0)[0]
     which = reshape(which, (*(1,) * (len(shape) - which.ndim), *which.shape))  # what is mapped over comes before that
-    places = several(Discrete(_chosen, (("n", n), ("mode", mode), ("shape", shape)), _spread_shape), INT, which)
+    places = unmoving(_chosen, INT, which, shaped=_spread_shape, n=n, mode=mode, shape=shape)
     result = table[n - 1]
     for k in range(n - 2, -1, -1):  # selections: what is not chosen leaves no trace
         result = np.where(places == k, table[k], result)
@@ -326,11 +279,11 @@ def _chosen(which: Any, n: int, mode: str, shape: tuple[int, ...]) -> Any:
     return _spread(within, shape)
 
 
-@answers(
-    np.bincount, what="relational reduction: weights added up per bin", rule="the same of the weights' differential"
-)
+_BINS = "relational reduction: weights added up per bin"
+
+
+@answers(np.bincount, what=_BINS, rule="the same of the weights' differential")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """Σ of the weights of each bin."""
     if type(x) is Traced:
         raise refuse(
             "np.bincount of traced numbers has a length that depends on them; give fixed bins, or np.sum(x[:, None] "
@@ -344,26 +297,20 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         raise ValueError("The weights and list don't have the same length.")
     if not at.size:
         return lifted(np.zeros(n), trace_of(w))
-    trace = trace_of(w)
-    return Traced(
-        trace,
-        trace.step(Reduction((Gather(Seg(n), Seg(at.size), freeze(at)).converse,), 0), (slot_of(trace, w, FLOAT),)),
-    )
+    return step(Reduction((Gather(Seg(n), Seg(at.size), freeze(at)).converse,), 0), w)
 
 
 # -- what cannot be ---------------------------------------------------------------------------------------
 
 
 def _refused(reason: str, *names: str) -> None:
-    for name in names:
-        function = getattr(np, name, None)
-        if function is not None:
-            answers(function, what="refused", rule=reason)(_refusal(name, reason))
+    for name in [name for name in names if hasattr(np, name)]:
+        answers(getattr(np, name), what="refused", rule=reason)(_refusal(f"np.{name}: {reason}"))
 
 
-def _refusal(name: str, reason: str) -> Any:
+def _refusal(message: str) -> Any:
     def code(*args: Any, **named: Any) -> Any:
-        raise refuse(f"np.{name}: {reason}")
+        raise refuse(message)
 
     return code
 
@@ -371,18 +318,8 @@ def _refusal(name: str, reason: str) -> Any:
 _refused(
     "the result's length depends on the numbers, which are not known while tracing; write np.where(mask, x, 0), or a "
     "fixed number of np.sort(x)",
-    *(
-        "nonzero",
-        "flatnonzero",
-        "argwhere",
-        "extract",
-        "unique",
-        "unique_all",
-        "unique_counts",
-        "unique_inverse",
-        "unique_values",
-    ),
-    *("union1d", "intersect1d", "setdiff1d", "setxor1d", "trim_zeros"),
+    *("nonzero", "flatnonzero", "argwhere", "extract", "trim_zeros", "union1d", "intersect1d", "setdiff1d"),
+    *("setxor1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 )
 _refused(
     "it writes into an array, which a traced array does not allow; build the new one with np.where(mask, new, x) or "

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +20,9 @@ import numpy as np
 from ...spaces.contraction import number
 from ...terms import primitives as p
 from ...terms.primitives import UNKNOWN, Primitive, Rule
-from ..traced import FLOAT, NOTES, UFUNCS, Traced, convert, primitive_step, refuse, tidy
+from ..registry import NOTES, UFUNCS
+from ..trace import refuse
+from ..traced import FLOAT, Traced, convert, primitive_step, tidy
 
 SPECIAL: dict[str, SpecialRule] = {}
 """The rules of all primitives in this file."""
@@ -56,50 +57,50 @@ class _Function:
     def __call__(self, *xs: Any) -> Any:
         if self.code is None:
             self.code = _found(self.name)
-        found = self.code(*xs)
-        return _typed(
-            found if self.part is None else found[self.part], *xs
-        )  # SciPy leaves single precision where a Python float comes along
+        found = self.code(*xs)  # SciPy leaves single precision where a Python float comes along
+        return _typed(found if self.part is None else found[self.part], *xs)
+
+
+class _Scipy:
+    """scipy.special, which is slow to import: loaded when one of its functions is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("scipy.special"), name)
+
+
+s: Any = _Scipy()
 
 
 def _found(name: str) -> Any:
     """The function of that name, None where this SciPy has none."""
-    module = _scipy()
-    return getattr(module, name, None) or getattr(getattr(module, "_ufuncs", None), name, None)
-
-
-def _scipy() -> Any:
-    return import_module("scipy.special")
-
-
-Slope = (
-    Callable[[Any, Any], Any]
-    | Callable[[Any, Any, Any], Any]
-    | Callable[[Any, Any, Any, Any], Any]
-    | Callable[[Any, Any, Any, Any, Any], Any]
-)
-"""A derivative: the arguments (one to four, or one and a parameter) and the value, to the slope or the slopes."""
+    return getattr(s, name, None) or getattr(getattr(s, "_ufuncs", None), name, None)
 
 
 def _special(
-    name: str,
-    derivative: Slope,
-    text: str = "",
-    arity: int = 1,
-    array: Callable[..., Any] | None = None,
-    domain: str = "",
+    name: str, derivative: Any, text: str = "", domain: str = "", array: Any = None, arity: int | None = None
 ) -> Primitive:
-    """Declare a primitive; without array code it is the function of scipy.special of that name, with a line in the
-    coverage table."""
+    """Declare a primitive: its derivative takes the arguments and the value. Without array code it is the function of
+    scipy.special of that name, with a line in the coverage table."""
     code = _Function(name) if array is None else array
 
     def scalar(*xs: Any) -> Any:
         return number(code(*xs))
 
-    SPECIAL[name] = SpecialRule(name, code, scalar, derivative, arity, domain=domain)
+    count = derivative.__code__.co_argcount - 1 if arity is None else arity
+    SPECIAL[name] = SpecialRule(name, code, scalar, derivative, count, domain=domain)
     if array is None:
         _TEXTS[name] = text
     return Primitive(SPECIAL[name])
+
+
+def _in_last(name: str, slope: Any, text: str = "", domain: str = "", array: Any = None) -> Primitive:
+    """A primitive with a derivative in its last argument; in the others none is known."""
+    count = slope.__code__.co_argcount - 1
+
+    def derivative(*xs: Any) -> Any:
+        return (*(UNKNOWN,) * (count - 1), slope(*xs))
+
+    return _special(name, derivative, text, domain, array, count)
 
 
 def _typed(found: Any, *xs: Any) -> Any:
@@ -118,18 +119,13 @@ _LN10 = math.log(10.0)
 
 
 def _polygamma(n: Any, x: Any) -> Any:
-    s = _scipy()
     order = np.where(np.equal(n, 0), 1.0, n)
-    return _typed(
-        np.where(np.equal(n, 0), s.psi(x), (-1.0) ** (order + 1.0) * s.gamma(order + 1.0) * s.zeta(order + 1.0, x)),
-        n,
-        x,
-    )
+    above = (-1.0) ** (order + 1.0) * s.gamma(order + 1.0) * s.zeta(order + 1.0, x)
+    return _typed(np.where(np.equal(n, 0), s.psi(x), above), n, x)
 
 
 def _rgamma_slope(n: Any, x: Any) -> Any:
     """The n-th derivative of 1/Γ. Left of ½ that of Γ(1−x)·sin(πx)/π, which knows no poles."""
-    s = _scipy()
     right = np.greater_equal(x, 0.5)
     u = np.where(right, x, 1.0 - np.asarray(x))
     turn = np.fmod(x, 2.0)
@@ -152,99 +148,66 @@ def _exponential(first: Any, slopes: list[Any]) -> list[Any]:
     return found
 
 
-gamma = _special("gamma", lambda x, y: y * psi(x), "Γ(x)·ψ(x) · dx", domain=_POLES)
-gammaln = _special("gammaln", lambda x, y: psi(x), "ψ(x) · dx", domain=_POLES)
-loggamma = _special("loggamma", lambda x, y: psi(x), "ψ(x) · dx", domain="x > 0")
-psi = _special("psi", lambda x, y: polygamma(1.0, x), "ψ₁(x) · dx", domain=_POLES)
-polygamma = _special(
-    "polygamma", lambda n, x, y: (UNKNOWN, polygamma(n + 1.0, x)), arity=2, array=_polygamma, domain=_POLES
-)
+def _beta_slopes(a: Any, b: Any) -> Any:
+    return psi(a) - psi(a + b), psi(b) - psi(a + b)
+
+
+def _binom_slopes(n: Any, k: Any, y: Any) -> Any:
+    return y * (psi(n + 1.0) - psi(n - k + 1.0)), y * (psi(n - k + 1.0) - psi(k + 1.0))
+
+
+_BETALN = "(ψ(a) − ψ(a+b)) · da, and in b alike"
+_POCH = "y·(ψ(z+m) − ψ(z)) · dz + y·ψ(z+m) · dm"
+_BINOM = "y·(ψ(n+1) − ψ(n−k+1)) · dn + y·(ψ(n−k+1) − ψ(k+1)) · dk"
+gamma = _special("gamma", lambda x, y: y * psi(x), "Γ(x)·ψ(x) · dx", _POLES)
+gammaln = _special("gammaln", lambda x, y: psi(x), "ψ(x) · dx", _POLES)
+loggamma = _special("loggamma", lambda x, y: psi(x), "ψ(x) · dx", "x > 0")
+psi = _special("psi", lambda x, y: polygamma(1.0, x), "ψ₁(x) · dx", _POLES)
+polygamma = _in_last("polygamma", lambda n, x, y: polygamma(n + 1.0, x), domain=_POLES, array=_polygamma)
 rgamma = _special("rgamma", lambda x, y: rgamma_slope(1.0, x), "−ψ(x)/Γ(x) · dx; (−1)ⁿ n! · dx at −n")
-rgamma_slope = _special(
-    "rgamma_slope", lambda n, x, y: (UNKNOWN, rgamma_slope(n + 1.0, x)), arity=2, array=_rgamma_slope
-)
+rgamma_slope = _in_last("rgamma_slope", lambda n, x, y: rgamma_slope(n + 1.0, x), array=_rgamma_slope)
 gammasgn = _special("gammasgn", lambda x, y: None, "0")
-beta = _special(
-    "beta",
-    lambda a, b, y: (y * (psi(a) - psi(a + b)), y * (psi(b) - psi(a + b))),
-    "B·(ψ(a) − ψ(a+b)) · da, and in b alike",
-    2,
-)
-betaln = _special(
-    "betaln", lambda a, b, y: (psi(a) - psi(a + b), psi(b) - psi(a + b)), "(ψ(a) − ψ(a+b)) · da, and in b alike", 2
-)
-poch = _special(
-    "poch", lambda z, m, y: (y * (psi(z + m) - psi(z)), y * psi(z + m)), "y·(ψ(z+m) − ψ(z)) · dz + y·ψ(z+m) · dm", 2
-)
-binom = _special(
-    "binom",
-    lambda n, k, y: (y * (psi(n + 1.0) - psi(n - k + 1.0)), y * (psi(n - k + 1.0) - psi(k + 1.0))),
-    "y·(ψ(n+1) − ψ(n−k+1)) · dn + y·(ψ(n−k+1) − ψ(k+1)) · dk",
-    2,
-)
-zeta = _special(
-    "_zeta", lambda s, q, y: (UNKNOWN, -s * zeta(s + 1.0, q)), "in q: −s·ζ(s+1, q) · dq; in s: not known", 2
-)
+beta = _special("beta", lambda a, b, y: tuple([y * d for d in _beta_slopes(a, b)]), f"B·{_BETALN}")
+betaln = _special("betaln", lambda a, b, y: _beta_slopes(a, b), _BETALN)
+poch = _special("poch", lambda z, m, y: (y * (psi(z + m) - psi(z)), y * psi(z + m)), _POCH)
+binom = _special("binom", _binom_slopes, _BINOM)
+zeta = _in_last("_zeta", lambda s, q, y: -s * zeta(s + 1.0, q), "in q: −s·ζ(s+1, q) · dq; in s: not known")
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
     """xᵃ⁻¹ e⁻ˣ / Γ(a) for all a: 0 where 1/Γ(a) is."""
-    s = _scipy()
     found = s.gammasgn(a) * np.exp(s.xlogy(a - 1.0, x) - x - s.gammaln(a))
     return _typed(np.where(s.rgamma(a) == 0.0, 0.0, found), a, x)
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
     """xᵃ⁻¹ (1−x)ᵇ⁻¹ / B(a, b) for all a and b: 0 where 1/B(a, b) is."""
-    s = _scipy()
     sign = s.gammasgn(a) * s.gammasgn(b) * s.gammasgn(a + b)
     found = sign * np.exp(s.xlogy(a - 1.0, x) + s.xlog1py(b - 1.0, -x) - s.betaln(a, b))
     return _typed(np.where((s.rgamma(a) == 0.0) | (s.rgamma(b) == 0.0), 0.0, found), a, b, x)
 
 
+def _beta_density_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
+    return (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))
+
+
 # Their derivatives are densities of neighbouring parameters: (a−1)/Γ(a) = 1/Γ(a−1), (a−1)/B(a, b) = (a+b−1)/B(a−1, b).
-gamma_density = _special(
-    "gamma_density",
-    lambda a, x, y: (UNKNOWN, gamma_density(a - 1.0, x) - y),
-    arity=2,
-    array=_gamma_density,
-    domain="x ≥ 0",
+gamma_density = _in_last(
+    "gamma_density", lambda a, x, y: gamma_density(a - 1.0, x) - y, domain="x ≥ 0", array=_gamma_density
 )
-beta_density = _special(
-    "beta_density",
-    lambda a, b, x, y: (UNKNOWN, UNKNOWN, (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))),
-    arity=3,
-    array=_beta_density,
-    domain="0 ≤ x ≤ 1",
-)
+beta_density = _in_last("beta_density", _beta_density_slope, domain="0 ≤ x ≤ 1", array=_beta_density)
 _G, _B = "in x: xᵃ⁻¹e⁻ˣ/Γ(a) · dx; in a: not known", "in x: xᵃ⁻¹(1−x)ᵇ⁻¹/B(a, b) · dx; in a, b: not known"
+_G_DOMAIN, _B_DOMAIN = "a > 0, x ≥ 0", "a, b > 0, 0 ≤ x ≤ 1"
 _INVERSE = "in the last argument: dx / density; in the others: not known"
-gammainc = _special("gammainc", lambda a, x, y: (UNKNOWN, gamma_density(a, x)), _G, 2, domain="a > 0, x ≥ 0")
-gammaincc = _special(
-    "gammaincc", lambda a, x, y: (UNKNOWN, -gamma_density(a, x)), "minus that of gammainc", 2, domain="a > 0, x ≥ 0"
-)
-gammaincinv = _special("gammaincinv", lambda a, x, y: (UNKNOWN, p.reciprocal(gamma_density(a, y))), _INVERSE, 2)
-gammainccinv = _special(
-    "gammainccinv", lambda a, x, y: (UNKNOWN, -p.reciprocal(gamma_density(a, y))), "minus that of gammaincinv", 2
-)
-betainc = _special(
-    "betainc", lambda a, b, x, y: (UNKNOWN, UNKNOWN, beta_density(a, b, x)), _B, 3, domain="a, b > 0, 0 ≤ x ≤ 1"
-)
-betaincc = _special(
-    "betaincc",
-    lambda a, b, x, y: (UNKNOWN, UNKNOWN, -beta_density(a, b, x)),
-    "minus that of betainc",
-    3,
-    domain="a, b > 0, 0 ≤ x ≤ 1",
-)
-betaincinv = _special(
-    "betaincinv", lambda a, b, x, y: (UNKNOWN, UNKNOWN, p.reciprocal(beta_density(a, b, y))), _INVERSE, 3
-)
-betainccinv = _special(
-    "betainccinv",
-    lambda a, b, x, y: (UNKNOWN, UNKNOWN, -p.reciprocal(beta_density(a, b, y))),
-    "minus that of betaincinv",
-    3,
+gammainc = _in_last("gammainc", lambda a, x, y: gamma_density(a, x), _G, _G_DOMAIN)
+gammaincc = _in_last("gammaincc", lambda a, x, y: -gamma_density(a, x), "minus that of gammainc", _G_DOMAIN)
+gammaincinv = _in_last("gammaincinv", lambda a, x, y: p.reciprocal(gamma_density(a, y)), _INVERSE)
+gammainccinv = _in_last("gammainccinv", lambda a, x, y: -p.reciprocal(gamma_density(a, y)), "minus that of gammaincinv")
+betainc = _in_last("betainc", lambda a, b, x, y: beta_density(a, b, x), _B, _B_DOMAIN)
+betaincc = _in_last("betaincc", lambda a, b, x, y: -beta_density(a, b, x), "minus that of betainc", _B_DOMAIN)
+betaincinv = _in_last("betaincinv", lambda a, b, x, y: p.reciprocal(beta_density(a, b, y)), _INVERSE)
+betainccinv = _in_last(
+    "betainccinv", lambda a, b, x, y: -p.reciprocal(beta_density(a, b, y)), "minus that of betaincinv"
 )
 
 # -- error functions and the normal distribution ----------------------------------------------------------
@@ -254,11 +217,8 @@ def _derivatives(
     x: Any, n: float, sign: float, near: Any, inhomogeneous: float, far: float, large: Callable[[Any], Any]
 ) -> Any:
     """f⁽ⁿ⁾ of f' = sign·2x·f + inhomogeneous, f ~ far/x · Σₖ (−sign)ᵏ (2k−1)!!/(2x²)ᵏ: by recurrence, and by the series
-    where x is large.
-
-    The recurrence subtracts numbers that agree in ever more digits as x grows; the series is exact to rounding from 7
-    on.
-    """
+    where x is large. The recurrence subtracts numbers that agree in ever more digits as x grows; the series is exact to
+    rounding from 7 on."""
     order, z = int(n), np.asarray(x, float)
     before, value = np.zeros_like(z), np.asarray(near(z))
     for m in range(order):
@@ -289,8 +249,7 @@ def _family(name: str, array: Any) -> Callable[[int], Primitive]:
     def slope(x: Any, y: Any, n: Any) -> Any:
         return member(int(n) + 1)(x)
 
-    _special(name, slope, array=array)
-
+    _special(name, slope, array=array, arity=1)
     return member
 
 
@@ -307,7 +266,6 @@ erfcinv = _special("erfcinv", lambda x, y: (-0.5 * _ROOT_PI) * p.exp(y * y), "�
 
 def _hazard(x: Any) -> Any:
     """φ(x) / Φ(x), without underflow on either side."""
-    s = _scipy()
     left = (2.0 / _ROOT_2PI) / s.erfcx(np.maximum(-x, 0.0) / math.sqrt(2.0))
     right = np.exp(-0.5 * np.square(x)) / (_ROOT_2PI * s.ndtr(np.maximum(x, 0.0)))
     return _typed(np.where(np.less(x, 0), left, right), x)
@@ -315,11 +273,9 @@ def _hazard(x: Any) -> Any:
 
 def _hazard_gap(x: Any) -> Any:
     """φ(x) / Φ(x) + x: with z = −x/√2 it is −erfcx'(z) / (√2 erfcx(z)), where nothing cancels."""
-    s = _scipy()
     z = np.maximum(-np.asarray(x, float) / math.sqrt(2.0), 0.0)
-    return _typed(
-        np.where(np.less(x, 0), -_erfcx_derivative(z, 1.0) / (math.sqrt(2.0) * s.erfcx(z)), _hazard(x) + x), x
-    )
+    left = -_erfcx_derivative(z, 1.0) / (math.sqrt(2.0) * s.erfcx(z))
+    return _typed(np.where(np.less(x, 0), left, _hazard(x) + x), x)
 
 
 hazard = _special("hazard", lambda x, y: -y * hazard_gap(x), array=_hazard)
@@ -328,15 +284,15 @@ ndtr = _special("ndtr", lambda x, y: (1.0 / _ROOT_2PI) * p.exp(-0.5 * (x * x)), 
 log_ndtr = _special("log_ndtr", lambda x, y: hazard(x), "φ(x)/Φ(x) · dx")
 ndtri = _special("ndtri", lambda x, y: _ROOT_2PI * p.exp(0.5 * (y * y)), "dx / φ(y)", domain="0 < x < 1")
 ndtri_exp = _special("ndtri_exp", lambda x, y: p.reciprocal(hazard(y)), "Φ(y)/φ(y) · dx", domain="x < 0")
-owens_t = _special(
-    "owens_t",
-    lambda h, a, y: (
-        (-0.5 / _ROOT_2PI) * (p.exp(-0.5 * (h * h)) * erf(math.sqrt(0.5) * (a * h))),
-        (0.5 / math.pi) * (p.exp(-0.5 * (h * h * (1.0 + a * a))) * p.reciprocal(1.0 + a * a)),
-    ),
-    "−½ φ(h)·erf(ah/√2) · dh + exp(−½h²(1+a²)) / (2π(1+a²)) · da",
-    2,
-)
+
+
+def _owens_slopes(h: Any, a: Any, y: Any) -> Any:
+    square = 1.0 + a * a
+    in_h = (-0.5 / _ROOT_2PI) * (p.exp(-0.5 * (h * h)) * erf(math.sqrt(0.5) * (a * h)))
+    return in_h, (0.5 / math.pi) * (p.exp(-0.5 * (h * h * square)) * p.reciprocal(square))
+
+
+owens_t = _special("owens_t", _owens_slopes, "−½ φ(h)·erf(ah/√2) · dh + exp(−½h²(1+a²)) / (2π(1+a²)) · da")
 
 # -- logistic functions, entropies ------------------------------------------------------------------------
 
@@ -345,93 +301,81 @@ def _ratio(a: Any, b: Any) -> Any:
     return _typed(np.where(np.equal(a, 0), 0.0, np.divide(a, np.where(np.equal(a, 0), 1.0, b))), a, b)
 
 
-ratio = _special(
-    "ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), arity=2, array=_ratio
-)  # a / b, and 0 where a = 0
+# a / b, and 0 where a = 0
+ratio = _special("ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), array=_ratio)
 log_expit = _special("log_expit", lambda x, y: p.sigmoid(-x), "sigmoid(−x) · dx")
-logit = _special("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", domain="0 < x < 1")
-xlogy = _special("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)", 2)
-xlog1py = _special(
-    "xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)", 2
-)
-entr = _special("entr", lambda x, y: -1.0 - p.ln(x), "−(1 + ln x) · dx", domain="x ≥ 0")
-rel_entr = _special(
-    "rel_entr",
-    lambda a, b, y: (1.0 + p.ln(p.divide(a, b)), -ratio(a, b)),
-    "(1 + ln(x/y)) · dx − x/y · dy",
-    2,
-    domain="x, y > 0, or x = 0",
-)
-kl_div = _special(
-    "kl_div",
-    lambda a, b, y: (p.ln(p.divide(a, b)), ratio(b - a, b)),
-    "ln(x/y) · dx + (y−x)/y · dy",
-    2,
-    domain="x, y > 0, or x = 0",
-)
+logit = _special("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", "0 < x < 1")
+_XLOG1PY = "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)"
+xlogy = _special("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)")
+xlog1py = _special("xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), _XLOG1PY)
+entr = _special("entr", lambda x, y: -1.0 - p.ln(x), "−(1 + ln x) · dx", "x ≥ 0")
+
+
+def _log_ratio(a: Any, b: Any) -> Any:
+    return p.ln(p.divide(a, b))
+
+
+_REL_ENTR, _KL_DIV, _BOTH = "(1 + ln(x/y)) · dx − x/y · dy", "ln(x/y) · dx + (y−x)/y · dy", "x, y > 0, or x = 0"
+rel_entr = _special("rel_entr", lambda a, b, y: (1.0 + _log_ratio(a, b), -ratio(a, b)), _REL_ENTR, _BOTH)
+kl_div = _special("kl_div", lambda a, b, y: (_log_ratio(a, b), ratio(b - a, b)), _KL_DIV, _BOTH)
 
 # -- Bessel functions -------------------------------------------------------------------------------------
 
 
-def _order(name: str, slope: Callable[[Any, Any, Any], Any], text: str, domain: str = "") -> Primitive:
+def _order(name: str, slope: Any, text: str, domain: str = "") -> Primitive:
     """A function of an order, in which no derivative is known, and of x."""
-    return _special(
-        name, lambda v, x, y: (UNKNOWN, slope(v, x, y)), f"in x: {text} · dx; in the order: not known", 2, domain=domain
-    )
+    return _in_last(name, slope, f"in x: {text} · dx; in the order: not known", domain)
 
 
-_HALF = "½(fᵥ₋₁ − fᵥ₊₁)"
+def _difference(f: Any, v: Any, x: Any) -> Any:
+    return 0.5 * (f(v - 1.0, x) - f(v + 1.0, x))
+
+
+def _mean(f: Any, v: Any, x: Any) -> Any:
+    return 0.5 * (f(v - 1.0, x) + f(v + 1.0, x))
+
+
+_HALF, _MINUS_HALF = "½(fᵥ₋₁ − fᵥ₊₁)", "−½(Kᵥ₋₁ + Kᵥ₊₁)"
+_IVE, _KVE = "½(fᵥ₋₁ + fᵥ₊₁) − sign x·fᵥ", "fᵥ − ½(fᵥ₋₁ + fᵥ₊₁)"
 j0 = _special("j0", lambda x, y: -j1(x), "−J₁ · dx")
 j1 = _special("j1", lambda x, y: 0.5 * (j0(x) - jv(2.0, x)), "½(J₀ − J₂) · dx")
-jv = _order("jv", lambda v, x, y: 0.5 * (jv(v - 1.0, x) - jv(v + 1.0, x)), _HALF)
-jve = _order("jve", lambda v, x, y: 0.5 * (jv(v - 1.0, x) - jv(v + 1.0, x)), _HALF)
-y0 = _special("y0", lambda x, y: -y1(x), "−Y₁ · dx", domain="x > 0")
-y1 = _special("y1", lambda x, y: 0.5 * (y0(x) - yv(2.0, x)), "½(Y₀ − Y₂) · dx", domain="x > 0")
-yn = _order("yn", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)), _HALF, "x > 0")
-yv = _order("yv", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)), _HALF, "x > 0")
-yve = _order("yve", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)), _HALF, "x > 0")
+jv = _order("jv", lambda v, x, y: _difference(jv, v, x), _HALF)
+jve = _order("jve", lambda v, x, y: _difference(jv, v, x), _HALF)
+y0 = _special("y0", lambda x, y: -y1(x), "−Y₁ · dx", "x > 0")
+y1 = _special("y1", lambda x, y: 0.5 * (y0(x) - yv(2.0, x)), "½(Y₀ − Y₂) · dx", "x > 0")
+yn = _order("yn", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
+yv = _order("yv", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
+yve = _order("yve", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
 i0 = _special("i0", lambda x, y: i1(x), "I₁ · dx")
 i1 = _special("i1", lambda x, y: 0.5 * (i0(x) + iv(2.0, x)), "½(I₀ + I₂) · dx")
-iv = _order("iv", lambda v, x, y: 0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)), "½(Iᵥ₋₁ + Iᵥ₊₁)")
+iv = _order("iv", lambda v, x, y: _mean(iv, v, x), "½(Iᵥ₋₁ + Iᵥ₊₁)")
 i0e = _special("i0e", lambda x, y: i1e(x) - p.sign(x) * y, "(i1e − sign x·i0e) · dx")
 i1e = _special("i1e", lambda x, y: 0.5 * (i0e(x) + ive(2.0, x)) - p.sign(x) * y, "(½(i0e + ive₂) − sign x·i1e) · dx")
-ive = _order(
-    "ive", lambda v, x, y: 0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - p.sign(x) * y, "½(fᵥ₋₁ + fᵥ₊₁) − sign x·fᵥ"
-)
-k0 = _special("k0", lambda x, y: -k1(x), "−K₁ · dx", domain="x > 0")
-k1 = _special("k1", lambda x, y: -0.5 * (k0(x) + kv(2.0, x)), "−½(K₀ + K₂) · dx", domain="x > 0")
-kn = _order("kn", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), "−½(Kᵥ₋₁ + Kᵥ₊₁)", "x > 0")
-kv = _order("kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), "−½(Kᵥ₋₁ + Kᵥ₊₁)", "x > 0")
-k0e = _special("k0e", lambda x, y: y - k1e(x), "(k0e − k1e) · dx", domain="x > 0")
-k1e = _special("k1e", lambda x, y: y - 0.5 * (k0e(x) + kve(2.0, x)), "(k1e − ½(k0e + kve₂)) · dx", domain="x > 0")
-kve = _order("kve", lambda v, x, y: y - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x)), "fᵥ − ½(fᵥ₋₁ + fᵥ₊₁)", "x > 0")
+ive = _order("ive", lambda v, x, y: _mean(ive, v, x) - p.sign(x) * y, _IVE)
+k0 = _special("k0", lambda x, y: -k1(x), "−K₁ · dx", "x > 0")
+k1 = _special("k1", lambda x, y: -0.5 * (k0(x) + kv(2.0, x)), "−½(K₀ + K₂) · dx", "x > 0")
+kn = _order("kn", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), _MINUS_HALF, "x > 0")
+kv = _order("kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), _MINUS_HALF, "x > 0")
+k0e = _special("k0e", lambda x, y: y - k1e(x), "(k0e − k1e) · dx", "x > 0")
+k1e = _special("k1e", lambda x, y: y - 0.5 * (k0e(x) + kve(2.0, x)), "(k1e − ½(k0e + kve₂)) · dx", "x > 0")
+kve = _order("kve", lambda v, x, y: y - _mean(kve, v, x), _KVE, "x > 0")
 
 
-def _struve_term(v: Any, x: Any) -> Any:
-    return (1.0 / _ROOT_PI) * (p.pow(0.5 * x, v) * rgamma(v + 1.5))
+def _struve_slope(f: Any, sign: float, v: Any, x: Any) -> Any:
+    """½(fᵥ₋₁ ± fᵥ₊₁ + (x/2)ᵛ/(√π Γ(v+3/2)))."""
+    neighbours = f(v - 1.0, x) + f(v + 1.0, x) if sign > 0 else f(v - 1.0, x) - f(v + 1.0, x)
+    return 0.5 * (neighbours + (1.0 / _ROOT_PI) * (p.pow(0.5 * x, v) * rgamma(v + 1.5)))
 
 
-struve = _order(
-    "struve",
-    lambda v, x, y: 0.5 * (struve(v - 1.0, x) - struve(v + 1.0, x) + _struve_term(v, x)),
-    "½(fᵥ₋₁ − fᵥ₊₁ + (x/2)ᵛ/(√π Γ(v+3/2)))",
-)
-modstruve = _order(
-    "modstruve",
-    lambda v, x, y: 0.5 * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _struve_term(v, x)),
-    "½(fᵥ₋₁ + fᵥ₊₁ + (x/2)ᵛ/(√π Γ(v+3/2)))",
-)
+_STRUVE = "½(fᵥ₋₁ − fᵥ₊₁ + (x/2)ᵛ/(√π Γ(v+3/2)))"
+struve = _order("struve", lambda v, x, y: _struve_slope(struve, -1.0, v, x), _STRUVE)
+modstruve = _order("modstruve", lambda v, x, y: _struve_slope(modstruve, 1.0, v, x), _STRUVE.replace("−", "+"))
 
 # -- hypergeometric functions, integrals ------------------------------------------------------------------
 
 
-def _times_ratio(a: Any, b: Any, f: Any) -> Any:
-    return p.divide(a, b) * f
-
-
 def _expn(n: Any, x: Any) -> Any:
     """Eₙ(x) for all integers n: E₋ₘ(x) = m!/xᵐ⁺¹ · Q(m+1, x)."""
-    s = _scipy()
     whole = np.rint(n)
     m = np.maximum(-whole, 0.0)
     below = s.gamma(m + 1.0) * s.gammaincc(m + 1.0, x) / np.power(x, m + 1.0)
@@ -439,9 +383,7 @@ def _expn(n: Any, x: Any) -> Any:
 
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
-    """₁F₁; at ±∞ its limit, that of Γ(b)/Γ(b−a)·(−x)⁻ᵃ or Γ(b)/Γ(a)·eˣ·xᵃ⁻ᵇ, where SciPy has nan or does not come
-    back."""
-    s = _scipy()
+    """₁F₁; at ±∞ its limit, that of Γ(b)/Γ(b−a)·(−x)⁻ᵃ or Γ(b)/Γ(a)·eˣ·xᵃ⁻ᵇ: SciPy has nan there, or hangs."""
     far = np.isinf(x)
     found = s.hyp1f1(a, b, np.where(far, 0.0, x))
     if far.any():
@@ -452,134 +394,105 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     return _typed(found, a, b, x)
 
 
-_UP = "the parameters one up, times"
-hyp0f1 = _special(
-    "hyp0f1",
-    lambda b, x, y: (UNKNOWN, _times_ratio(1.0, b, hyp0f1(b + 1.0, x))),
-    f"in x: {_UP} 1/b; in b: not known",
-    2,
+def _upper(f: Any, a: Any, b: Any, *parameters: Any) -> Any:
+    """a/b times a hypergeometric function with its parameters one up."""
+    *up, x = parameters
+    return p.divide(a, b) * f(*[c + 1.0 for c in up], x)
+
+
+_UP = "in x: the parameters one up, times"
+_EXPN = "in x: −Eₙ₋₁(x) · dx; in n: not known"
+_SPENCE = "ln x / (1−x) · dx (−1 at 1)"
+hyp0f1 = _in_last("hyp0f1", lambda b, x, y: _upper(hyp0f1, 1.0, b, b, x), f"{_UP} 1/b; in b: not known")
+hyp1f1 = _in_last("hyp1f1", lambda a, b, x, y: _upper(kummer, a, b, a, b, x), f"{_UP} a/b; in a, b: not known")
+kummer = _special("kummer", hyp1f1.rule.derivative, array=_kummer, arity=3)
+hyp2f1 = _in_last(
+    "hyp2f1", lambda a, b, c, x, y: _upper(hyp2f1, a * b, c, a, b, c, x), f"{_UP} ab/c; in a, b, c: not known"
 )
-hyp1f1 = _special(
-    "hyp1f1",
-    lambda a, b, x, y: (UNKNOWN, UNKNOWN, _times_ratio(a, b, kummer(a + 1.0, b + 1.0, x))),
-    f"in x: {_UP} a/b; in a, b: not known",
-    3,
-)
-kummer = _special("kummer", hyp1f1.rule.derivative, arity=3, array=_kummer)
-hyp2f1 = _special(
-    "hyp2f1",
-    lambda a, b, c, x, y: (UNKNOWN, UNKNOWN, UNKNOWN, _times_ratio(a * b, c, hyp2f1(a + 1.0, b + 1.0, c + 1.0, x))),
-    f"in x: {_UP} ab/c; in a, b, c: not known",
-    4,
-)
-hyperu = _special(
-    "hyperu",
-    lambda a, b, x, y: (UNKNOWN, UNKNOWN, -a * hyperu(a + 1.0, b + 1.0, x)),
-    f"in x: {_UP} −a; in a, b: not known",
-    3,
-)
+hyperu = _in_last("hyperu", lambda a, b, x, y: -a * hyperu(a + 1.0, b + 1.0, x), f"{_UP} −a; in a, b: not known")
 exprel = _special("exprel", lambda x, y: 0.5 * kummer(2.0, 3.0, x), "½·₁F₁(2, 3, x) · dx")
-spence = _special("spence", lambda x, y: -hyp2f1(1.0, 1.0, 2.0, 1.0 - x), "ln x / (1−x) · dx (−1 at 1)", domain="x ≥ 0")
-ellipk = _special(
-    "ellipk", lambda x, y: (math.pi / 8.0) * hyp2f1(1.5, 1.5, 2.0, x), "(E/(1−m) − K) / 2m · dm", domain="m < 1"
-)
-ellipe = _special(
-    "ellipe", lambda x, y: (-math.pi / 8.0) * hyp2f1(0.5, 1.5, 2.0, x), "(E − K) / 2m · dm", domain="m ≤ 1"
-)
-exp1 = _special("exp1", lambda x, y: -(p.exp(-x) * p.reciprocal(x)), "−e⁻ˣ/x · dx", domain="x > 0")
-expi = _special("expi", lambda x, y: p.exp(x) * p.reciprocal(x), "eˣ/x · dx", domain="x ≠ 0")
-expn = _special(
-    "expn", lambda n, x, y: (UNKNOWN, -expn_any(n - 1.0, x)), "in x: −Eₙ₋₁(x) · dx; in n: not known", 2, domain="x ≥ 0"
-)
-expn_any = _special("expn_any", lambda n, x, y: (UNKNOWN, -expn_any(n - 1.0, x)), arity=2, array=_expn)
-sine_integral = _special("sine_integral", lambda x, y: p.sinc((1.0 / math.pi) * x), array=_Function("sici", 0))
-cosine_integral = _special(
-    "cosine_integral", lambda x, y: p.cos(x) * p.reciprocal(x), array=_Function("sici", 1), domain="x > 0"
-)
-sinh_integral = _special("sinh_integral", lambda x, y: 0.5 * (exprel(x) + exprel(-x)), array=_Function("shichi", 0))
-cosh_integral = _special(
-    "cosh_integral", lambda x, y: p.cosh(x) * p.reciprocal(x), array=_Function("shichi", 1), domain="x > 0"
-)
-fresnel_sine = _special("fresnel_sine", lambda x, y: p.sin((0.5 * math.pi) * (x * x)), array=_Function("fresnel", 0))
-fresnel_cosine = _special(
-    "fresnel_cosine", lambda x, y: p.cos((0.5 * math.pi) * (x * x)), array=_Function("fresnel", 1)
-)
-airy_ai = _special("airy_ai", lambda x, y: airy_ai_slope(x), array=_Function("airy", 0))
-airy_ai_slope = _special("airy_ai_slope", lambda x, y: x * airy_ai(x), array=_Function("airy", 1))
-airy_bi = _special("airy_bi", lambda x, y: airy_bi_slope(x), array=_Function("airy", 2))
-airy_bi_slope = _special("airy_bi_slope", lambda x, y: x * airy_bi(x), array=_Function("airy", 3))
+spence = _special("spence", lambda x, y: -hyp2f1(1.0, 1.0, 2.0, 1.0 - x), _SPENCE, "x ≥ 0")
+ellipk = _special("ellipk", lambda x, y: (math.pi / 8.0) * hyp2f1(1.5, 1.5, 2.0, x), "(E/(1−m) − K) / 2m · dm", "m < 1")
+ellipe = _special("ellipe", lambda x, y: (-math.pi / 8.0) * hyp2f1(0.5, 1.5, 2.0, x), "(E − K) / 2m · dm", "m ≤ 1")
+exp1 = _special("exp1", lambda x, y: -(p.exp(-x) * p.reciprocal(x)), "−e⁻ˣ/x · dx", "x > 0")
+expi = _special("expi", lambda x, y: p.exp(x) * p.reciprocal(x), "eˣ/x · dx", "x ≠ 0")
+expn = _in_last("expn", lambda n, x, y: -expn_any(n - 1.0, x), _EXPN, "x ≥ 0")
+expn_any = _in_last("expn_any", lambda n, x, y: -expn_any(n - 1.0, x), array=_expn)
+
+
+def _result(name: str, function: str, part: int, slope: Any, domain: str = "") -> Primitive:
+    """One of the results of a function of scipy.special."""
+    return _special(name, slope, domain=domain, array=_Function(function, part))
+
+
+sine_integral = _result("sine_integral", "sici", 0, lambda x, y: p.sinc((1.0 / math.pi) * x))
+cosine_integral = _result("cosine_integral", "sici", 1, lambda x, y: p.cos(x) * p.reciprocal(x), "x > 0")
+sinh_integral = _result("sinh_integral", "shichi", 0, lambda x, y: 0.5 * (exprel(x) + exprel(-x)))
+cosh_integral = _result("cosh_integral", "shichi", 1, lambda x, y: p.cosh(x) * p.reciprocal(x), "x > 0")
+fresnel_sine = _result("fresnel_sine", "fresnel", 0, lambda x, y: p.sin((0.5 * math.pi) * (x * x)))
+fresnel_cosine = _result("fresnel_cosine", "fresnel", 1, lambda x, y: p.cos((0.5 * math.pi) * (x * x)))
+airy_ai = _result("airy_ai", "airy", 0, lambda x, y: airy_ai_slope(x))
+airy_ai_slope = _result("airy_ai_slope", "airy", 1, lambda x, y: x * airy_ai(x))
+airy_bi = _result("airy_bi", "airy", 2, lambda x, y: airy_bi_slope(x))
+airy_bi_slope = _result("airy_bi_slope", "airy", 3, lambda x, y: x * airy_bi(x))
 
 # -- elementary functions ---------------------------------------------------------------------------------
 
 
-def _power_mean(x: Any) -> Any:
-    """d/dλ of (e^(λx) − 1)/λ = x·exprel(λx), divided by x²: ½ at λ = 0."""
-    return 0.5 * kummer(2.0, 3.0, x)
-
-
-def _log_slope(u: Any) -> Any:
-    """The derivative of ln(1+u)/u: −½ at 0."""
-    return -0.5 * hyp2f1(2.0, 2.0, 3.0, -u)
-
-
 def _boxcox(base: Any, log: Any, k: Any) -> Any:
-    return p.pow(base, k - 1.0), log * log * _power_mean(k * log)
+    """x^(λ−1), and ln² x times the derivative of (e^t − 1)/t at t = λ ln x, which is ½ at 0."""
+    return p.pow(base, k - 1.0), log * log * (0.5 * kummer(2.0, 3.0, k * log))
 
 
 def _inv_boxcox(x: Any, k: Any, y: Any) -> Any:
-    return y * p.reciprocal(1.0 + k * x), y * (x * x) * _log_slope(k * x)
+    """In λ: y·x² times the derivative of ln(1+u)/u at u = λx, which is −½ at 0."""
+    return y * p.reciprocal(1.0 + k * x), y * (x * x) * (-0.5 * hyp2f1(2.0, 2.0, 3.0, -(k * x)))
 
 
-boxcox = _special(
-    "boxcox", lambda x, k, y: _boxcox(x, p.ln(x), k), "x^(λ−1) · dx + ∂y/∂λ · dλ (½ ln² x at λ = 0)", 2, domain="x > 0"
-)
-boxcox1p = _special(
-    "boxcox1p", lambda x, k, y: _boxcox(1.0 + x, p.log1p(x), k), "that of boxcox at 1 + x", 2, domain="x > −1"
-)
-inv_boxcox = _special("inv_boxcox", lambda x, k, y: _inv_boxcox(x, k, y), "y / (1+λx) · dx + ∂y/∂λ · dλ", 2)
-inv_boxcox1p = _special(
-    "inv_boxcox1p", lambda x, k, y: _inv_boxcox(x, k, 1.0 + y), "(1+y) / (1+λx) · dx + ∂y/∂λ · dλ", 2
-)
-powm1 = _special("powm1", lambda a, b, y: (p.power_slope(a, b), (1.0 + y) * p.log0(a)), "that of x^y", 2)
+_BOXCOX, _INV_BOXCOX = "x^(λ−1) · dx + ∂y/∂λ · dλ (½ ln² x at λ = 0)", "y / (1+λx) · dx + ∂y/∂λ · dλ"
+_RADIAN, _HUBER = "π/180 · (dd + dm/60 + ds/3600)", "max(|r| − δ, 0) · dδ + clip(r, −δ, δ) · dr"
+_INV_BOXCOX1P = "(1+y) / (1+λx) · dx + ∂y/∂λ · dλ"
+_PSEUDO_HUBER = "(h−δ)²/h · dδ + δr/h · dr, h = hypot(δ, r)"
+boxcox = _special("boxcox", lambda x, k, y: _boxcox(x, p.ln(x), k), _BOXCOX, "x > 0")
+boxcox1p = _special("boxcox1p", lambda x, k, y: _boxcox(1.0 + x, p.log1p(x), k), "that of boxcox at 1 + x", "x > −1")
+inv_boxcox = _special("inv_boxcox", _inv_boxcox, _INV_BOXCOX)
+inv_boxcox1p = _special("inv_boxcox1p", lambda x, k, y: _inv_boxcox(x, k, 1.0 + y), _INV_BOXCOX1P)
+powm1 = _special("powm1", lambda a, b, y: (p.power_slope(a, b), (1.0 + y) * p.log0(a)), "that of x^y")
 exp10 = _special("exp10", lambda x, y: _LN10 * y, "ln 10 · 10ˣ · dx")
 cosm1 = _special("cosm1", lambda x, y: -p.sin(x), "−sin x · dx")
 sindg = _special("sindg", lambda x, y: _DEGREE * cosdg(x), "π/180 · cosdg x · dx")
 cosdg = _special("cosdg", lambda x, y: -_DEGREE * sindg(x), "−π/180 · sindg x · dx")
 tandg = _special("tandg", lambda x, y: _DEGREE * (1.0 + y * y), "π/180 · (1 + y²) · dx")
 cotdg = _special("cotdg", lambda x, y: -_DEGREE * (1.0 + y * y), "−π/180 · (1 + y²) · dx")
-radian = _special(
-    "radian", lambda d, m, s, y: (_DEGREE, _DEGREE / 60.0, _DEGREE / 3600.0), "π/180 · (dd + dm/60 + ds/3600)", 3
-)
-huber = _special(
-    "huber",
-    lambda d, r, y: (p.relu(p.absolute(r) - d), p.minimum(p.maximum(r, -d), d)),
-    "max(|r| − δ, 0) · dδ + clip(r, −δ, δ) · dr",
-    2,
-    domain="δ ≥ 0",
-)
+radian = _special("radian", lambda d, m, s, y: (_DEGREE, _DEGREE / 60.0, _DEGREE / 3600.0), _RADIAN)
 
 
-def _pseudo_huber(d: Any, r: Any) -> Any:
+def _huber(d: Any, r: Any, y: Any) -> Any:
+    return p.relu(p.absolute(r) - d), p.minimum(p.maximum(r, -d), d)
+
+
+huber = _special("huber", _huber, _HUBER, "δ ≥ 0")
+
+
+def _pseudo_huber(d: Any, r: Any, y: Any) -> Any:
     h = p.hypot(d, r)
     gap = r * r * p.inverse(h + d)  # h − δ
     return gap * gap * p.inverse(h), d * r * p.inverse(h)
 
 
-pseudo_huber = _special(
-    "pseudo_huber", lambda d, r, y: _pseudo_huber(d, r), "(h−δ)²/h · dδ + δr/h · dr, h = hypot(δ, r)", 2, domain="δ ≥ 0"
-)
+pseudo_huber = _special("pseudo_huber", _pseudo_huber, _PSEUDO_HUBER, "δ ≥ 0")
 
 # -- entering them ----------------------------------------------------------------------------------------
 
 _SAME = {"cbrt": p.cbrt, "exp2": p.exp2, "expm1": p.expm1, "log1p": p.log1p}
-_OURS = {"expit": (p.sigmoid, "y·sigmoid(−x) · dx")}
-"""Functions that are primitives of our own under another name."""
-_SEVERAL = {
+_OTHERS: dict[str, tuple[tuple[Primitive, ...], str]] = {
+    "expit": ((p.sigmoid,), "y·sigmoid(−x) · dx"),
     "sici": ((sine_integral, cosine_integral), "sin x / x · dx, cos x / x · dx"),
     "shichi": ((sinh_integral, cosh_integral), "sinh x / x · dx, cosh x / x · dx"),
     "fresnel": ((fresnel_sine, fresnel_cosine), "sin(πx²/2) · dx, cos(πx²/2) · dx"),
     "airy": ((airy_ai, airy_ai_slope, airy_bi, airy_bi_slope), "Ai′ · dx, x·Ai · dx, Bi′ · dx, x·Bi · dx"),
 }
+"""Functions that are primitives under another name, or several."""
 
 
 def _weak(x: Any) -> bool:
@@ -587,34 +500,31 @@ def _weak(x: Any) -> bool:
     return bool(x.weak) if type(x) is Traced else type(x) in (int, float)
 
 
-def _widened(type_of: Callable[..., Any], xs: tuple[Any, ...]) -> list[Any]:
-    """The arguments in the type that SciPy's function computes in. `type_of` tells it from dtypes and the types of
-    Python's numbers."""
-    given = [tidy(x) for x in xs]
-    given = [np.asarray(x) if type(x) is bool else x for x in given]
+def _two(x: Any) -> Any:
+    """A number of Python where x is one; else an array with as many axes as x, or a number of NumPy where x is one."""
+    if _weak(x):
+        return 2.0 if type(x) is Traced else type(x)(2)
+    two = np.full((1,) * np.ndim(x), 2, x.dtype)
+    return two[()] if type(x) is Traced and x.weak is False else two
+
+
+def _widened(function: Any, *xs: Any) -> list[Any]:
+    """The arguments in the type that SciPy's function computes in: it is asked, at 2. Some leave single precision where
+    a number of Python comes along."""
+    given = [np.asarray(x) if type(x) is bool else x for x in [tidy(x) for x in xs]]
     if all([_weak(x) or x.dtype == FLOAT for x in given]):
         return given
-    dtype = type_of(*given)
+    with np.errstate(all="ignore"):
+        found = function(*[_two(x) for x in given])
+    dtype = np.asarray(found[-1] if type(found) is tuple else found).dtype
     return [x if _weak(x) else convert(x, dtype) for x in given]
 
 
-def _one(primitive: Primitive, ufunc: Any) -> Any:
+def _rule(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
     def rule(*xs: Any) -> Any:
-        return primitive_step(primitive, *_widened(partial(_loop, ufunc), xs))
-
-    return rule
-
-
-def _loop(ufunc: Any, *xs: Any) -> Any:
-    """The type of the results of a ufunc. Some of SciPy's leave single precision where a number of Python comes
-    along."""
-    kinds = [(float if type(x) is Traced else type(x)) if _weak(x) else x.dtype for x in xs]
-    return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))[-1]
-
-
-def _all(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
-    def rule(x: Any) -> Any:
-        return tuple([_one(q, ufunc)(x) for q in primitives])
+        given = _widened(ufunc, *xs)
+        found: Any = [primitive_step(q, *given) for q in primitives]
+        return tuple(found) if len(found) > 1 else found[0]
 
     return rule
 
@@ -625,26 +535,26 @@ def _riemann_zeta(*xs: Any) -> Any:
 
 def enter() -> None:
     """Enter the functions of scipy.special into the tables of rules and of coverage; loads scipy.special."""
-    entries: dict[str, tuple[Primitive | tuple[Primitive, ...], str]] = {
-        name: (Primitive(SPECIAL[name]), text) for name, text in _TEXTS.items()
+    entries: dict[str, tuple[tuple[Primitive, ...], str]] = {
+        **{name: ((Primitive(SPECIAL[name]),), text) for name, text in _TEXTS.items()},
+        **{name: ((q,), NOTES[getattr(np, name)][1]) for name, q in _SAME.items()},
+        **_OTHERS,
     }
-    entries.update({name: (q, NOTES[getattr(np, name)][1]) for name, q in _SAME.items()}, **_OURS, **_SEVERAL)
-    for name, (q, text) in entries.items():
+    for name, (primitives, text) in entries.items():
         ufunc = _found(name)
         if ufunc is not None:
-            several = isinstance(q, tuple)
-            UFUNCS[ufunc] = _all(q, ufunc) if several else _one(q, ufunc)
-            NOTES[ufunc] = (
-                "primitives " + ", ".join([part.name for part in q]) if several else f"primitive {q.name}",
-                text,
-            )
+            UFUNCS[ufunc] = _rule(primitives, ufunc)
+            names = ", ".join([q.name for q in primitives])
+            NOTES[ufunc] = (f"primitive{'s' if len(primitives) > 1 else ''} {names}", text)
     UFUNCS[_found("_riemann_zeta")] = _riemann_zeta
 
 
 def primitive_named(name: str) -> Primitive | None:
     """The primitive of a ufunc of scipy.special, if it is one."""
-    rule = SPECIAL.get(name)
-    return _OURS[name][0] if name in _OURS else None if rule is None else Primitive(rule)
+    if name in SPECIAL:
+        return Primitive(SPECIAL[name])
+    primitives, _ = _OTHERS.get(name, ((), ""))
+    return primitives[0] if len(primitives) == 1 else None
 
 
 def special_rule(ufunc: Any) -> Callable[..., Any] | None:
@@ -656,22 +566,6 @@ def special_rule(ufunc: Any) -> Callable[..., Any] | None:
 
 
 # -- functions of scipy.special written in Python ---------------------------------------------------------
-
-
-def _sampled(function: str, *xs: Any) -> Any:
-    """The type of what a function of scipy.special written in Python gives: asked of it, at 2."""
-    twos = [(2.0 if type(x) is Traced else type(x)(2)) if _weak(x) else _two(x) for x in xs]
-    return np.asarray(getattr(_scipy(), function)(*twos)).dtype
-
-
-def _two(x: Any) -> Any:
-    """An array with as many axes as x that holds one number; a number of NumPy where x is one."""
-    two = np.full((1,) * np.ndim(x), 2, x.dtype)
-    return two[()] if type(x) is Traced and x.weak is False else two
-
-
-def _polygamma_of(n: Any, x: Any) -> Any:
-    return primitive_step(polygamma, *_widened(partial(_sampled, "polygamma"), (n, x)))
 
 
 def _multigammaln(a: Any, d: Any) -> Any:
@@ -687,7 +581,7 @@ def _factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
             "scipy.special.factorial with exact=True or extend=… is not known to riesz; scipy.special.gamma(n + 1.0) "
             "extends it"
         )
-    (n,) = _widened(partial(_sampled, "factorial"), (n,))
+    (n,) = _widened(s.factorial, n)
     return np.where(n < 0, 0.0, primitive_step(gamma, np.where(n < 0, 0.0, n) + 1.0))
 
 
@@ -695,13 +589,17 @@ def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> A
     if exact:
         raise refuse("scipy.special.comb(exact=True) is for integers; leave exact out")
     if repetition:
-        n, m = _widened(partial(_sampled, "comb"), (N, k))
-        if not sys.modules["scipy.special"].comb(0.5, 2.0, repetition=True):  # SciPy before 1.17
+        n, m = _widened(s.comb, N, k)
+        if not s.comb(0.5, 2.0, repetition=True):  # SciPy before 1.17
             return _comb(n + m - 1.0, m)
         return np.where(np.logical_and(m == 0, n >= 0), 1.0, primitive_step(binom, n + m - 1.0, m))
-    n, m = _widened(partial(_sampled, "comb"), (N, k))
+    n, m = _widened(s.comb, N, k)
     inside = np.logical_and(np.logical_and(m <= n, n >= 0), m >= 0)
     return np.where(inside, primitive_step(binom, n, m), 0.0)
+
+
+def _polygamma_of(n: Any, x: Any) -> Any:
+    return primitive_step(polygamma, *_widened(s.polygamma, n, x))
 
 
 PYTHON_FUNCTIONS: dict[str, tuple[Any, str, str]] = {

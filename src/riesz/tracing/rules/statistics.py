@@ -6,21 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..traced import FLOAT, answers, convert, holds_traced, lifted, refuse, tidy, trace_of
+from ..registry import answers, answers_called
+from ..trace import refuse
+from ..traced import FLOAT, convert, holds_traced, lifted, tidy, trace_of
 
 
-@answers(np.cov, what="products of centred rows", rule="that of the products")
-def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Any:
+@answers_called(np.cov, what="products of centred rows", rule="that of the products")
+def cov(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, fweights: Any, aweights: Any, dtype: Any = None) -> Any:
     """The covariance matrix of the rows (or columns)."""
     x = _rows(m, y, rowvar, FLOAT if dtype is None else np.dtype(dtype))
     n = x.shape[1]
@@ -34,16 +26,9 @@ def cov(
         weight = frequency if aweights is None else frequency * np.asarray(aweights, float)
         whole = np.sum(weight)
         centred = x - (x @ weight / whole)[:, None]
-        spent = (
-            0.0
-            if free == 0
-            else free
-            if aweights is None
-            else free * np.sum(weight * np.asarray(aweights, float)) / whole
-        )
-        scale, weighted = whole - spent, centred * weight
-    found = weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf)
-    return np.squeeze(found)
+        spent = free if aweights is None else free * np.sum(weight * np.asarray(aweights, float)) / whole
+        scale, weighted = whole - (spent if free else 0.0), centred * weight
+    return np.squeeze(weighted @ centred.T * (1.0 / scale if scale > 0 else np.inf))
 
 
 def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
@@ -55,25 +40,13 @@ def _rows(m: Any, y: Any, rowvar: bool, kind: Any) -> Any:
         raise ValueError("m has more than 2 dimensions")
     x = x if x.ndim == 2 else np.reshape(x, (1, -1))
     x = x if rowvar or np.ndim(m) < 2 else x.T
-    return (
-        x
-        if y is None
-        else np.concatenate(
-            [
-                x,
-                _rows(y, None, rowvar, kind)
-                if type(y) is not np.ndarray
-                else _rows(lifted(y, trace), None, rowvar, kind),
-            ],
-            axis=0,
-        )
-    )
+    if y is None:
+        return x
+    return np.concatenate([x, _rows(lifted(y, trace) if type(y) is np.ndarray else y, None, rowvar, kind)], axis=0)
 
 
-@answers(np.corrcoef, what="covariances over standard deviations", rule="that of both")
-def corrcoef(
-    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
-) -> Any:
+@answers_called(np.corrcoef, what="covariances over standard deviations", rule="that of both")
+def corrcoef(x: Any, y: Any, rowvar: bool, bias: Any, ddof: Any, dtype: Any = None) -> Any:
     """The correlation matrix; bias and ddof cancel, as in NumPy."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
@@ -95,17 +68,13 @@ def polyval(p: Any, x: Any) -> Any:
     return total
 
 
-@answers(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
-    """Powers of a base, evenly spaced in the exponent."""
+@answers_called(np.logspace, what="powers of evenly spaced exponents", rule="that of both")
+def logspace(start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int) -> Any:
     found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)
 
 
-@answers(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers of equal ratio, between positive ends."""
+@answers_called(np.geomspace, what="exponentials of evenly spaced logarithms", rule="that of both")
+def geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     found = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint=endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)

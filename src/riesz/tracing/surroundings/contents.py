@@ -39,8 +39,7 @@ class Contents:
 
     @property
     def frozen(self) -> Any:
-        """The numbers as an array that nobody can write to; the same one each time. Only to be asked for while they are
-        the same."""
+        """The numbers as an array that nobody can write to, each time the same; asked for while they are the same."""
         if self._copy is None:
             self._copy = freeze(self.array)
         return self._copy

@@ -27,8 +27,7 @@ OUTSIDE: ContextVar[Outside | None] = ContextVar("outside", default=None)
 
 
 class Outside:
-    """What a function can reach when its trace begins; `made` says whether its steps may depend on numbers NumPy
-    computed from any of it."""
+    """What a function can reach when its trace begins; `made`: its steps may depend on numbers computed from it."""
 
     def __init__(self, things: Sequence[Any] = ()) -> None:
         """`things`: what the function reaches, functions, objects and arrays."""
@@ -75,9 +74,8 @@ class Outside:
         if self.careful and not all([c.same for c in self._roots[root]]):
             raise TraceError(
                 f"an array of shape {self._used[root].shape} that comes from outside the function is written to "
-                "inside it, and computed with: what "
-                "it gives would depend on how often it was called; copy the array first (a = a.copy()), or make it "
-                "an argument"
+                "inside it, and computed with: what it gives would depend on how often it was called; copy the array "
+                "first (a = a.copy()), or make it an argument"
             )
 
     @property
@@ -87,8 +85,7 @@ class Outside:
 
     @property
     def rolled(self) -> bool:
-        """Whether random numbers were drawn since, or the function reaches more than was looked at: then its trace is
-        not kept."""
+        """Whether random numbers were drawn since, or more is reached than was looked at: the trace is not kept."""
         return self.dice is not None and (type(self.things[-1]) is Endless or self.dice.rolled)
 
     def finish(self) -> None:
@@ -97,8 +94,7 @@ class Outside:
             self._check(root)
 
     def rows(self, things: Sequence[Any] | None = None) -> list[Any]:
-        """All whose change makes the trace out of date. `things`: what the function reaches by now, where it changed
-        some of it."""
+        """All whose change makes the trace out of date. `things`: what is reached by now, where that changed."""
         around = self.things if things is None else things
         found = list(self.before) if things is None else watch(around)
         owners = {id(owner(x)) for x in self._baked.values()}
@@ -118,8 +114,7 @@ def everything(*functions: Any) -> list[Any]:
 
 
 def note(args: Sequence[Any], baked: bool) -> None:
-    """Arrays and numbers of NumPy's, and sparse matrices, that a step is given: what the trace depends on
-    (outside.py)."""
+    """Arrays and numbers of NumPy's, and sparse matrices, that a step is given: what the trace depends on."""
     for x in args:
         kind: Any = type(x)
         if kind in PLAIN:

@@ -70,12 +70,12 @@ class _Attributes:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         kinds = (owner if isinstance(owner, type) else type(owner)).__mro__[:-1]
-        of_kinds = [(k, v) for kind in kinds for k, v in vars(kind).items()]
-        names = {k for k, v in of_kinds if not k.startswith("__") and not hasattr(v, "__get__")}
+        spaces = [vars(kind) for kind in kinds]
+        names = {k for space in spaces for k, v in space.items() if k[:2] != "__" and not hasattr(v, "__get__")}
         if not isinstance(owner, type):
             own = getattr(owner, "__dict__", None)
             names.update(own if isinstance(own, dict) else ())
-            names.update([k for k, v in of_kinds if isinstance(v, types.MemberDescriptorType)])
+            names.update([k for space in spaces for k, v in space.items() if type(v) is types.MemberDescriptorType])
         self.names: list[str] = sorted(names)
 
     def get(self, name: str, default: Any) -> Any:
@@ -160,8 +160,7 @@ _RULES = {"CustomDerivative": ("rule", "turned")}
 
 
 def _members(f: Any) -> list[Any] | None:
-    """What something holds that is no list, tuple, dictionary or object of a user's class; buffers hold bytes. None if
-    it is no holder."""
+    """What a holder other than lists, tuples, dictionaries and users' objects holds; None if it is none."""
     if isinstance(f, np.ndarray):
         return cast(Any, f).ravel().tolist() if cast(Any, f).dtype.hasobject else None
     if isinstance(f, _CONTAINERS):
@@ -191,8 +190,7 @@ def _seen(f: Any) -> Any:
 
 
 def _parts(f: Any) -> dict[str, Any]:
-    """The attributes of an object of NumPy or SciPy that hold numbers: sparse matrices, polynomials, splines have
-    such."""
+    """The attributes of an object of NumPy or SciPy that hold numbers: sparse matrices, polynomials, splines."""
     kind = cast(Any, type(f))
     if not kind.__module__.startswith(("numpy", "scipy")) or isinstance(f, _CODE) or not hasattr(f, "__dict__"):
         return {}
@@ -236,8 +234,7 @@ def _inside(f: Any) -> list[Any] | None:
 
 
 def reached(*starts: Any) -> Iterator[Any]:
-    """Functions, objects of users' own and arrays that a function may use: itself, closed-over ones, globals its code
-    names, attributes, defaults."""
+    """Functions, users' objects and arrays that a function may use: by closure, globals, attributes, defaults."""
     seen: set[int] = set()
     stack: list[Any] = list(starts)
     functions: list[types.FunctionType] = []
@@ -266,8 +263,7 @@ def reached(*starts: Any) -> Iterator[Any]:
 
 
 def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], seen: set[int]) -> list[Any]:
-    """Methods and properties of classes that functions mention, and those that operators call; a user's, and not seen
-    yet."""
+    """Methods and properties of users' classes that functions mention, or operators call; not seen yet."""
     names, found = spoken(functions), list[Any]()
     for kind in [k for k in kinds if _library(k) not in _OTHERS]:
         mine = [v for k, v in vars(kind).items() if k in names or (k.startswith("__") and k not in _APART)]
@@ -276,8 +272,7 @@ def _methods(kinds: Iterable[type], functions: Iterable[types.FunctionType], see
 
 
 def _names(f: types.FunctionType) -> list[tuple[Any, str, Any]]:
-    """The closed-over names, globals and names of users' modules a function mentions: where they are looked up, and
-    what they mean now."""
+    """Closed-over names, globals and names of users' modules a function mentions: where, and what they mean now."""
     cells = [(Cell(c), k) for k, c in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)]
     found: list[tuple[Any, str, Any]] = [(cell, k, cell.get(k, MISSING)) for cell, k in cells]
     names, seen = mentioned(f.__code__), {id(f.__globals__)}
@@ -310,8 +305,7 @@ def codes_of(code: types.CodeType) -> list[types.CodeType]:
 
 
 def held(things: Iterable[Any], known: set[int], holders: Any) -> list[tuple[Any, Any, Any]]:
-    """(where, name, value) of functions, given by their identities, and of possible holders of such, in what a function
-    reached: closures, defaults, lists, dictionaries, attributes."""
+    """(where, name, value) of functions, given by identity, and of possible holders of such, in what was reached."""
     found: list[tuple[Any, Any, Any]] = []
     scanned: set[int] = set()
 
@@ -345,8 +339,7 @@ def held(things: Iterable[Any], known: set[int], holders: Any) -> list[tuple[Any
 
 
 class Standing:
-    """What stands for functions, and what holds them, while one is traced (answering.py): by its identity, (the
-    function, the stand-in)."""
+    """What stands for functions, and their holders, in a trace (answering.py): identity → (function, stand-in)."""
 
     now: ClassVar[dict[int, tuple[Any, Any]]] = {}
     numpy: ClassVar[Any] = np
@@ -358,8 +351,7 @@ def meant(x: Any) -> Any:
 
 
 def watch(things: Iterable[Any]) -> list[Any]:
-    """(where, name, value) of everything in what a function reached whose change makes a trace out of date, but for
-    large arrays (outside.py)."""
+    """(where, name, value) of all in what was reached whose change makes a trace out of date, but large arrays."""
     found: list[Any] = []
     single: list[Any] = []  # mappings of one
     small: list[Any] = []
@@ -402,10 +394,12 @@ class Effects:
         self.consumed = False
         self.sizes: list[tuple[Any, int]] = []
         for where, _, value in rows:
-            inside = where.seen if type(where) is _Same and type(where.seen) is list else (value,)
+            kinds: Any = (type(value),)
+            if type(where) is _Same and type(where.seen) is list:
+                kinds = set(map(type, where.seen))
             if type(value) in _GROWING:
                 self.sizes.append((value, len(value)))
-            elif any([hasattr(kind, "__next__") for kind in set(map(type, inside))]):
+            elif any([hasattr(kind, "__next__") for kind in kinds]):
                 self.consumed = True
             if type(where) is _Attributes and hasattr(where.owner, "__dict__"):
                 self.sizes.append((vars(where.owner), len(vars(where.owner))))

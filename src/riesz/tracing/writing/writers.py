@@ -14,7 +14,7 @@ from ..registry import FUNCTIONS, NOTES, WRITERS, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked
-from .written import Written, at_home, bare, bare_all, is_traced, made, settled
+from .written import WrittenArray, at_home, bare, bare_all, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ def assign(x: Any, key: Any, value: Any) -> None:
     if is_traced(key):
         return _assign_computed(x, settled(key), value)
     key = bare(key)
-    if type(x) is not Written:
+    if type(x) is not WrittenArray:
         trace, memory = writable(x), x.look.memory
         return memory.write(places_of(x), key, slot_of(trace, value, x.dtype))
     trace = inmost()
@@ -41,7 +41,7 @@ def assign(x: Any, key: Any, value: Any) -> None:
     x.put_slot(key, slot_of(cast(Any, trace), value, x.dtype), cast(Any, trace))
 
 
-def _not_ours(x: Written, traced: bool) -> None:
+def _not_ours(x: WrittenArray, traced: bool) -> None:
     home = x.home
     if home.memory is not None and not home.memory.trace.open:
         raise leaked(home.memory.trace)
@@ -158,7 +158,7 @@ def _store(ufunc: Any, target: Any, value: Any, where: Any) -> None:
         )
     if where is not True:
         value = np.where(where, value, settled(target))
-    if type(target) not in (Written, Traced) and is_traced(value):
+    if type(target) not in (WrittenArray, Traced) and is_traced(value):
         raise refuse(
             f"np.{name} writes traced numbers into an array that is from outside the function (out=…, or a += b); "
             "write into a copy of it, or use the result: a = a + b"
@@ -213,18 +213,18 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
         return WRITERS[function](*args, **named)
     out = named.get("out")
     if not is_traced((*args, *named.values())):
-        if function in VIEWS and args and type(args[0]) is Written:
-            found = cast(Any, np.ndarray).__array_function__(args[0], function, (Written,), args, named)
+        if function in VIEWS and args and type(args[0]) is WrittenArray:
+            found = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)
             if isinstance(found, (list, tuple)):
                 return type(found)([at_home(x, args[0]) for x in cast("list[Any]", found)])  # pyright: ignore
             return at_home(found, args[0])
         plain = bare_all(args)
         result = function(*plain, **{k: bare_all(v) for k, v in named.items()})
         return result if out is None and result is None else out if out is not None else _all_made(result, plain)
-    if function in VIEWS and args and type(args[0]) is Written:
-        result = cast(Any, np.ndarray).__array_function__(args[0], function, (Written,), args, named)
+    if function in VIEWS and args and type(args[0]) is WrittenArray:
+        result = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)
         parts = cast("list[Any]", result if isinstance(result, (list, tuple)) else [result])
-        if all([type(p) is Written and p.home is args[0].home for p in parts]):
+        if all([type(p) is WrittenArray and p.home is args[0].home for p in parts]):
             return result
     if function not in FUNCTIONS:
         return lifted(settled(first_traced((*args, *named.values())))).__array_function__(function, (), args, named)

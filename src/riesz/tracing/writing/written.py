@@ -1,6 +1,6 @@
 """Arrays that a traced function makes for itself: plain NumPy arrays until something traced is written into them.
 
-np.zeros and its kin give `Written` arrays to the code of a function that is traced. A Written array is an array: its
+np.zeros and its kin give `WrittenArray`s to the code of a function that is traced. A WrittenArray is an array: its
 memory has the numbers that are known, so branches, indices and libraries meet what they always met. When a traced value
 is written, a `Memory` says which elements are traced. Views need no code: NumPy makes them, and the same view of the
 table of sources is found from address and strides.
@@ -38,7 +38,7 @@ class Home:
         self.memory: Memory | None = None
 
 
-class Written(np.ndarray):
+class WrittenArray(np.ndarray):
     """An array that a traced function made, or one that it found, which it may copy but not write to."""
 
     _home: Any = None
@@ -91,7 +91,7 @@ class Written(np.ndarray):
             return _lifted(self)[settled(key)]
         part = super().__getitem__(bare(key))
         memory = self.memory
-        if memory is None or (isinstance(part, Written) and owner(part) is self.home.owner):
+        if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
             return at_home(part, self)
         places = np.asarray(self.places(memory.source)[bare(key)])
         slot = memory.read(places, part)
@@ -161,7 +161,7 @@ _VIEWS = {"reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal", "v
 def _method(name: str) -> Callable[..., Any]:
     inner = getattr(_PLAIN, name)
 
-    def method(self: Written, *args: Any, **named: Any) -> Any:
+    def method(self: WrittenArray, *args: Any, **named: Any) -> Any:
         if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
             return at_home(inner(self, *bare_all(args), **named), self)
         if name in _VIEWS:
@@ -180,17 +180,17 @@ argsort cumsum cumprod repeat take clip round trace searchsorted dot astype flat
 conjugate nonzero choose partition argpartition __float__ __int__ __bool__ __complex__ __index__ __contains__
 __copy__ __deepcopy__"""
 for _name in _NAMES.split():
-    setattr(Written, _name, _method(_name))
+    setattr(WrittenArray, _name, _method(_name))
 
 
-def at_home(x: Any, of: Written) -> Any:
+def at_home(x: Any, of: WrittenArray) -> Any:
     """What NumPy made of an array: a view, or one that owns its memory, or looks into memory that it owns."""
-    if type(x) is Written and owner(x) is not of.home.owner:
+    if type(x) is WrittenArray and owner(x) is not of.home.owner:
         x._home = Home(owner(x), inmost())  # pyright: ignore[reportPrivateUsage]
     return x
 
 
-WRITTEN.add(Written)
+WRITTEN.add(WrittenArray)
 
 
 def _address(array: Any) -> int:
@@ -203,17 +203,17 @@ def _traced(trace: Trace, slot: int, dtype: Any, shape: Any) -> Any:
     return found
 
 
-def _lifted(x: Written) -> Any:
+def _lifted(x: WrittenArray) -> Any:
     """As a traced array, in the trace that is open, also where all numbers are known."""
     found = x.now()
     return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
 
 
 def bare(key: Any) -> Any:
-    """An index without Written arrays in it."""
+    """An index without WrittenArrays in it."""
     if type(key) is tuple:
         return tuple([bare(k) for k in cast("tuple[Any, ...]", key)])
-    return key.known if type(key) is Written else key
+    return key.known if type(key) is WrittenArray else key
 
 
 def mark_of(dtype: Any) -> Any:
@@ -255,14 +255,14 @@ def made(result: Any, args: Any = ()) -> Any:
     trace = inmost()
     if trace is None or any([result is x for x in args]):
         return result
-    found = result.view(Written)
+    found = result.view(WrittenArray)
     found._home = Home(result, trace)  # pyright: ignore[reportPrivateUsage]
     return found
 
 
 def found_outside(array: Any) -> Any:
     """An array from outside the function: what is made of it may be written to, itself not."""
-    found = array.view(Written)
+    found = array.view(WrittenArray)
     found._home = Home(owner(array), None)  # pyright: ignore[reportPrivateUsage]
     return found
 
@@ -271,19 +271,19 @@ def is_traced(x: Any) -> bool:
     """Whether something inside is traced, or an array that traced values were written to."""
     if type(x) is tuple or type(x) is list:
         return any([is_traced(part) for part in cast("list[Any]", x)])
-    return type(x) in TRACED or (type(x) is Written and x.memory is not None)
+    return type(x) in TRACED or (type(x) is WrittenArray and x.memory is not None)
 
 
 @writing
 def settled(x: Any) -> Any:
-    """As it is now: Written arrays as traced or plain ones, in lists and tuples too."""
+    """As it is now: WrittenArrays as traced or plain ones, in lists and tuples too."""
     if type(x) is tuple or type(x) is list:
         return type(x)([settled(part) for part in cast("list[Any]", x)])
-    return x.now() if type(x) is Written else x
+    return x.now() if type(x) is WrittenArray else x
 
 
 def bare_all(x: Any) -> Any:
-    """Written arrays as plain ones, where no traced value was written."""
+    """WrittenArrays as plain ones, where no traced value was written."""
     if type(x) is tuple or type(x) is list:
         return type(x)([bare_all(part) for part in cast("list[Any]", x)])
-    return x.known if type(x) is Written else x
+    return x.known if type(x) is WrittenArray else x

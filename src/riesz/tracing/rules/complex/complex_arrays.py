@@ -11,95 +11,52 @@ import numpy as np
 
 from ....terms import primitives as p
 from ...differentials import plus
-from ...traced import TRACED, is_complex, primitive_step, refuse, tidy
+from ...registry import FUNCTIONS, NOT_SAID
+from ...trace import refuse
+from ...traced import TRACED, is_complex, primitive_step, tidy
 from .complex_functions import conjugate, minus
-from .complex_pairs import complex_answers, complex_convert, each, joined, parts_of
+from .complex_pairs import COMPLEX, complex_answers, complex_convert, each, joined, parts_of
 
-_NONE = np._NoValue  # pyright: ignore
 _UNLIKE = ("initial", "constant_values", "end_values", "prepend", "append", "dtype")
 """Arguments that do not mean the same for both parts."""
 _TYPED = (np.sum, np.mean, np.cumsum)
 """Functions whose third argument is a type."""
 
 
-def _alike(function: Any) -> None:
-    @complex_answers(function, what="the same of both parts")
+def _alike(function: Any) -> Any:
+    """A function that does the same to both parts."""
+
     def code(z: Any, *args: Any, **named: Any) -> Any:
         if is_complex(args) or is_complex(list(named.values())):
             raise refuse(
                 f"np.{function.__name__} takes complex numbers as its first argument only; write the rest with "
                 "z.real and z.imag"
             )
-        odd = [k for k in _UNLIKE if named.get(k) is not None and named.get(k) is not _NONE]
-        if (
-            odd
-            or (len(args) > 1 and function in _TYPED and args[1] is not None)
-            or (len(args) > 2 and function == np.diff)
-        ):
+        odd = [k for k in _UNLIKE if named.get(k) is not None and named.get(k) is not NOT_SAID]
+        further = len(args) > 1 and function in _TYPED and args[1] is not None
+        if odd or further or (len(args) > 2 and function == np.diff):
             raise refuse(
                 f"np.{function.__name__} of a complex array takes no {odd[0] if odd else 'further arguments'}; use "
                 "np.concatenate"
             )
         return each(lambda x: function(x, *args, **named), z)
 
+    return code
+
 
 for _f in (
-    *(
-        np.reshape,
-        np.ravel,
-        np.transpose,
-        np.permute_dims,
-        np.matrix_transpose,
-        np.linalg.matrix_transpose,
-        np.swapaxes,
-        np.moveaxis,
-        np.rollaxis,
-    ),
-    *(
-        np.expand_dims,
-        np.squeeze,
-        np.broadcast_to,
-        np.split,
-        np.array_split,
-        np.vsplit,
-        np.hsplit,
-        np.dsplit,
-        np.flip,
-        np.fliplr,
-        np.flipud,
-    ),
-    *(np.roll, np.rot90, np.tile, np.repeat, np.resize, np.take, np.delete, np.tril, np.triu, np.pad, np.copy),
-    *(
-        np.sum,
-        np.mean,
-        np.cumsum,
-        np.diff,
-        np.trace,
-        np.linalg.trace,
-        np.diagonal,
-        np.linalg.diagonal,
-        np.diag,
-        np.diagflat,
-    ),
-    *(np.fft.fftshift, np.fft.ifftshift),
+    *(np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose),
+    *(np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze, np.broadcast_to, np.copy, np.pad),
+    *(np.split, np.array_split, np.vsplit, np.hsplit, np.dsplit, np.flip, np.fliplr, np.flipud, np.roll, np.rot90),
+    *(np.tile, np.repeat, np.resize, np.take, np.delete, np.tril, np.triu, np.fft.fftshift, np.fft.ifftshift),
+    *(np.sum, np.mean, np.cumsum, np.diff, np.trace, np.linalg.trace, np.diagonal, np.linalg.diagonal),
+    *(np.diag, np.diagflat, *([np.unstack] if hasattr(np, "unstack") else [])),
 ):
-    _alike(_f)
-if hasattr(np, "unstack"):
-    _alike(np.unstack)
-
-
-@complex_answers(np.compress, what="the same of both parts")
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """Elements where a fixed condition holds."""
-    return each(lambda x: np.compress(condition, x, axis), a)
-
-
-# -- products ---------------------------------------------------------------------------------------------
+    COMPLEX[_f] = _alike(_f)
 
 
 def multilinear(f: Callable[..., Any], *xs: Any) -> Any:
-    """f, linear in each argument, of complex arrays: f of every choice of parts, times the power of i that belongs to
-    it."""
+    """f, linear in each argument, of complex arrays: f of every choice of parts, times its power of i."""
     options = [parts_of(x) for x in xs]
     total: list[Any] = [None, None]
     for choice in product((0, 1), repeat=len(xs)):
@@ -111,43 +68,31 @@ def multilinear(f: Callable[..., Any], *xs: Any) -> Any:
     return joined(*total)
 
 
-def _bilinear(function: Any, conjugated: int | None = None) -> None:
-    @complex_answers(function, what="a product for each pair of parts")
+def _bilinear(function: Any, conjugated: int | None = None) -> Any:
+    """A product for each pair of parts; one argument may be conjugated."""
+
     def code(a: Any, b: Any, *args: Any, **named: Any) -> Any:
         xs = [conjugate(x) if i == conjugated else x for i, x in enumerate((a, b))]
+        return multilinear(lambda x, y: function(x, y, *args, **named), *xs)
 
-        def product(x: Any, y: Any) -> Any:
-            return function(x, y, *args, **named)
-
-        return multilinear(product, *xs)
+    return code
 
 
 for _f in (
-    np.matmul,
-    np.dot,
-    np.inner,
-    np.outer,
-    np.linalg.outer,
-    np.tensordot,
-    np.linalg.tensordot,
-    np.kron,
-    np.cross,
-    np.linalg.cross,
-    np.convolve,
+    *(np.matmul, np.linalg.matmul, np.dot, np.inner, np.outer, np.linalg.outer, np.tensordot, np.linalg.tensordot),
+    *(np.kron, np.cross, np.linalg.cross, np.convolve),
 ):
-    _bilinear(_f)
-_bilinear(np.linalg.matmul)
-_bilinear(np.vdot, conjugated=0)
-_bilinear(np.linalg.vecdot, conjugated=0)
-_bilinear(np.correlate, conjugated=1)
+    COMPLEX[_f] = _bilinear(_f)
+for _f, _at in ((np.vdot, 0), (np.linalg.vecdot, 0), (np.correlate, 1)):
+    COMPLEX[_f] = _bilinear(_f, _at)
 for _name, _at in (("vecdot", 0), ("matvec", None), ("vecmat", 0)):
     if hasattr(np, _name):
-        _bilinear(getattr(np, _name), _at)
+        COMPLEX[getattr(np, _name)] = _bilinear(getattr(np, _name), _at)
 
 
-@complex_answers(np.einsum, what="a contraction for each choice of parts")
+@complex_answers(np.einsum)
 def einsum(*args: Any, **named: Any) -> Any:
-    """As np.einsum with a string of subscripts."""
+    """A contraction for each choice of parts."""
     if not isinstance(args[0], str):
         raise refuse(
             "np.einsum with index lists is not known to riesz for complex arrays; write the subscripts as a string"
@@ -155,33 +100,22 @@ def einsum(*args: Any, **named: Any) -> Any:
     return multilinear(lambda *xs: np.einsum(args[0], *xs), *args[1:])
 
 
-@complex_answers(np.linalg.multi_dot, what="products one after the other")
+@complex_answers(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """A chain of matrix products."""
+    """Products one after the other."""
     result, *rest = list(arrays)
     for x in rest:
         result = np.dot(result, x)
     return result
 
 
-# -- sizes ------------------------------------------------------------------------------------------------
-
-
-@complex_answers(np.var, what="variance of both parts, added")
-def var(a: Any, *args: Any, **named: Any) -> Any:
-    """Mean of |z − z̄|²."""
+def _var(a: Any, *args: Any, **named: Any) -> Any:
     return plus(*[None if x is None else np.var(x, *args, **named) for x in parts_of(a)])
 
 
-@complex_answers(np.std, what="root of the variance")
-def std(a: Any, *args: Any, **named: Any) -> Any:
-    """The standard deviation."""
-    return primitive_step(p.root, var(a, *args, **named))
-
-
-@complex_answers(np.linalg.norm, what="√Σ|z|²; derivative 0 at 0")
+@complex_answers(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean or Frobenius norm."""
+    """√Σ|z|², with derivative 0 at 0."""
     if ord not in (None, "fro") and not (ord == 2 and (isinstance(axis, int) or (axis is None and x.ndim == 1))):
         raise refuse(
             f"np.linalg.norm with ord={ord!r} is not known to riesz for complex arrays; vectors have "
@@ -189,9 +123,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         )
     squares = plus(*[None if part is None else part * part for part in parts_of(x)])
     return primitive_step(p.root, np.sum(squares, axis=axis, keepdims=keepdims))
-
-
-# -- joining ----------------------------------------------------------------------------------------------
 
 
 def _part(x: Any, which: int) -> Any:
@@ -205,124 +136,50 @@ def _part(x: Any, which: int) -> Any:
     return np.zeros(np.shape(x), kind if kind is not None and kind.kind == "f" else float)
 
 
-def _joining(function: Any) -> None:
-    @complex_answers(function, what="the same of both parts")
+def _joining(function: Any) -> Any:
     def code(arrays: Any, *args: Any, **named: Any) -> Any:
         given: Any = cast(Any, arrays) if isinstance(arrays, (list, tuple)) else list(arrays)
         return joined(*[function(_part(given, which), *args, **named) for which in (0, 1)])
 
+    return code
+
 
 for _f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.block):
-    _joining(_f)
+    COMPLEX[_f] = _joining(_f)
 if hasattr(np, "concat"):
-    _joining(np.concat)
+    COMPLEX[np.concat] = _joining(np.concat)
 
 
-@complex_answers(np.append, what="the same of both parts")
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """values after arr."""
-    return joined(
-        *[
-            np.append(_part(arr, i), _part(tidy(values) if isinstance(values, list) else values, i), axis)
-            for i in (0, 1)
-        ]
-    )
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    given = tidy(values) if isinstance(values, list) else values
+    return joined(*[np.append(_part(arr, i), _part(given, i), axis) for i in (0, 1)])
 
 
-@complex_answers(np.where, what="selections of both parts")
+@complex_answers(np.where)
 def where(condition: Any, *branches: Any) -> Any:
-    """a where the condition holds, b elsewhere."""
+    """Selections of both parts."""
     if is_complex(condition):
         raise refuse("np.where needs a condition; for complex numbers write np.where(z != 0, a, b)")
     if len(branches) != 2:
         raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
-    (ar, ai), (br, bi) = [parts_of(x) for x in branches]
-    return joined(
-        *[
-            None if a is None and b is None else np.where(condition, 0.0 if a is None else a, 0.0 if b is None else b)
-            for a, b in ((ar, br), (ai, bi))
-        ]
-    )
+
+    def selected(a: Any, b: Any) -> Any:
+        return np.where(condition, 0.0 if a is None else a, 0.0 if b is None else b)
+
+    pairs = zip(*[parts_of(x) for x in branches], strict=True)
+    return joined(*[None if a is None and b is None else selected(a, b) for a, b in pairs])
 
 
-@complex_answers(np.select, what="nested selections of both parts")
+@complex_answers(np.select)
 def select(conditions: Any, choices: Any, default: Any = 0) -> Any:
-    """The first choice whose condition holds."""
+    """Nested selections."""
     result = default if type(default) is not int else float(default)
     for c, x in reversed(list(zip(conditions, choices, strict=True))):
         result = np.where(c, x, result)
     return result
 
 
-@complex_answers(np.broadcast_arrays, what="contraction: repeated along axes (rep)")
-def broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
-    """All with one shape."""
-    shape = np.broadcast_shapes(*[np.shape(x) for x in xs])
-    return tuple([np.broadcast_to(x, shape) for x in xs])
-
-
-def _atleast(function: Any) -> None:
-    @complex_answers(function, what="the same of both parts")
-    def code(*xs: Any) -> Any:
-        found = [each(function, x) if is_complex(x) else function(x) for x in xs]
-        return found[0] if len(found) == 1 else tuple(found)
-
-
-for _f in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
-    _atleast(_f)
-
-
-# -- static -----------------------------------------------------------------------------------------------
-
-
-@complex_answers(np.shape, what="static")
-def shape(a: Any) -> Any:
-    """The shape."""
-    return a.shape
-
-
-@complex_answers(np.ndim, what="static")
-def ndim(a: Any) -> Any:
-    """The number of axes."""
-    return a.ndim
-
-
-@complex_answers(np.size, what="static")
-def size(a: Any, axis: Any = None) -> Any:
-    """The number of elements."""
-    return a.size if axis is None else a.shape[axis]
-
-
-@complex_answers(np.result_type, what="static")
-def result_type(*xs: Any) -> Any:
-    """The common type."""
-    return np.result_type(*[x.dtype if type(x) in TRACED else x for x in xs])
-
-
-@complex_answers(np.iscomplexobj, what="static")
-def iscomplexobj(x: Any) -> bool:
-    """Yes."""
-    return True
-
-
-@complex_answers(np.isrealobj, what="static")
-def isrealobj(x: Any) -> bool:
-    """No."""
-    return False
-
-
-def _shaped(value: float) -> Any:
-    def code(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any) -> Any:
-        return np.full(a.shape if shape is None else shape, value, dtype or a.dtype)
-
-    return code
-
-
-for _f, _value in ((np.zeros_like, 0.0), (np.empty_like, 0.0), (np.ones_like, 1.0)):
-    complex_answers(_f, what="a constant")(_shaped(_value))
-
-
-@complex_answers(np.full_like, what="broadcast of the value")
+@complex_answers(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **named: Any
 ) -> Any:
@@ -334,7 +191,24 @@ def full_like(
     return complex_convert(wide, kind) if type(wide) in TRACED else np.asarray(wide, kind)
 
 
-@complex_answers(np.asarray, np.array, np.asanyarray, np.ascontiguousarray, what="identity")
+@complex_answers(np.asarray, np.array, np.asanyarray, np.ascontiguousarray)
 def array(a: Any, dtype: Any = None, *args: Any, **named: Any) -> Any:
     """The array itself."""
     return a if dtype is None else complex_convert(a, np.dtype(dtype))
+
+
+COMPLEX.update(
+    {
+        np.compress: lambda condition, a, axis=None, out=None: each(lambda x: np.compress(condition, x, axis), a),
+        np.var: _var,
+        np.std: lambda a, *args, **named: primitive_step(p.root, _var(a, *args, **named)),
+        np.append: _append,
+        np.iscomplexobj: lambda x: True,
+        np.isrealobj: lambda x: False,
+    }
+)
+for _f in (
+    *(np.shape, np.ndim, np.size, np.result_type, np.zeros_like, np.empty_like, np.ones_like),
+    *(np.broadcast_arrays, np.atleast_1d, np.atleast_2d, np.atleast_3d),
+):
+    COMPLEX[_f] = FUNCTIONS[_f]  # they look at shape and type, or ask for a reshape

@@ -16,41 +16,23 @@ import numpy as np
 from ....ops.op import Reduction
 from ....relations import Place
 from ....relations.index_sets import Seg, unit
+from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
-from ...sharing import rooted
+from ...sharing import VIEWS, rooted
+from ...surroundings.outside import note
 from ...surroundings.watching import Standing
-from ...traced import (
-    FLOAT,
-    TRACED,
-    VIEWS,
-    Shape,
-    Traced,
-    as_array,
-    convert,
-    holds_traced,
-    is_complex,
-    lifted,
-    note,
-    refuse,
-    result_dtype,
-    slot_of,
-    tidy,
-    trace_of,
-)
+from ...trace import refuse
+from ...traced import FLOAT, TRACED, Shape, Traced, convert, holds_traced, is_complex, lifted, slot_of, tidy, trace_of
 
 COMPLEX: dict[Any, Callable[..., Any]] = {}
 """NumPy function or ufunc → its rule where an argument is complex."""
-COMPLEX_NOTES: dict[Any, str] = {}
-"""What it becomes, in one phrase."""
 
 
-def complex_answers(*functions: Any, what: str) -> Callable[[Callable[..., Any]], Any]:
+def complex_answers(*functions: Any) -> Callable[[Callable[..., Any]], Any]:
     """Enter a rule for NumPy functions of complex arguments."""
 
     def enter(code: Callable[..., Any]) -> Any:
-        for f in functions:
-            COMPLEX[f] = code
-            COMPLEX_NOTES[f] = what
+        COMPLEX.update(dict.fromkeys(functions, code))
         return code
 
     return enter
@@ -80,15 +62,11 @@ class ComplexTraced(Described, metaclass=Kind):
         """Whether it is a Python number."""
         return all([x.weak if type(x) is Traced else type(x) is float for x in (self.re, self.im) if x is not None])
 
-    @property
-    def real(self) -> Any:
-        """The real part, a view."""
-        return self._part(self.re)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary part, a view."""
-        return self._part(self.im)
+    real: Any = property(lambda self: self._part(self.re), doc="The real part, a view.")
+    imag: Any = property(lambda self: self._part(self.im), doc="The imaginary part, a view.")
+    T: Any = property(lambda self: call(np.transpose, (self,)), doc="The transpose.")
+    mT: Any = property(lambda self: call(np.swapaxes, (self, -1, -2)), doc="The transpose of the last two axes.")
+    flat: Any = property(lambda self: iter(call(np.ravel, (self,))), doc="The elements one by one.")
 
     def _part(self, x: Any) -> Any:
         if type(x) is not Traced:
@@ -98,29 +76,12 @@ class ComplexTraced(Described, metaclass=Kind):
         rooted(found, "it is a part of a complex array")
         return found
 
-    @property
-    def T(self) -> Any:
-        """The transpose."""
-        return call(np.transpose, (self,))
-
-    @property
-    def mT(self) -> Any:
-        """The transpose of the last two axes."""
-        return call(np.swapaxes, (self, -1, -2))
-
-    @property
-    def flat(self) -> Any:
-        """The elements one by one."""
-        return iter(call(np.ravel, (self,)))
-
     def pairs(self) -> Traced:
         """Both parts in one array, along a last axis of length 2."""
         if self._pairs is None:
             trace = trace_of(self.re, self.im)
-            slots = [
-                slot_of(trace, np.zeros(self.shape) if x is None else x, real_type(self.dtype))
-                for x in (self.re, self.im)
-            ]
+            parts = [np.zeros(self.shape) if x is None else x for x in (self.re, self.im)]
+            slots = [slot_of(trace, x, real_type(self.dtype)) for x in parts]
             place = Reduction((Place(unit, Seg(2), 0), Place(unit, Seg(2), 1)), self.ndim)
             self._pairs = Traced(trace, trace.step(place, slots), real_type(self.dtype))
         return self._pairs
@@ -134,7 +95,7 @@ class ComplexTraced(Described, metaclass=Kind):
             given = {k: v for k, v in named.items() if k == "keepdims" or (k == "axis" and len(args) < 2)}
             return call(np.sum, args[:2] if len(args) > 1 or "axis" in given else (*args, 0), given)
         if method == "outer":
-            a, b = map(as_array, args)
+            a, b = map(t.as_array, args)
             return call_complex_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), named)
         raise refuse(
             f"np.{ufunc.__name__}.{method} is not known to riesz for complex traced arrays; write it with np.sum and "
@@ -152,47 +113,11 @@ class ComplexTraced(Described, metaclass=Kind):
             return closed
         raise refuse(
             f"a complex traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
-            "known yet. "
-            "Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by one"
+            "known yet. Functions that convert their arguments need real and imaginary part, z.real and z.imag, one by "
+            "one"
         )
 
     # -- operators ----------------------------------------------------------------------------------------
-
-    def __add__(self, other: Any) -> Any:
-        return _operator(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _operator(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _operator(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _operator(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _operator(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _operator(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _operator(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _operator(np.divide, other, self)
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return _operator(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _operator(np.power, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return _operator(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _operator(np.matmul, other, self)
 
     def __neg__(self) -> Any:
         return COMPLEX[np.negative](self)
@@ -278,9 +203,8 @@ class ComplexTraced(Described, metaclass=Kind):
 
     def transpose(self, *axes: Any) -> Any:
         """Axes permuted."""
-        return call(
-            np.transpose, (self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None))
-        )
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else (axes or None)
+        return call(np.transpose, (self, given))
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another complex type."""
@@ -308,21 +232,6 @@ class ComplexTraced(Described, metaclass=Kind):
         self.re, self.im, self._pairs = found.re, found.im, None
         return self
 
-    def __iadd__(self, other: Any) -> Any:
-        return self._change(np.add, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._change(np.subtract, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._change(np.multiply, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._change(np.divide, other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._change(np.power, other)
-
 
 TRACED.add(ComplexTraced)
 
@@ -337,21 +246,34 @@ def _method(function: Any) -> Any:
 
 
 for _f in (
-    np.sum,
-    np.mean,
-    np.var,
-    np.std,
-    np.ravel,
-    np.swapaxes,
-    np.squeeze,
-    np.repeat,
-    np.take,
-    np.trace,
-    np.diagonal,
-    np.cumsum,
-    np.dot,
+    *(np.sum, np.mean, np.var, np.std, np.cumsum, np.trace, np.diagonal, np.dot),
+    *(np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take),
 ):
     setattr(ComplexTraced, cast(Any, _f).__name__, _method(_f))
+
+
+def _operators(name: str, ufunc: Any, in_place: bool = True) -> None:
+    """z + w, w + z and z += w."""
+
+    def before(self: ComplexTraced, other: Any, modulus: Any = None) -> Any:
+        return _operator(ufunc, self, other)
+
+    def behind(self: ComplexTraced, other: Any) -> Any:
+        return _operator(ufunc, other, self)
+
+    def change(self: ComplexTraced, other: Any) -> Any:
+        return self._change(ufunc, other)  # pyright: ignore[reportPrivateUsage]
+
+    for kind, code in (("", before), ("r", behind), ("i", change))[: 3 if in_place else 2]:
+        setattr(ComplexTraced, f"__{kind}{name}__", code)
+
+
+_operators("matmul", np.matmul, in_place=False)
+_operators("add", np.add)
+_operators("sub", np.subtract)
+_operators("mul", np.multiply)
+_operators("truediv", np.divide)
+_operators("pow", np.power)
 
 
 # -- parts ------------------------------------------------------------------------------------------------
@@ -367,7 +289,7 @@ def joined(re: Any, im: Any) -> Any:
     parts = [tidy(x) for x in (re, im) if x is not None]
     if not any([type(x) is Traced for x in parts]):
         return (0.0 if re is None else np.asarray(re)) + 1j * (0.0 if im is None else np.asarray(im))
-    dtype, weak = result_dtype(parts)
+    dtype, weak = t.result_dtype(parts)
     dtype = np.result_type(dtype, np.float32) if dtype.kind == "f" else FLOAT  # there are no halves of complex64
     shape = np.broadcast_shapes(*[np.shape(x) for x in parts])
     a, b = [None if x is None else _placed(tidy(x), shape, dtype, weak) for x in (re, im)]
@@ -393,15 +315,10 @@ def parts_of(x: Any) -> tuple[Any, Any]:
     if type(x) is ComplexTraced:
         return x.re, x.im
     if isinstance(x, (list, tuple)):
-        x = tidy(x)
-        return parts_of(x) if type(x) in TRACED else _constant_parts(x)
-    return _constant_parts(x) if is_complex(x) else (x, None)
-
-
-def _constant_parts(c: Any) -> tuple[Any, Any]:
-    if not is_complex(c):
-        return c, None
-    re, im = (c.real, c.imag) if not np.ndim(c) else (np.ascontiguousarray(c.real), np.ascontiguousarray(c.imag))
+        return parts_of(tidy(x))
+    if not is_complex(x):
+        return x, None
+    re, im = (x.real, x.imag) if not np.ndim(x) else (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
     return (None if not np.any(re) and np.any(im) else re), (None if not np.any(im) else im)
 
 
@@ -428,15 +345,18 @@ def complex_convert(x: Any, dtype: Any) -> Any:
 # -- calls ------------------------------------------------------------------------------------------------
 
 
-def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
-    """A NumPy function where something is complex."""
-    rule = COMPLEX.get(function)
-    if rule is None:
-        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+def _rule(function: Any, name: str) -> Any:
+    if function not in COMPLEX:
         raise refuse(
             f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real "
             "and z.imag"
         )
+    return COMPLEX[function]
+
+
+def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:
+    """A NumPy function where something is complex."""
+    rule = _rule(function, f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}")
     if named and named.get("out") is not None:
         raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
     note((*args, *(named or {}).values()), True)
@@ -460,12 +380,7 @@ def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
 
 def call_complex_ufunc(ufunc: Any, args: Sequence[Any], named: dict[str, Any]) -> Any:
     """A ufunc where an argument is complex."""
-    rule = COMPLEX.get(ufunc)
-    if rule is None:
-        raise refuse(
-            f"np.{ufunc.__name__} is not known to riesz for complex traced arrays; write it with real and imaginary "
-            "part, z.real and z.imag"
-        )
+    rule = _rule(ufunc, f"np.{ufunc.__name__}")
     if named.get("out") not in (None, (None,)):
         raise refuse(
             f"{ufunc.__name__} into an existing array (out=…, or an in-place operator such as +=) is not possible "

@@ -14,21 +14,13 @@ import numpy as np
 
 from ....ops.opaque import Ruled, Smooth
 from ...differentials import plus
-from ...traced import Traced
-from .matrix_ops import applied, each, real_part
+from .matrix_ops import applied, differential_of, each, real_part
 
 
-def _directions(op: Any, d: Any, a: Any, ms: tuple[Any, ...]) -> Any:
+def _directions(smooth: Smooth, d: Any, a: Any, ms: tuple[Any, ...], **named: Any) -> Any:
     """The differential of a form of this kind: each direction in turn, and one direction more."""
-    parts = [applied(op, a, *ms[:i], dm, *ms[i + 1 :]) for i, dm in enumerate(d[1:]) if dm is not None]
-    return plus(*parts, None if d[0] is None else applied(op, a, *ms, d[0]))
-
-
-# -- determinants -----------------------------------------------------------------------------------------
-
-
-def _odd(order: tuple[int, ...]) -> bool:
-    return bool(sum([order[i] > order[j] for i in range(len(order)) for j in range(i + 1, len(order))]) % 2)
+    parts = [applied(smooth, a, *ms[:i], dm, *ms[i + 1 :], **named) for i, dm in enumerate(d[1:]) if dm is not None]
+    return plus(*parts, None if d[0] is None else applied(smooth, a, *ms, d[0], **named))
 
 
 def _cofactors_array(a: Any, *ms: Any) -> Any:
@@ -65,25 +57,23 @@ def _cofactors_array(a: Any, *ms: Any) -> Any:
                 part = einsum(*operands, [..., k - 1])[..., :, None] * np.eye(n, dtype=s.dtype)
             else:
                 part = einsum(*operands, [..., k - 1, order[-1]])
-            form = form - part if _odd(order) else form + part
+            form = form - part if np.linalg.det(np.eye(k)[list(order)]) < 0 else form + part
     orientation = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
     return np.broadcast_to((orientation * (u @ form @ vh)).astype(s.dtype), shape)
 
 
+def _cofactors_differential(d: Any, y: Any, a: Any, *ms: Any) -> Any:
+    return _directions(COFACTORS, d, a, ms)
+
+
 COFACTORS = Smooth(
-    "cofactors",
-    _cofactors_array,
-    lambda a, *ms: a,
-    lambda d, y, a, *ms: _directions(Ruled(COFACTORS), d, a, ms),
-    lambda k: Ruled(COFACTORS),
-    mixes=(-2, -1),
-)
-DET = Smooth(
-    "det", np.linalg.det, lambda a: a[:-2], lambda d, y, a: np.sum(applied(Ruled(COFACTORS), a) * d[0], axis=(-2, -1))
+    "cofactors", _cofactors_array, lambda a, *ms: a, _cofactors_differential, lambda k: Ruled(COFACTORS), mixes=(-2, -1)
 )
 
 
-# -- analytic functions -----------------------------------------------------------------------------------
+@differential_of("det", np.linalg.det, lambda a: a[:-2])
+def DET(d: Any, y: Any, a: Any) -> Any:
+    return np.sum(applied(COFACTORS, a) * d[0], axis=(-2, -1))
 
 
 def _analytic(name: str) -> Smooth:
@@ -113,7 +103,7 @@ def _analytic(name: str) -> Smooth:
         return found[..., :n, (count - 1) * n :]
 
     def differential(d: Any, y: Any, a: Any, *ms: Any, at: int) -> Any:
-        return _directions(Ruled(own, (("at", at),)), d, a, ms)
+        return _directions(own, d, a, ms, at=at)
 
     def transpose(k: int, *, at: int) -> Ruled:
         return Ruled(own, (("at", k if not at else 0 if at == k else at),))
@@ -123,8 +113,3 @@ def _analytic(name: str) -> Smooth:
 
 
 ANALYTIC = {name: _analytic(name) for name in ("expm", "logm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")}
-
-
-def matrix_function(name: str, a: Any) -> Traced:
-    """f(A) for an analytic function of SciPy."""
-    return applied(Ruled(ANALYTIC[name], (("at", 0),)), a)

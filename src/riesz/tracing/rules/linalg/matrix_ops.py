@@ -15,24 +15,26 @@ import numpy as np
 
 from ....errors import SingularError
 from ....ops.op import product
-from ....ops.opaque import Discrete, Get, Ruled, Smooth
+from ....ops.opaque import Get, Ruled, Smooth
 from ...differentials import chosen, plus
-from ...traced import BOOL, Traced, operands, several
+from ...traced import BOOL, Traced, operands
+from ..elementwise import unmoving
 from ..rearranging import concatenate
+from ..rearranging import same_shape as like_first
 
 Shape = tuple[int, ...]
 
 
-def applied(op: Any, *xs: Any) -> Traced:
-    """An op with one result on arrays in their common type."""
+def applied(smooth: Smooth, *xs: Any, **parameters: Any) -> Traced:
+    """A function with one result on arrays in their common type."""
     trace, slots, dtype, _ = operands(*xs)
-    return Traced(trace, trace.step(op, slots), dtype)
+    return Traced(trace, trace.step(Ruled(smooth, tuple(parameters.items())), slots), dtype)
 
 
-def taken_apart(op: Any, *xs: Any) -> tuple[Traced, ...]:
-    """The results of an op that has several."""
+def taken_apart(smooth: Smooth, *xs: Any, **parameters: Any) -> tuple[Traced, ...]:
+    """The results of a function that has several."""
     trace, slots, dtype, _ = operands(*xs)
-    whole = trace.step(op, slots)
+    whole = trace.step(Ruled(smooth, tuple(parameters.items())), slots)
     return tuple([Traced(trace, trace.step(Get(i), (whole,)), dtype) for i in range(len(trace.shapes[whole]))])
 
 
@@ -48,17 +50,18 @@ def each(function: Callable[..., Any], *xs: Any) -> Any:
     return np.stack(found).reshape((*lead, *np.shape(found[0])))
 
 
-def like_first(shapes: Any, parameters: Any) -> Shape:
-    """The shape of a discrete op's result: that of its first argument."""
-    return shapes[0]
-
-
 def _first_shape(first: Shape, *rest: Shape, **parameters: Any) -> Shape:
     return first
 
 
-def _last_shape(*shapes: Shape, **parameters: Any) -> Shape:
-    return shapes[-1]
+def differential_of(name: str, array: Any, shapes: Any = _first_shape) -> Callable[[Any], Smooth]:
+    """Declare an op: the function below is its differential, dy from the dxs, y and the xs."""
+    return lambda differential: Smooth(name, array, shapes, differential)
+
+
+def turned_round(a: Any, transposed: bool) -> Any:
+    """A or Aᵀ."""
+    return a.mT if transposed else a
 
 
 # A differential is written in linear steps: a triangle of dA is a selection by a fixed mask, not np.tril; a quotient a
@@ -82,46 +85,46 @@ def upper_part(x: Any, k: int = 0) -> Traced:
 
 
 def columnwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Array code linear in the columns of its last argument: a matrix that is the same along the leading axis is
-    factorised once."""
+    """Code linear in the columns of its last argument; a matrix repeated along the first axis is factorised once."""
 
     def code(*xs: Any, **parameters: Any) -> Any:
         *fixed, b = [np.asarray(x) for x in xs]
         if b.ndim > 2 and b.shape[0] > 1 and all([x.strides[0] == 0 for x in fixed]):
             wide = np.moveaxis(b, 0, -1)
-            solved = code(
-                *[x[0] for x in fixed], wide.reshape((*wide.shape[:-2], wide.shape[-2] * wide.shape[-1])), **parameters
-            )
+            columns = wide.reshape((*wide.shape[:-2], wide.shape[-2] * wide.shape[-1]))
+            solved = code(*[x[0] for x in fixed], columns, **parameters)
             return np.moveaxis(solved.reshape(wide.shape), -1, 0)
         try:
             return function(*fixed, b, **parameters)
         except np.linalg.LinAlgError as problem:
             raise SingularError(
                 f"{problem}: a system with a matrix of shape {fixed[0].shape[-2:]} has no solution at this point. "
-                "np.linalg.solve, inv, qr and their "
-                "like, and their derivatives, need matrices of full rank; np.linalg.lstsq and pinv have values for "
-                "others too"
+                "np.linalg.solve, inv, qr and their like, and their derivatives, need matrices of full rank; "
+                "np.linalg.lstsq and pinv have values for others too"
             ) from None
 
     return code
 
 
+def solver(name: str, array: Any, *moved: Any, flag: str = "transposed", **known: Any) -> Smooth:
+    """x = A⁻¹b, linear in its last argument b: dx = A⁻¹(db − dA·x). `moved` gives dA·x from dA and x, for each argument
+    before b; the transpose is the same with the parameter `flag` turned round ("": it is symmetric)."""
+
+    def differential(d: Any, x: Any, *xs: Any, **parameters: Any) -> Any:
+        parts = [-f(da, x, **parameters) for f, da in zip(moved, d[:-1], strict=True) if da is not None]
+        return applied(own, *xs[:-1], plus(d[-1], *parts), **parameters)
+
+    def transpose(k: int, **parameters: Any) -> Ruled:
+        other = {**parameters, flag: not parameters[flag]} if flag else parameters
+        return Ruled(own, tuple(other.items()))
+
+    own = Smooth(name, array, lambda *shapes, **parameters: shapes[-1], differential, transpose, **known)
+    return own
+
+
 @columnwise
 def _solve_array(a: Any, b: Any, *, transposed: bool) -> Any:
-    return np.linalg.solve(a.mT if transposed else a, b)
-
-
-def _solve_differential(d: Any, x: Any, a: Any, b: Any, *, transposed: bool) -> Any:
-    """dx = A⁻¹(db − dA·x)."""
-    moved = None if d[0] is None else -((d[0].mT if transposed else d[0]) @ x)
-    return applied(Ruled(SOLVE, (("transposed", transposed),)), a, plus(d[1], moved))
-
-
-def _solve_transpose(k: int, *, transposed: bool) -> Ruled:
-    return Ruled(SOLVE, (("transposed", not transposed),))
-
-
-SOLVE = Smooth("solve", _solve_array, _last_shape, _solve_differential, _solve_transpose, mixes=(-2,))
+    return np.linalg.solve(turned_round(a, transposed), b)
 
 
 @columnwise
@@ -129,57 +132,45 @@ def _triangular_array(t: Any, b: Any, *, lower: bool, transposed: bool, unit: bo
     if t.ndim == 2:
         import scipy.linalg
 
-        if not b.size:
-            return np.zeros_like(b)
-        return scipy.linalg.solve_triangular(
-            t, b, trans=1 if transposed else 0, lower=lower, unit_diagonal=unit, check_finite=False
-        )
+        named = {"lower": lower, "unit_diagonal": unit, "check_finite": False}
+        return scipy.linalg.solve_triangular(t, b, trans=int(transposed), **named) if b.size else np.zeros_like(b)
     t = np.tril(t) if lower else np.triu(t)
     t = np.where(np.eye(t.shape[-1], dtype=bool), t.dtype.type(1), t) if unit else t
-    return np.linalg.solve(t.mT if transposed else t, b)
+    return np.linalg.solve(turned_round(t, transposed), b)
 
 
-def _triangular_differential(d: Any, x: Any, t: Any, b: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
-    """dx = T⁻¹(db − dT·x), dT within the triangle."""
-    parameters = (("lower", lower), ("transposed", transposed), ("unit", unit))
-    moved: Any = None
-    if d[0] is not None:
-        dt = lower_part(d[0], -int(unit)) if lower else upper_part(d[0], int(unit))
-        moved = -((dt.mT if transposed else dt) @ x)
-    return applied(Ruled(TRIANGULAR, parameters), t, plus(d[1], moved))
+def _triangle_moved(dt: Any, x: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
+    """dT·x, dT within the triangle."""
+    return turned_round(lower_part(dt, -int(unit)) if lower else upper_part(dt, int(unit)), transposed) @ x
 
 
-def _triangular_transpose(k: int, *, lower: bool, transposed: bool, unit: bool) -> Ruled:
-    return Ruled(TRIANGULAR, (("lower", lower), ("transposed", not transposed), ("unit", unit)))
-
-
-TRIANGULAR = Smooth(
-    "solve_triangular", _triangular_array, _last_shape, _triangular_differential, _triangular_transpose, mixes=(-2,)
-)
+SOLVE = solver("solve", _solve_array, lambda da, x, *, transposed: turned_round(da, transposed) @ x, mixes=(-2,))
+TRIANGULAR = solver("solve_triangular", _triangular_array, _triangle_moved, mixes=(-2,))
 
 
 def _spread(x: Any, lead: Shape) -> Any:
     return np.broadcast_to(x, (*lead, *np.shape(x)[-2:])) if np.shape(x)[:-2] != lead else x
 
 
-def _with_one_matrix(op: Any, a: Any, b: Any) -> Any:
-    """op(a, b) for matrices b, leading axes broadcast; one matrix a takes all right-hand sides at once, as columns."""
+def _with_one_matrix(smooth: Smooth, a: Any, b: Any, **parameters: Any) -> Any:
+    """For matrices b, leading axes broadcast; one matrix a takes all right-hand sides at once, as columns."""
     if not np.shape(a)[:-2] and np.ndim(b) > 2:
         wide = np.moveaxis(b, -2, 0)
-        solved = applied(op, a, np.reshape(wide, (wide.shape[0], -1 if wide.size else int(np.prod(wide.shape[1:])))))
+        columns = np.reshape(wide, (wide.shape[0], math.prod(wide.shape[1:])))
+        solved = applied(smooth, a, columns, **parameters)
         return np.moveaxis(np.reshape(solved, (solved.shape[0], *wide.shape[1:])), 0, -2)
     lead = np.broadcast_shapes(np.shape(a)[:-2], np.shape(b)[:-2])
-    return applied(op, _spread(a, lead), _spread(b, lead))
+    return applied(smooth, _spread(a, lead), _spread(b, lead), **parameters)
 
 
 def solve(a: Any, b: Any, transposed: bool = False) -> Any:
     """A⁻¹b or A⁻ᵀb for matrices b."""
-    return _with_one_matrix(Ruled(SOLVE, (("transposed", transposed),)), a, b)
+    return _with_one_matrix(SOLVE, a, b, transposed=transposed)
 
 
 def solve_triangular(t: Any, b: Any, lower: bool, transposed: bool = False, unit: bool = False) -> Any:
     """T⁻¹b or T⁻ᵀb for a triangle T of a matrix and matrices b."""
-    return _with_one_matrix(Ruled(TRIANGULAR, (("lower", lower), ("transposed", transposed), ("unit", unit))), t, b)
+    return _with_one_matrix(TRIANGULAR, t, b, lower=lower, transposed=transposed, unit=unit)
 
 
 # -- inverses ---------------------------------------------------------------------------------------------
@@ -192,14 +183,7 @@ def _inverse_array(a: Any, *, strict: bool) -> Any:
     except np.linalg.LinAlgError:
         if strict:
             raise
-    return each(_inverse_or_nan, a)
-
-
-def _inverse_or_nan(a: Any) -> Any:
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        return np.full_like(a, np.nan)
+        return each(lambda x: _inverse_array(x, strict=False), a) if a.ndim > 2 else np.full_like(a, np.nan)
 
 
 INVERSE = Smooth("inv", _inverse_array, _first_shape, lambda d, y, a, *, strict: -(y @ d[0] @ y))  # d A⁻¹ = −A⁻¹·dA·A⁻¹
@@ -207,26 +191,20 @@ INVERSE = Smooth("inv", _inverse_array, _first_shape, lambda d, y, a, *, strict:
 
 def inverse(a: Any, strict: bool = True) -> Traced:
     """A⁻¹."""
-    return applied(Ruled(INVERSE, (("strict", strict),)), a)
+    return applied(INVERSE, a, strict=strict)
 
 
 def _pinv_array(a: Any, *, cutoff: float, hermitian: bool) -> Any:
     return np.linalg.pinv(a, rcond=cutoff, hermitian=hermitian)
 
 
-def _pinv_shape(a: Shape, **parameters: Any) -> Shape:
-    return (*a[:-2], a[-1], a[-2])
-
-
-def _pinv_differential(d: Any, y: Any, a: Any, **parameters: Any) -> Any:
+@differential_of("pinv", _pinv_array, lambda a, **parameters: (*a[:-2], a[-1], a[-2]))
+def PINV(d: Any, y: Any, a: Any, **parameters: Any) -> Any:
     """dA⁺ = −A⁺·dA·A⁺ + A⁺A⁺ᵀ·dAᵀ(1 − AA⁺) + (1 − A⁺A)dAᵀ·A⁺ᵀA⁺: at constant rank."""
     (da,) = d
     left = y @ (y.mT @ da.mT)
     right = (da.mT @ y.mT) @ y
     return left - (left @ a) @ y + right - y @ (a @ right) - y @ da @ y
-
-
-PINV = Smooth("pinv", _pinv_array, _pinv_shape, _pinv_differential)
 
 
 # -- symmetric matrices -----------------------------------------------------------------------------------
@@ -238,7 +216,7 @@ PINV = Smooth("pinv", _pinv_array, _pinv_shape, _pinv_differential)
 # of a stack is looked at as a whole: one entry's last bit changes nothing.
 def mirrored(a: Any, lower: bool = True) -> Any:
     """The symmetric matrix with the lower or upper triangle of a. See Note [Symmetric]."""
-    return applied(Ruled(MIRRORED, (("lower", lower),)), a)
+    return applied(MIRRORED, a, lower=lower)
 
 
 def _mirrored_array(a: Any, *, lower: bool) -> Any:
@@ -246,17 +224,14 @@ def _mirrored_array(a: Any, *, lower: bool) -> Any:
     return np.where(read if lower else read.T, a, a.mT)
 
 
-def _mirrored_differential(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
-    half = chosen(several(Discrete(_share, (("lower", lower),), like_first), a.dtype, a), d[0])
+@differential_of("mirrored", _mirrored_array)
+def MIRRORED(d: Any, y: Any, a: Any, *, lower: bool) -> Any:
+    half = chosen(unmoving(_share, a.dtype, a, shaped=like_first, lower=lower), d[0])
     return half + half.mT
 
 
-MIRRORED = Smooth("mirrored", _mirrored_array, _first_shape, _mirrored_differential)
-
-
 def _share(a: Any, lower: bool) -> Any:
-    """What an entry counts: ½ each for an entry and its mirror image, or 1 and 0; the diagonal meets itself. See Note
-    [Symmetric]."""
+    """What an entry counts: ½ and its mirror image ½, or 1 and 0; the diagonal meets itself. See Note [Symmetric]."""
     n = a.shape[-1]
     read = np.tri(n, dtype=a.dtype) - np.eye(n, dtype=a.dtype) / 2
     with np.errstate(all="ignore"):
@@ -264,23 +239,20 @@ def _share(a: Any, lower: bool) -> Any:
     return np.where(gap <= np.sqrt(np.finfo(a.dtype).eps) * size, a.dtype.type(0.5), read if lower else read.T)
 
 
-def half_triangle(x: Any) -> Any:
-    """The lower triangle with half of the diagonal."""
-    return lower_part(x, -1) + 0.5 * within(np.eye(x.shape[-1], dtype=bool), x)
+def _diagonal_part(x: Any) -> Any:
+    return within(np.eye(x.shape[-1], dtype=bool), x)
 
 
-def _cholesky_differential(d: Any, y: Any, a: Any) -> Any:
+@differential_of("cholesky", np.linalg.cholesky)
+def CHOLESKY(d: Any, y: Any, a: Any) -> Any:
     """dL = L·Φ(L⁻¹·dA·L⁻ᵀ), Φ the lower triangle with half of the diagonal."""
-    once = solve_triangular(y, d[0], True)
-    return y @ half_triangle(solve_triangular(y, once.mT, True))
-
-
-CHOLESKY = Smooth("cholesky", np.linalg.cholesky, _first_shape, _cholesky_differential)
+    inner = solve_triangular(y, solve_triangular(y, d[0], True).mT, True)
+    return y @ (lower_part(inner, -1) + 0.5 * _diagonal_part(inner))
 
 
 def cholesky(a: Any, lower: bool = True) -> Traced:
     """L with L·Lᵀ = A, from a triangle of A."""
-    return applied(Ruled(CHOLESKY), mirrored(a, lower))
+    return applied(CHOLESKY, mirrored(a, lower))
 
 
 # Note [Ties]: eigenvectors and singular vectors turn by 1 / (difference of eigenvalues). Where two eigenvalues are
@@ -291,11 +263,8 @@ def turned(x: Any, w: Any, sign: int) -> Any:
     """x / (wⱼ ± wᵢ) off the diagonal. See Note [Ties]."""
     row, column = w[..., None, :], w[..., :, None]
     off = ~np.eye(x.shape[-1], dtype=bool)
-    gap = np.where(
-        several(Discrete(_apart, (("sign", sign),), square_shape), BOOL, w),
-        row - column if sign < 0 else row + column,
-        0.0,
-    )
+    apart = unmoving(_apart, BOOL, w, shaped=square_shape, sign=sign)
+    gap = np.where(apart, row - column if sign < 0 else row + column, 0.0)
     trace, slots, _, _ = operands(1.0 / np.where(off, gap, 1.0), x)
     ratio = Traced(trace, trace.step(product(trace.shapes[slots[0]], trace.shapes[slots[1]], (1,)), slots), x.dtype)
     return within(off, ratio)
@@ -312,17 +281,11 @@ def square_shape(shapes: Any, parameters: Any) -> Shape:
     return (*shapes[0], shapes[0][-1])
 
 
-def _eigh_array(a: Any, *, lower: bool, driver: str, subset: Any) -> Any:
-    """As NumPy does it, or a driver of SciPy: eigenvectors may have other signs, and by the triangle read too."""
-    if driver == "numpy" or not a.size:
-        w, v = np.linalg.eigh(a, "L" if lower else "U")
-        return w, v
-    return _pairs(a, lower=lower, driver=driver, subset=subset)
-
-
 def _pairs(*matrices: Any, lower: bool, driver: str, subset: Any) -> Any:
-    """Eigenvalues and eigenvectors by SciPy, of a matrix or a pair; those in `subset` have the signs they have when
-    only those are asked for."""
+    """Eigenvalues and eigenvectors of a matrix or a pair, by NumPy or a driver of SciPy: eigenvectors may have other
+    signs, and by the triangle read too. Those in `subset` have the signs they have when only those are asked for."""
+    if driver == "numpy":
+        return tuple(np.linalg.eigh(matrices[0], "L" if lower else "U"))
     import scipy.linalg
 
     named = {"lower": lower, "driver": driver or None, "check_finite": False}
@@ -337,50 +300,27 @@ def _pairs(*matrices: Any, lower: bool, driver: str, subset: Any) -> Any:
     return w, v
 
 
-def _eigh_differential(d: Any, y: Any, a: Any, **named: Any) -> Any:
-    """dw = diag M, dV = V·(M / (wⱼ − wᵢ)), with M = Vᵀ·dA·V."""
-    w, v = y
-    m = v.mT @ d[0] @ v
-    return within(True, np.diagonal(m, 0, -2, -1)), v @ turned(m, w, -1)
-
-
-EIGH = Smooth("eigh", _eigh_array, lambda a, **named: (a[:-1], a), _eigh_differential)
-
-
-def eigh(a: Any, lower: bool = True, driver: str = "numpy", subset: Any = None) -> tuple[Traced, ...]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it; `driver` is "numpy", or one of SciPy's
-    ("" is its own choice)."""
-    return taken_apart(Ruled(EIGH, (("lower", lower), ("driver", driver), ("subset", subset))), mirrored(a, lower))
-
-
-def _eigh_pair_differential(d: Any, y: Any, a: Any, b: Any, **named: Any) -> Any:
+def _pairs_differential(d: Any, y: Any, *matrices: Any, **named: Any) -> Any:
     """With M = Vᵀ·dA·V, N = Vᵀ·dB·V and K = M − N·diag(w): dw = diag K, dV = V·(K / (wⱼ − wᵢ) − ½ diag N)."""
     w, v = y
-    m, n = [None if x is None else v.mT @ x @ v for x in d]
+    m, n = [None if x is None else v.mT @ x @ v for x in (*d, None)[:2]]
     k = plus(m, None if n is None else -(n * w[..., None, :]))
-    inner = turned(k, w, -1)
-    inner = inner if n is None else inner - 0.5 * within(np.eye(n.shape[-1], dtype=bool), n)
-    return within(True, np.diagonal(k, 0, -2, -1)), v @ inner
+    dw, inner = within(True, np.diagonal(k, 0, -2, -1)), turned(k, w, -1)
+    return dw, v @ (inner if n is None else inner - 0.5 * _diagonal_part(n))
 
 
-EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b, **named: (a[:-1], a), _eigh_pair_differential)
+EIGH = Smooth("eigh", _pairs, lambda a, **named: (a[:-1], a), _pairs_differential)
+EIGH_PAIR = Smooth("eigh_pair", _pairs, lambda a, b, **named: (a[:-1], a), _pairs_differential)
 
 
-def eigh_pair(a: Any, b: Any, lower: bool = True, driver: str = "", subset: Any = None) -> tuple[Traced, ...]:
-    """Eigenvalues and eigenvectors of A·v = w·B·v, with vᵀ·B·v = 1."""
-    return taken_apart(
-        Ruled(EIGH_PAIR, (("lower", lower), ("driver", driver), ("subset", subset))),
-        mirrored(a, lower),
-        mirrored(b, lower),
-    )
+def eigh(a: Any, b: Any = None, lower: bool = True, driver: str = "numpy", subset: Any = None) -> tuple[Traced, ...]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, from a triangle of it, or of A·v = w·B·v, with vᵀ·B·v = 1;
+    `driver` is "numpy" (without b), or one of SciPy's ("" is its own choice)."""
+    matrices = [mirrored(x, lower) for x in (a, b) if x is not None]
+    return taken_apart(EIGH if b is None else EIGH_PAIR, *matrices, lower=lower, driver=driver, subset=subset)
 
 
 # -- singular values --------------------------------------------------------------------------------------
-
-
-def _svd_array(a: Any, *, full: bool) -> Any:
-    u, s, vh = np.linalg.svd(a, full_matrices=full)
-    return u, s, vh
 
 
 def _svd_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape, Shape]:
@@ -389,9 +329,9 @@ def _svd_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape, Shape]:
     return (*lead, m, m if full else k), (*lead, k), (*lead, n if full else k, n)
 
 
-def _svd_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
-    """With M = Uᵀ·dA·V: ds = diag M, and Uᵀ·dU, Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; what leaves the
-    span is divided by s."""
+@differential_of("svd", lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)), _svd_shapes)
+def SVD(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+    """With M = Uᵀ·dA·V: ds = diag M, Uᵀ·dU and Vᵀ·dV = ½[(M + Mᵀ) / (sⱼ − sᵢ) ± (M − Mᵀ) / (sⱼ + sᵢ)]; the rest / s."""
     u, s, vh = y
     k = s.shape[-1]
     u1, v1 = u[..., :, :k], vh[..., :k, :].mT
@@ -404,25 +344,19 @@ def _svd_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
 
 
 def _frame(q: Any, k: int, inner: Any, image: Any, s: Any) -> Any:
-    """The motion of orthonormal columns: `inner` within the span of the first k, image / s out of it; further columns
-    turn against those only."""
+    """The motion of orthonormal columns: `inner` within the first k, image / s out of it; others turn against those."""
     first = q[..., :, :k]
     moved = first @ inner
     if q.shape[-2] == k:
         return moved
     outside = (image - first @ (first.mT @ image)) * (1.0 / s)
     moved = moved + outside
-    if q.shape[-1] == k:
-        return moved
-    return concatenate([moved, -(first @ (outside.mT @ q[..., :, k:]))], -1)
-
-
-SVD = Smooth("svd", _svd_array, _svd_shapes, _svd_differential)
+    return moved if q.shape[-1] == k else concatenate([moved, -(first @ (outside.mT @ q[..., :, k:]))], -1)
 
 
 def svd(a: Any, full: bool = False) -> tuple[Traced, ...]:
     """U, s, Vᵀ."""
-    return taken_apart(Ruled(SVD, (("full", full),)), a)
+    return taken_apart(SVD, a, full=full)
 
 
 def _polar_array(a: Any, *, strict: bool) -> Any:
@@ -430,16 +364,17 @@ def _polar_array(a: Any, *, strict: bool) -> Any:
     return u @ vh if strict else (u * np.sign(s)[..., None, :]) @ vh
 
 
-def _polar_differential(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
-    """With P = WᵀA: dW = W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W. No singular vectors: equal singular values
-    do no harm."""
+@differential_of("polar", _polar_array)
+def POLAR(d: Any, y: Any, a: Any, *, strict: bool) -> Any:
+    """With P = WᵀA: dW = W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W: equal singular values do no harm."""
     wide = a.shape[-1] > a.shape[-2]
     w, da, x = [z.mT for z in (y, d[0], a)] if wide else (y, d[0], a)
     p, m = w.mT @ x, w.mT @ da
-    dw = w @ applied(Ruled(HALVED, (("strict", strict),)), p, m - m.mT)
+    dw = w @ applied(HALVED, p, m - m.mT, strict=strict)
     if x.shape[-2] > x.shape[-1]:
-        cutoff = (("cutoff", 4 * p.shape[-1] * float(np.finfo(p.dtype).eps)), ("hermitian", True))
-        dw = dw + (da - w @ m) @ (inverse(p, strict=False) if strict else applied(Ruled(PINV, cutoff), p))
+        cutoff = 4 * p.shape[-1] * float(np.finfo(p.dtype).eps)
+        outside = da - w @ m
+        dw = dw + outside @ (inverse(p, strict=False) if strict else applied(PINV, p, cutoff=cutoff, hermitian=True))
     return dw.mT if wide else dw
 
 
@@ -451,39 +386,24 @@ def _halved_array(p: Any, q: Any, *, strict: bool) -> Any:
     return v @ share @ v.mT
 
 
-def _halved_differential(d: Any, x: Any, p: Any, q: Any, **named: Any) -> Any:
-    """P·dX + dX·P = dQ − dP·X − X·dP."""
-    return applied(Ruled(HALVED, tuple(named.items())), p, plus(d[1], None if d[0] is None else -(d[0] @ x + x @ d[0])))
+HALVED = solver("solve_symmetric_sylvester", _halved_array, lambda dp, x, **named: dp @ x + x @ dp, flag="")
 
 
-HALVED = Smooth(
-    "solve_symmetric_sylvester",
-    _halved_array,
-    _last_shape,
-    _halved_differential,
-    lambda k, **named: Ruled(HALVED, tuple(named.items())),
-)
-POLAR = Smooth("polar", _polar_array, _first_shape, _polar_differential)
-NUCLEAR = Smooth(
-    "nuclear",
-    lambda a: np.sum(np.linalg.svdvals(a), axis=-1),
-    lambda a: a[:-2],
-    lambda d, y, a: np.sum(polar(a) * d[0], axis=(-2, -1)),
-)
+@differential_of("nuclear", lambda a: np.sum(np.linalg.svdvals(a), axis=-1), lambda a: a[:-2])
+def NUCLEAR(d: Any, y: Any, a: Any) -> Any:
+    return np.sum(polar(a) * d[0], axis=(-2, -1))
 
 
 def polar(a: Any, strict: bool = False) -> Traced:
-    """W = U·Vᵀ of the singular value decomposition: the orthogonal factor. Not strict: with zeros in place of singular
-    values that are 0."""
-    return applied(Ruled(POLAR, (("strict", strict),)), a)
+    """W = U·Vᵀ of the singular value decomposition; not strict: with zeros for singular values that are 0."""
+    return applied(POLAR, a, strict=strict)
 
 
 # -- triangular factors -----------------------------------------------------------------------------------
 
 
 def _qr_array(a: Any, *, full: bool) -> Any:
-    q, r = np.linalg.qr(a, mode="complete" if full else "reduced")
-    return q, r
+    return tuple(np.linalg.qr(a, mode="complete" if full else "reduced"))
 
 
 def _qr_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape]:
@@ -491,9 +411,9 @@ def _qr_shapes(a: Shape, *, full: bool) -> tuple[Shape, Shape]:
     return (*lead, m, m if full else n), (*lead, m if full else n, n)
 
 
-def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
-    """With C = dA·R⁻¹ and N = QᵀC: dQ = C − Q·(N − Ω), dR = (N − Ω)·R, where Ω is skew with the strictly lower triangle
-    of N."""
+@differential_of("qr", _qr_array, _qr_shapes)
+def QR(d: Any, y: Any, a: Any, *, full: bool) -> Any:
+    """With C = dA·R⁻¹, N = QᵀC, Ω skew with the strictly lower triangle of N: dQ = C − Q·(N − Ω), dR = (N − Ω)·R."""
     q, r = y
     n = r.shape[-1]
     first, square = q[..., :, :n], r[..., :n, :]
@@ -508,17 +428,11 @@ def _qr_differential(d: Any, y: Any, a: Any, *, full: bool) -> Any:
     return concatenate([dq, rest], -1), concatenate([dr, 0.0 * d[0][..., n:, :]], -2)
 
 
-QR = Smooth("qr", _qr_array, _qr_shapes, _qr_differential)
-
-
 def qr(a: Any, full: bool = False) -> tuple[Any, Any]:
     """Q and R. A wide matrix has the Q of its first columns."""
-    m, n = a.shape[-2:]
-    if m >= n:
-        q, r = taken_apart(Ruled(QR, (("full", full),)), a)
-        return q, r
-    q, r = taken_apart(Ruled(QR, (("full", False),)), a[..., :, :m])
-    return q, concatenate([r, q.mT @ a[..., :, m:]], -1)
+    rows, columns = a.shape[-2:]
+    q, r = taken_apart(QR, a if rows >= columns else a[..., :, :rows], full=full and rows >= columns)
+    return (q, r) if rows >= columns else (q, concatenate([r, q.mT @ a[..., :, rows:]], -1))
 
 
 def _lu_array(a: Any) -> Any:
@@ -532,16 +446,14 @@ def _lu_array(a: Any) -> Any:
     return packed, pivots
 
 
-def _lu_differential(d: Any, y: Any, a: Any) -> Any:
+@differential_of("lu", _lu_array, lambda a: (a, a[:-1]))
+def LU(d: Any, y: Any, a: Any) -> Any:
     """dL = L·(strictly lower part of W), dU = (upper part of W)·U, with W = L⁻¹·P·dA·U⁻¹."""
     packed, pivots = y
     w = solve_triangular(packed, exchange(pivots, packed) @ d[0], True, unit=True)
     w = solve_triangular(packed, w.mT, False, True).mT
     lower, upper = unpacked(packed)
     return lower @ lower_part(w, -1) + upper_part(w) @ upper, None
-
-
-LU = Smooth("lu", _lu_array, lambda a: (a, a[:-1]), _lu_differential)
 
 
 def unpacked(packed: Any) -> tuple[Any, Any]:
@@ -552,7 +464,7 @@ def unpacked(packed: Any) -> tuple[Any, Any]:
 
 def exchange(pivots: Any, like: Any) -> Any:
     """The permutation matrix P of the exchanges of rows, in the type of another array."""
-    return several(Discrete(_exchange, (), like_first), like.dtype, like, pivots)
+    return unmoving(_exchange, like.dtype, like, pivots, shaped=like_first)
 
 
 def _exchange(like: Any, pivots: Any) -> Any:
@@ -572,31 +484,23 @@ def _exchange(like: Any, pivots: Any) -> Any:
 def _sylvester_array(a: Any, b: Any, q: Any, *, transposed: bool) -> Any:
     import scipy.linalg
 
-    if transposed:
-        a, b = a.mT, b.mT
+    a, b = turned_round(a, transposed), turned_round(b, transposed)
     kind = np.result_type(a, b, q)
     return each(lambda a, b, q: scipy.linalg.solve_sylvester(a, b, q).astype(kind) if q.size else q, a, b, q)
 
 
-def _sylvester_differential(d: Any, x: Any, a: Any, b: Any, q: Any, *, transposed: bool) -> Any:
-    """A·dX + dX·B = dQ − dA·X − X·dB."""
-    da, db = [m if m is None or not transposed else m.mT for m in d[:2]]
-    right = plus(d[2], None if da is None else -(da @ x), None if db is None else -(x @ db))
-    return applied(Ruled(SYLVESTER, (("transposed", transposed),)), a, b, right)
-
-
-def _sylvester_transpose(k: int, *, transposed: bool) -> Ruled:
-    return Ruled(SYLVESTER, (("transposed", not transposed),))
-
-
-SYLVESTER = Smooth(
-    "solve_sylvester", _sylvester_array, _last_shape, _sylvester_differential, _sylvester_transpose, mixes=(-2, -1)
+SYLVESTER = solver(
+    "solve_sylvester",
+    _sylvester_array,
+    lambda da, x, *, transposed: turned_round(da, transposed) @ x,
+    lambda db, x, *, transposed: x @ turned_round(db, transposed),
+    mixes=(-2, -1),
 )
 
 
 def sylvester(a: Any, b: Any, q: Any) -> Traced:
     """X with AX + XB = Q."""
-    return applied(Ruled(SYLVESTER, (("transposed", False),)), a, b, q)
+    return applied(SYLVESTER, a, b, q, transposed=False)
 
 
 def real_part(x: Any, dtype: Any, name: str) -> Any:

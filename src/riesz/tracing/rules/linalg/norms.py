@@ -6,21 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ....ops.opaque import Ruled
 from ....terms import primitives as p
-from ...traced import FLOAT, Traced, answers, convert, lifted, primitive_step
-from ..elementwise import discrete
-from ..rearranging import axes_of
+from ...registry import answers
+from ...traced import convert, primitive_step
+from ..elementwise import discrete, floating
+from ..rearranging import axes_of, kept_shape
 from .matrix_ops import NUCLEAR, applied, inverse, svd
 
 NORM = "root of a sum of squares; for other orders sums, powers, extrema and singular values"
 NORM_RULE = "of the parts; 0 at 0"
-
-
-def real(a: Any) -> Traced:
-    """An array of floats."""
-    x = lifted(a)
-    return x if x.dtype.kind == "f" else convert(x, FLOAT)
 
 
 def _order(ord: Any) -> Any:
@@ -29,43 +23,37 @@ def _order(ord: Any) -> Any:
 
 def _vector_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     """The norm along axes taken as one."""
+    over: Any = {"axis": axis, "keepdims": keepdims}
     match _order(ord):
         case None | 2.0:
-            return primitive_step(p.root, np.sum(x * x, axis=axis, keepdims=keepdims))
+            return primitive_step(p.root, np.sum(x * x, **over))
         case 1.0:
-            return np.sum(np.absolute(x), axis=axis, keepdims=keepdims)
+            return np.sum(np.absolute(x), **over)
         case 0.0:
-            return np.sum(convert(discrete(np.not_equal, x, 0.0), x.dtype), axis=axis, keepdims=keepdims)
+            return np.sum(convert(discrete(np.not_equal, x, 0.0), x.dtype), **over)
         case np.inf if not x.size:
-            return np.sum(x, axis=axis, keepdims=keepdims)
+            return np.sum(x, **over)
         case float() as k if np.isinf(k):
-            return (np.max if k > 0 else np.min)(np.absolute(x), axis=axis, keepdims=keepdims)
+            return (np.max if k > 0 else np.min)(np.absolute(x), **over)
         case float() as k:
-            whole = np.sum(np.absolute(x) ** k, axis=axis, keepdims=keepdims)
-            return whole ** (1.0 / k) if k < 0 else _rooted(whole, k)
+            whole = np.sum(np.absolute(x) ** k, **over)
+            if k < 0:
+                return whole ** (1.0 / k)
+            nothing = whole == 0.0  # its derivative there is 0
+            return np.where(nothing, 0.0, np.where(nothing, 1.0, whole) ** (1.0 / k))
         case _:
             raise ValueError(f"Invalid norm order {ord!r} for vectors")
 
 
-def _rooted(whole: Any, k: float) -> Any:
-    """whole^(1/k), with derivative 0 at 0."""
-    nothing = whole == 0.0
-    return np.where(nothing, 0.0, np.where(nothing, 1.0, whole) ** (1.0 / k))
-
-
-_OF_NOTHING = ("nuc", 2.0, 1.0, np.inf)
-"""Norms that are 0 of a matrix without elements."""
-
-
 def _matrix_norm(x: Any, ord: Any) -> Any:
     """The norm of the matrices in the last two axes."""
-    if not all(x.shape[-2:]) and _order(ord) in _OF_NOTHING:
+    if not all(x.shape[-2:]) and _order(ord) in ("nuc", 2.0, 1.0, np.inf):  # 0 where there is nothing
         return np.sum(x, axis=(-2, -1))
     match _order(ord):
         case None | "fro" | "f":
             return primitive_step(p.root, np.sum(x * x, axis=(-2, -1)))
         case "nuc":
-            return applied(Ruled(NUCLEAR), x)
+            return applied(NUCLEAR, x)
         case 2.0:
             return svd(x)[1][..., 0]
         case -2.0:
@@ -79,8 +67,7 @@ def _matrix_norm(x: Any, ord: Any) -> Any:
 
 @answers(np.linalg.norm, what=NORM, rule=NORM_RULE)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """As np.linalg.norm."""
-    x = real(x)
+    x = floating(x)
     if axis is None:
         if ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1):
             found = _vector_norm(x, None, None, False)
@@ -93,27 +80,24 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if len(gone) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     found = _matrix_norm(np.moveaxis(x, gone, (-2, -1)), ord)
-    return np.reshape(found, tuple([1 if i in gone else n for i, n in enumerate(x.shape)])) if keepdims else found
+    return np.reshape(found, kept_shape(x.shape, gone)) if keepdims else found
 
 
 @answers(np.linalg.vector_norm, what=NORM, rule=NORM_RULE)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """The norm along axes taken as one."""
-    x = real(x)
+    x = floating(x)
     return _vector_norm(x, ord, axes_of(axis, x.ndim), keepdims)
 
 
 @answers(np.linalg.matrix_norm, what=NORM, rule=NORM_RULE)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of the matrices in the last two axes."""
-    found = _matrix_norm(real(x), ord)
+    found = _matrix_norm(floating(x), ord)
     return found[..., None, None] if keepdims else found
 
 
 @answers(np.linalg.cond, what="quotient of singular values, or ‖A‖·‖A⁻¹‖", rule="of the parts")
 def cond(x: Any, p: Any = None) -> Any:
-    """The condition number."""
-    x = real(x)
+    x = floating(x)
     if p is None or p in (2, -2):
         s = svd(x)[1]
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

@@ -3,6 +3,7 @@ a list."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -14,9 +15,9 @@ from ....runtime import later
 from ...traced import tidy
 
 
-def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def over_batch(*ranks: int | str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function of single arrays at every index of the leading axes. Its first arguments have so many axes each;
-    "1|2": a vector or a matrix."""
+    "1|2": a vector or a matrix; None: no array."""
 
     def decorate(own: Callable[..., Any]) -> Callable[..., Any]:
         names = list(signature(own).parameters)[: len(ranks)]
@@ -24,40 +25,32 @@ def over_batch(*ranks: int | str) -> Callable[[Callable[..., Any]], Callable[...
         @wraps(own)
         def code(*args: Any, **named: Any) -> Any:
             given = [*args, *[named.pop(name) for name in names[len(args) :] if name in named]]
-            arrays: list[Any] = [None if x is None else tidy(x) for x in given[: len(ranks)]]
+            arrays: list[Any] = [x if x is None or r is None else tidy(x) for x, r in zip(given, ranks, strict=False)]
             rest = given[len(ranks) :]
-            cores = [
-                min(max(np.ndim(x), 1), 2) if rank == "1|2" else int(rank)
-                for x, rank in zip(arrays, ranks, strict=False)
-            ]
-            leads = [
-                () if x is None else np.shape(x)[: max(0, np.ndim(x) - core)]
-                for x, core in zip(arrays, cores, strict=True)
-            ]
-            lead = np.broadcast_shapes(*leads)
+            places = [i for i, x in enumerate(arrays) if x is not None and ranks[i] is not None]
+            cuts = [_leading(np.ndim(arrays[i]), ranks[i]) for i in places]
+            lead = np.broadcast_shapes(*[np.shape(arrays[i])[:cut] for i, cut in zip(places, cuts, strict=True)])
             if not lead:
                 return own(*arrays, *rest, **named)
-            places = [i for i, x in enumerate(arrays) if x is not None]
-            shapes = [np.shape(arrays[i])[-cores[i] :] for i in places]
-            flat = [
-                np.reshape(np.broadcast_to(arrays[i], (*lead, *s)), (_length(lead), *s))
-                for i, s in zip(places, shapes, strict=True)
-            ]
+            flat: list[Any] = []
+            for i, cut in zip(places, cuts, strict=True):
+                core = np.shape(arrays[i])[cut:]
+                flat.append(np.reshape(np.broadcast_to(arrays[i], (*lead, *core)), (math.prod(lead), *core)))
 
             def single(*xs: Any) -> Any:
                 at = dict(zip(places, xs, strict=True))
-                return own(*[at.get(i) for i in range(len(arrays))], *rest, **named)
+                return own(*[at.get(i, x) for i, x in enumerate(arrays)], *rest, **named)
 
             found = later.vmap(single)(*flat)
-            parts = [
-                np.reshape(y, (*lead, *np.shape(y)[1:])) for y in (found if isinstance(found, tuple) else (found,))
-            ]
-            return parts if isinstance(found, tuple) else parts[0]
+            several = isinstance(found, tuple)
+            parts = [np.reshape(y, (*lead, *np.shape(y)[1:])) for y in (found if several else (found,))]
+            return parts if several else parts[0]
 
         return code
 
     return decorate
 
 
-def _length(lead: tuple[int, ...]) -> int:
-    return int(np.prod(lead))
+def _leading(ndim: int, rank: Any) -> int:
+    """How many of an array's axes lead."""
+    return max(0, ndim - (min(max(ndim, 1), 2) if rank == "1|2" else rank))

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ....ops.opaque import Ruled, Smooth
-from ...differentials import plus
-from ...traced import FLOAT, Traced, convert, operands, refuse, tidy
+from ...trace import refuse
+from ...traced import FLOAT, Traced, convert, tidy
+from ..elementwise import floating
 from ..gathering import along
 from ..rearranging import concatenate
 from . import matrix_ops as m
 from . import norms
 from . import numpy_linalg as linalg
-from .determinants import matrix_function
+from .determinants import ANALYTIC
 from .scipy_batches import over_batch
+
+SYMMETRIC = ("sym", "her", "pos", "symmetric", "hermitian", "positive definite")
+TRIANGULAR = ("lower triangular", "upper triangular")
 
 
 def _lapack(x: Any) -> Any:
@@ -29,10 +32,9 @@ def stacked_matrices(a: Any, square: bool = True) -> Traced:
     return linalg.stacked_matrices(_lapack(a), square)
 
 
-def _common(*xs: Any) -> list[Traced]:
+def _common(*xs: Any) -> tuple[Traced, ...]:
     """Arrays in their common type, one that LAPACK knows."""
-    trace, slots, dtype, _ = operands(*[_lapack(x) for x in xs])
-    return [Traced(trace, slot, dtype) for slot in slots]
+    return linalg.together(*[_lapack(x) for x in xs])
 
 
 def _columns(b: Any) -> Any:
@@ -52,76 +54,38 @@ def _number_or_letter(trans: Any) -> bool:
 # -- solves -----------------------------------------------------------------------------------------------
 
 
-def solve(
-    a: Any,
-    b: Any,
-    lower: bool = False,
-    overwrite_a: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-    assume_a: Any = None,
-    transposed: Any = False,
-) -> Any:
+def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: Any = False) -> Any:
     """A⁻¹b; what is assumed of A says which part of it is read."""
     x, y = _common(a, b)
-    match assume_a:
-        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
-            x = m.mirrored(stacked_matrices(x), lower)
-        case "lower triangular" | "upper triangular":
-            return solve_triangular(x, y, transposed, assume_a == "lower triangular")
-        case "diagonal":
-            x = np.where(np.eye(x.shape[-1], dtype=bool), x, 0.0)
-        case _:
-            stacked_matrices(x)
+    if assume_a in TRIANGULAR:
+        return solve_triangular(x, y, transposed, assume_a == TRIANGULAR[0])
+    if assume_a == "diagonal":
+        x = np.where(np.eye(x.shape[-1], dtype=bool), x, 0.0)
+    else:
+        stacked_matrices(x)
+    x = m.mirrored(x, lower) if assume_a in SYMMETRIC else x
     return _like(m.solve(x, _columns(y), bool(transposed)), y)
 
 
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: Any = False,
-    unit_diagonal: Any = False,
-    overwrite_b: Any = False,
-    check_finite: Any = True,
-) -> Any:
-    """T⁻¹b for one triangle of A."""
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False) -> Any:
     x, y = _common(a, b)
-    return _like(
-        m.solve_triangular(
-            stacked_matrices(x), _columns(y), bool(lower), _number_or_letter(trans), bool(unit_diagonal)
-        ),
-        y,
-    )
+    how = bool(lower), _number_or_letter(trans), bool(unit_diagonal)
+    return _like(m.solve_triangular(stacked_matrices(x), _columns(y), *how), y)
 
 
-def inv(
-    a: Any, overwrite_a: Any = False, check_finite: Any = True, *, assume_a: Any = None, lower: bool = False
-) -> Any:
-    """A⁻¹."""
+def inv(a: Any, assume_a: Any = None, lower: bool = False) -> Any:
     x = stacked_matrices(a)
-    match assume_a:
-        case "sym" | "her" | "pos" | "symmetric" | "hermitian" | "positive definite":
-            x = m.mirrored(x, lower)
-        case "lower triangular" | "upper triangular":
-            x = np.tril(x) if assume_a == "lower triangular" else np.triu(x)
-        case _:
-            pass
-    return m.inverse(x)
+    if assume_a in TRIANGULAR:
+        x = (np.tril if assume_a == TRIANGULAR[0] else np.triu)(x)
+    return m.inverse(m.mirrored(x, lower) if assume_a in SYMMETRIC else x)
 
 
-def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The determinant, of float64 as in SciPy."""
-    return linalg.det(convert(norms.real(a), FLOAT))
-
-
-def cholesky(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """The upper factor U with Uᵀ·U = A, or the lower one."""
+def cholesky(a: Any, lower: bool = False) -> Any:
     factor = m.cholesky(stacked_matrices(np.atleast_2d(a)), lower)
     return factor if lower else factor.mT
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+def cho_factor(a: Any, lower: bool = False) -> Any:
     """The factor for cho_solve; its other triangle is that of A."""
     x = stacked_matrices(np.atleast_2d(a))
     read = np.tri(x.shape[-1], dtype=bool)
@@ -129,8 +93,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: Any = False, check_fini
     return [factor, np.full(x.shape[:-2], lower)] if x.ndim > 2 else (factor, lower)
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
-    """A⁻¹b from the factor of A."""
+def cho_solve(c_and_lower: Any, b: Any) -> Any:
     factor, lower = c_and_lower
     lower = bool(np.all(lower))  # one for all matrices of a stack
     x, y = _common(factor, b)
@@ -138,19 +101,13 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: 
     return _like(m.solve_triangular(x, half, lower, lower), y)
 
 
-def _pivoted(a: Any) -> tuple[Traced, Traced]:
-    packed, pivots = m.taken_apart(Ruled(m.LU), stacked_matrices(a))
+def _lu_factor(a: Any) -> tuple[Traced, Traced]:
+    """L and U in one array, and the exchanges of rows."""
+    packed, pivots = m.taken_apart(m.LU, stacked_matrices(a))
     return packed, Traced(pivots.home, pivots.slot, np.dtype(np.int32))
 
 
-@over_batch(2)
-def lu_factor(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> Any:
-    """L and U in one array, and the exchanges of rows."""
-    return _pivoted(a)
-
-
-def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, check_finite: Any = True) -> Any:
-    """A⁻¹b from the factors of A."""
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0) -> Any:
     packed, pivots = lu_and_piv
     x, y = _common(packed, b)
     rows = m.exchange(pivots, x)
@@ -161,15 +118,12 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: Any = False, 
     return _like(m.solve_triangular(x, half, False), y)
 
 
-def lu(
-    a: Any, permute_l: bool = False, overwrite_a: Any = False, check_finite: Any = True, p_indices: bool = False
-) -> Any:
-    """P, L and U with P·L·U = A."""
+def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     if p_indices:
         raise refuse("scipy.linalg.lu with p_indices=True is not known to riesz; leave it out, P is then a matrix")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise refuse(f"scipy.linalg.lu is known to riesz for square matrices; got an array of shape {a.shape}")
-    packed, pivots = _pivoted(a)
+    packed, pivots = _lu_factor(a)
     p, (lower, upper) = m.exchange(pivots, packed).mT, m.unpacked(packed)
     return (p @ lower, upper) if permute_l else (p, lower, upper)
 
@@ -177,34 +131,24 @@ def lu(
 # -- bands ------------------------------------------------------------------------------------------------
 
 
-def _band_places(n: int, below: int, above: int, turned: bool) -> tuple[Any, Any, Any]:
-    """For each diagonal r and row i of the matrix (or its transpose): the column of the band, the row of x it meets,
-    and whether they exist."""
-    r, i = np.arange(below + above + 1)[:, None], np.arange(n)[None, :]
-    column = i + 0 * r if turned else i + above - r
-    meets = i - above + r if turned else column
-    there = (meets >= 0) & (meets < n)
-    return np.where(there, column, 0), np.where(there, meets, 0), there
-
-
-def _banded_product(ab: Any, x: Any, below: int, above: int, turned: bool) -> Any:
+def _banded_product(ab: Any, x: Any, *, below: int, above: int, turned: bool) -> Any:
     """A·x or Aᵀ·x for A given by its diagonals."""
     n = x.shape[-2]
-    column, meets, there = _band_places(n, below, above, turned)
+    r, i = np.arange(below + above + 1)[:, None], np.arange(n)
+    column = i + 0 * r if turned else i + above - r  # of the band
+    meets = i - above + r if turned else column  # the row of x
+    there = (meets >= 0) & (meets < n)
     flat: Any = np.reshape(ab, (*ab.shape[:-2], ab.shape[-2] * n))
-    band = m.within(there, along(flat, flat.ndim - 1, np.arange(ab.shape[-2])[:, None] * n + column))
-    return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, meets))
+    band = m.within(there, along(flat, flat.ndim - 1, r * n + np.where(there, column, 0)))
+    return np.einsum("...ri,...rim->...im", band, along(x, x.ndim - 2, np.where(there, meets, 0)))
 
 
 def _turned_band(ab: Any, below: int, above: int) -> Any:
     """The diagonals of the transpose."""
-    n = ab.shape[-1]
-    result = np.zeros_like(ab)
-    for r in range(below + above + 1):
-        shift = r - above  # row minus column
-        part = ab[..., r, max(0, -shift) : n - max(0, shift)]
-        result[..., below + above - r, max(0, shift) : n - max(0, -shift)] = part
-    return result
+    r, column = np.arange(below + above + 1)[:, None], np.arange(ab.shape[-1])
+    at = column + r - below
+    there = (at >= 0) & (at < ab.shape[-1])
+    return np.where(there, ab[..., below + above - r, np.where(there, at, 0)], ab.dtype.type(0))
 
 
 @m.columnwise
@@ -213,129 +157,65 @@ def _banded_array(ab: Any, b: Any, *, below: int, above: int, turned: bool) -> A
 
     if turned:
         ab, below, above = _turned_band(ab, below, above), above, below
-    return m.each(
-        lambda ab, b: scipy.linalg.solve_banded((below, above), ab, b, check_finite=False) if b.size else b, ab, b
-    )
+    code = scipy.linalg.solve_banded
+    return m.each(lambda ab, b: code((below, above), ab, b, check_finite=False) if b.size else b, ab, b)
 
 
-def _banded_differential(d: Any, x: Any, ab: Any, b: Any, *, below: int, above: int, turned: bool) -> Any:
-    """dx = A⁻¹(db − dA·x)."""
-    moved = None if d[0] is None else -_banded_product(d[0], x, below, above, turned)
-    return m.applied(Ruled(BANDED, (("below", below), ("above", above), ("turned", turned))), ab, plus(d[1], moved))
+BANDED = m.solver("solve_banded", _banded_array, _banded_product, flag="turned", linear_time=True, mixes=(-2,))
 
 
-def _banded_transpose(k: int, *, below: int, above: int, turned: bool) -> Ruled:
-    return Ruled(BANDED, (("below", below), ("above", above), ("turned", not turned)))
-
-
-BANDED = Smooth(
-    "solve_banded",
-    _banded_array,
-    lambda ab, b, **parameters: b,
-    _banded_differential,
-    _banded_transpose,
-    linear_time=True,
-    mixes=(-2,),
-)
-
-
-def solve_banded(
-    l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
-) -> Any:
-    """A⁻¹b for A given by its diagonals."""
+@over_batch(None, 2, "1|2")
+def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     below, above = [int(k) for k in l_and_u]
-    return _solve_banded(ab, b, below, above)
-
-
-@over_batch(2, "1|2")
-def _solve_banded(ab: Any, b: Any, below: int, above: int) -> Any:
     x, y = _common(ab, b)
     if x.ndim != 2 or x.shape[0] != below + above + 1 or x.shape[1] != y.shape[0]:
         raise ValueError(
             f"solve_banded: {below} + {above} + 1 diagonals of length {y.shape[0]} are wanted; got an array of shape "
             f"{x.shape}"
         )
-    parameters = (("below", below), ("above", above), ("turned", False))
-    return _like(m.applied(Ruled(BANDED, parameters), x, _columns(y)), y)
+    return _like(m.applied(BANDED, x, _columns(y), below=below, above=above, turned=False), y)
 
 
 # -- factorisations ---------------------------------------------------------------------------------------
 
 
 @over_batch(2, 2)
-def eigh(
-    a: Any,
-    b: Any = None,
-    *,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    type: int = 1,
-    driver: str | None = None,
-    **named: Any,
-) -> Any:
+def eigh(a: Any, b: Any, lower: bool, eigvals_only: bool, subset_by_index: Any, driver: Any, **other: Any) -> Any:
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a pair A·v = w·B·v."""
-    if subset_by_value is not None or type != 1:
+    if other.get("subset_by_value") is not None or other.get("type", 1) != 1:
         raise refuse(
             "scipy.linalg.eigh with subset_by_value or another type than 1 is not known to riesz; subset_by_index is"
         )
     subset = None if subset_by_index is None else tuple([int(k) for k in subset_by_index])
-    if b is None:
-        w, v = m.eigh(stacked_matrices(a), lower, driver or "", subset)
-    else:
-        x, y = _common(a, b)
-        w, v = m.eigh_pair(stacked_matrices(x), stacked_matrices(y), lower, driver or "", subset)
+    matrices = [stacked_matrices(x) for x in _common(*[x for x in (a, b) if x is not None])]
+    w, v = m.eigh(*matrices, lower=lower, driver=driver or "", subset=subset)
     if subset is not None:
         w, v = w[..., subset[0] : subset[1] + 1], v[..., :, subset[0] : subset[1] + 1]
     return w if eigvals_only else (w, v)
 
 
-def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **named: Any) -> Any:
-    """Eigenvalues of a symmetric matrix, or of a pair."""
-    return eigh(a, b, lower=lower, eigvals_only=True, **named)
-
-
 @over_batch(2)
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **named: Any) -> Any:
-    """U, s, Vᵀ."""
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     found = linalg.svd(_lapack(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
 
-def svdvals(a: Any, **named: Any) -> Any:
-    """Singular values."""
-    return linalg.svdvals(_lapack(a))
-
-
 @over_batch(2)
-def qr(
-    a: Any,
-    overwrite_a: Any = False,
-    lwork: Any = None,
-    mode: str = "full",
-    pivoting: bool = False,
-    check_finite: Any = True,
-) -> Any:
-    """Q and R."""
+def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
     if pivoting or mode not in ("full", "r", "economic"):
         raise refuse("scipy.linalg.qr is known to riesz without pivoting, in the modes 'full', 'economic' and 'r'")
-    x = stacked_matrices(a, square=False)
-    if mode == "r":
-        return (m.qr(x, True)[1],)
-    return m.qr(x, mode == "full")
+    q, r = m.qr(stacked_matrices(a, square=False), mode != "economic")
+    return (r,) if mode == "r" else (q, r)
 
 
 @over_batch(2)
 def polar(a: Any, side: str = "right") -> Any:
-    """An orthogonal and a positive factor: A = W·P, or P·W."""
     x = stacked_matrices(a, square=False)
     w = m.polar(x, strict=True)
     return w, w.mT @ x if side == "right" else x @ w.mT
 
 
-def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: Any = True) -> Any:
-    """The pseudoinverse."""
+def pinv(a: Any, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
     if atol is not None or return_rank:
         raise refuse("scipy.linalg.pinv of a traced array takes rtol=… only")
     x = stacked_matrices(a, square=False)
@@ -343,8 +223,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 
 
 @over_batch(2, "1|2")
-def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
-    """The least-squares solution, residuals, rank and singular values."""
+def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
     x, y = _common(a, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ValueError(
@@ -355,9 +234,9 @@ def lstsq(a: Any, b: Any, cond: Any = None, **named: Any) -> Any:
     return solution, left[0] if y.ndim == 1 and np.shape(left)[0] else left, rank, s
 
 
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: Any = True) -> Any:
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """As np.linalg.norm, but for the type: what BLAS and LAPACK compute comes back as a float64."""
-    x = norms.real(a)
+    x = floating(a)
     plain = axis is None and not keepdims and x.size and x.dtype != np.float16
     lapack = (x.ndim == 1 and ord in (None, 2)) or (x.ndim == 2 and ord in (1, np.inf) and 1 not in x.shape)
     return norms.norm(convert(x, FLOAT) if plain and lapack else x, ord, axis, keepdims)
@@ -367,27 +246,16 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
 
 
 def _analytic(name: str) -> Any:
-    def code(A: Any, *args: Any, **named: Any) -> Any:
+    def code(A: Any) -> Any:
         x = stacked_matrices(A)
-        return matrix_function(name, convert(x, FLOAT) if name == "logm" else x)  # SciPy's logm leaves single precision
+        x = convert(x, FLOAT) if name == "logm" else x  # SciPy's logm leaves single precision
+        return m.applied(ANALYTIC[name], x, at=0)
 
     return code
 
 
-def sqrtm(A: Any, *args: Any, **named: Any) -> Any:
-    """X with X·X = A."""
-    return m.applied(Ruled(m.SQRTM), stacked_matrices(A))
-
-
-@over_batch(2, 2, 2)
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """X with AX + XB = Q."""
-    return m.sylvester(*_common(a, b, q))
-
-
 @over_batch(2, 2)
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
-    """X with AX + XAᵀ = Q."""
     x, y = _common(a, q)
     return m.sylvester(x, x.mT, y)
 
@@ -408,29 +276,24 @@ def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal; the axes in front of them are broadcast."""
     blocks = [np.atleast_2d(tidy(x)) for x in arrs]
     lead = np.broadcast_shapes(*[np.shape(x)[:-2] for x in blocks])
-    width = sum([np.shape(x)[-1] for x in blocks])
+    ends = np.cumsum([np.shape(x)[-1] for x in blocks])
     rows: list[Any] = []
-    at = 0
-    for x in blocks:
+    for x, end in zip(blocks, ends, strict=True):
+        around = (int(end) - np.shape(x)[-1], int(ends[-1] - end))
         wide = np.broadcast_to(x, (*lead, *np.shape(x)[-2:]))
-        rows.append(np.pad(wide, (*[(0, 0)] * (len(lead) + 1), (at, width - at - np.shape(x)[-1]))))
-        at += np.shape(x)[-1]
+        rows.append(np.pad(wide, (*[(0, 0)] * (len(lead) + 1), around)))
     return concatenate(rows, len(lead))
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Constant along diagonals: first column c, first row r (its first element is not read); the axes in front of them
-    are broadcast."""
+    """Constant along diagonals: first column c, first row r (its first element is not read)."""
     column = np.atleast_1d(tidy(c))
     row = column if r is None else np.atleast_1d(tidy(r))
     lead = np.broadcast_shapes(np.shape(column)[:-1], np.shape(row)[:-1])
     n, k = np.shape(column)[-1], np.shape(row)[-1]
     column, row = np.broadcast_to(column, (*lead, n)), np.broadcast_to(row, (*lead, k))
-    return along(
-        concatenate([np.flip(row[..., 1:], -1), column], len(lead)),
-        len(lead),
-        np.arange(n)[:, None] - np.arange(k) + k - 1,
-    )
+    both = concatenate([np.flip(row[..., 1:], -1), column], len(lead))
+    return along(both, len(lead), np.arange(n)[:, None] - np.arange(k) + k - 1)
 
 
 def hankel(c: Any, r: Any = None) -> Any:
@@ -448,7 +311,7 @@ def circulant(c: Any) -> Any:
     return along(c, c.ndim - 1, (np.arange(n)[:, None] - np.arange(n)) % n)
 
 
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
+def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
     """T⁻¹b for a Toeplitz matrix, built in full, of float64 as in SciPy."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
@@ -456,53 +319,50 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> Any:
 
 @over_batch(1, 1, "1|2")
 def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
-    matrix = toeplitz(c, r) if type(c) is Traced or type(r) is Traced else _plain_toeplitz(c, r)
-    return solve(convert(matrix, FLOAT), b)
-
-
-def _plain_toeplitz(c: Any, r: Any) -> Any:
+    if type(c) is Traced or type(r) is Traced:
+        return solve(convert(toeplitz(c, r), FLOAT), b)
     import scipy.linalg
 
-    return scipy.linalg.toeplitz(c, r)
+    return solve(convert(scipy.linalg.toeplitz(c, r), FLOAT), b)
 
 
-SOLVES = "A⁻¹(db − dA·x)"
+def _eigvalsh(a: Any, b: Any, lower: bool, subset_by_index: Any, driver: Any, **other: Any) -> Any:
+    return eigh(a, b, lower, True, subset_by_index, driver, **other)
+
+
+_CORNER = "a corner of the function of a block triangular matrix, of any order"
+_sylvester = over_batch(2, 2, 2)(lambda a, b, q: m.sylvester(*_common(a, b, q)))
+_ROOT = "dX with X·dX + dX·X = dA"
+SOLVES, _IN_TRIANGLE = "A⁻¹(db − dA·x)", "T⁻¹(db − dT·x), dT within the triangle"
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "solve": (solve, "op solve, linear in b", SOLVES),
-    "solve_triangular": (
-        solve_triangular,
-        "op solve_triangular, linear in b",
-        "T⁻¹(db − dT·x), dT within the triangle",
-    ),
+    "solve_triangular": (solve_triangular, "op solve_triangular, linear in b", _IN_TRIANGLE),
     "solve_banded": (solve_banded, "op solve_banded, linear in b", SOLVES),
     "solve_toeplitz": (solve_toeplitz, "relational reduction and op solve", SOLVES),
     "inv": (inv, "op inv", "−A⁻¹·dA·A⁻¹"),
-    "det": (det, "op det", "⟨cofactors, dA⟩, at every rank and order"),
+    "det": (lambda a: linalg.det(convert(floating(a), FLOAT)), "op det", "⟨cofactors, dA⟩, at every rank and order"),
     "cholesky": (cholesky, "op cholesky", "L·Φ(L⁻¹·dA·L⁻ᵀ), Φ: lower triangle, half of the diagonal"),
     "cho_factor": (cho_factor, "op cholesky", "that of cholesky"),
     "cho_solve": (cho_solve, "two triangular solves", "that of both"),
     "lu": (lu, "op lu", "dL = L·(strictly lower W), dU = (upper W)·U, with W = L⁻¹·P·dA·U⁻¹"),
-    "lu_factor": (lu_factor, "op lu", "that of lu"),
+    "lu_factor": (over_batch(2)(_lu_factor), "op lu", "that of lu"),
     "lu_solve": (lu_solve, "two triangular solves", "that of both"),
     "eigh": (eigh, "op eigh", "as np.linalg.eigh; of a pair with M = Vᵀ(dA − wⱼ·dB)V and −½ diag(Vᵀ·dB·V)"),
-    "eigvalsh": (eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
+    "eigvalsh": (_eigvalsh, "op eigh", "diag(Vᵀ·dA·V)"),
     "svd": (svd, "op svd", "as np.linalg.svd"),
-    "svdvals": (svdvals, "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
+    "svdvals": (lambda a: linalg.svdvals(_lapack(a)), "op svd", "diag(Uᵀ·dA·V); 0 where s = 0"),
     "qr": (qr, "op qr", "as np.linalg.qr"),
     "polar": (polar, "op polar and a contraction", "W·Ω + (1 − W·Wᵀ)·dA·P⁻¹, PΩ + ΩP = Wᵀ·dA − dAᵀ·W"),
     "pinv": (pinv, "op pinv", "as np.linalg.pinv"),
     "lstsq": (lstsq, "pinv(A)·b", "that of pinv and the product"),
     "norm": (norm, norms.NORM, norms.NORM_RULE),
-    "sqrtm": (sqrtm, "op sqrtm", "dX with X·dX + dX·X = dA"),
-    "solve_sylvester": (solve_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
+    "sqrtm": (lambda A: m.applied(m.SQRTM, stacked_matrices(A)), "op sqrtm", _ROOT),
+    "solve_sylvester": (_sylvester, "op solve_sylvester, linear in Q", "dX with A·dX + dX·B = dQ − dA·X − X·dB"),
     "solve_continuous_lyapunov": (solve_continuous_lyapunov, "op solve_sylvester", "that of solve_sylvester"),
     "solve_discrete_lyapunov": (solve_discrete_lyapunov, "contraction and op solve", "that of solve"),
     "block_diag": (block_diag, "relational reductions: each block placed in its range", "the same of dx"),
     "toeplitz": (toeplitz, "relational reduction: a gather", "the same of dx"),
     "hankel": (hankel, "relational reduction: a gather", "the same of dx"),
     "circulant": (circulant, "relational reduction: a gather", "the same of dx"),
-    **{
-        name: (_analytic(name), f"op {name}", "a corner of the function of a block triangular matrix, of any order")
-        for name in ("expm", "logm", "sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")
-    },
+    **{name: (_analytic(name), f"op {name}", _CORNER) for name in ANALYTIC},
 }
