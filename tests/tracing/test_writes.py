@@ -139,7 +139,10 @@ def functions_that_write(x: Any) -> Any:
     np.putmask(y, np.array([True, False, False, False, True]), 2.0 * np.concatenate([x, x[:1]]))
     np.place(y, np.array([False, True, False, False, False]), [x[3]])
     np.put_along_axis(z, np.array([[1], [2], [0]]), x[:3, None], 1)
-    return y, z
+    w = x * 1.0
+    np.put(w, [1], x[0])
+    np.copyto(w[2:], x[:2])
+    return y, z, w
 
 
 @twin()
