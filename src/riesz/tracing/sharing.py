@@ -143,8 +143,7 @@ def writable(x: Any) -> Trace:
     memory = rooted(x).memory
     if memory.fixed:
         raise refuse(
-            f"an in-place change of this array is not possible: {memory.fixed}; write x = x + … instead, or copy it "
-            "first: x = x.copy()"
+            f"an in-place change of this array is not possible: {memory.fixed}; write into a copy: x = x.copy()"
         )
     if not memory.trace.open:
         raise leaked(memory.trace)
