@@ -387,10 +387,10 @@ def test_choice_out_of_range() -> None:
         (lambda x: np.extract(x > 0, x), "length depends"),
         (lambda x: np.union1d(x, x), "length depends"),
         (lambda x: np.trim_zeros(x), "length depends"),
-        (lambda x: np.put_along_axis(x, np.array([0]), 1.0, 0), "writes into"),
-        (lambda x: np.place(x, x > 0, [1.0]), "writes into"),
-        (lambda x: np.put(x, [0], 1.0), "writes into"),
-        (lambda x: np.copyto(x, x), "writes into"),
+        (lambda x: np.put_along_axis(x, np.array([0]), 1.0, 0), "caller's array"),
+        (lambda x: np.place(x, x > 0, [1.0]), "np.where"),
+        (lambda x: np.put(x, [0], 1.0), "caller's array"),
+        (lambda x: np.copyto(x, x), "caller's array"),
         (lambda x: np.sort_complex(x), "complex"),
         (lambda x: np.histogram(x), "counts"),
         (lambda x: np.histogram2d(x, x), "counts"),
@@ -402,7 +402,7 @@ def test_choice_out_of_range() -> None:
         (lambda x: np.partition(x, np.argmax(x)), "fixed position"),
         (lambda x: np.sort(x, order="a"), "order"),
         (lambda x: np.choose(x, [x, x]), "integers"),
-        (lambda x: x.sort(), "np.sort"),
+        (lambda x: x.sort(), "caller's array"),
     ],
 )
 def test_refusals_say_what_to_write(f: Any, words: str) -> None:

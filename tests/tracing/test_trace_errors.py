@@ -13,6 +13,7 @@ import pytest
 import riesz as rz
 
 X = np.array([1.0, 2.0, 3.0])
+OUT = np.zeros(3)
 CODE: list[tuple[Callable[..., Any], str]] = []
 
 
@@ -35,60 +36,48 @@ def marked_line(f: Any) -> int:
 # -- writing ----------------------------------------------------------------------------------------------
 
 
-@says("np.where(mask, new, x), np.concatenate or np.stack")
+@says("x = x.copy()")
 def assignment(x: Any) -> Any:
-    y = x * 2.0
-    y[0] = 1.0  # here
-    return y
+    x[0] = 1.0  # here
+    return x
 
 
-@says("np.where(mask, new, x), np.concatenate or np.stack")
+@says("x = x.copy()")
 def assignment_in_place_of_an_element(x: Any) -> Any:
-    y = x * 2.0
-    y[0] += 1.0  # here
+    x[0] += 1.0  # here
+    return x
+
+
+@says("x = x.copy()")
+def assignment_to_a_view(x: Any) -> Any:
+    y = x[1:]
+    y[:] = 0.0  # here
     return y
 
 
-@says("np.where(mask, new, x), np.concatenate or np.stack")
-def assignment_to_a_slice(x: Any) -> Any:
-    y = x * 2.0
-    y[1:] = 0.0  # here
-    return y
-
-
-@says("np.stack")
+@says("a = a.copy()")
 def number_into_a_numpy_array(x: Any) -> Any:
-    out = np.zeros(3)
-    out[0] = x[0]  # here
-    return out
+    OUT[0] = x[0]  # here
+    return OUT
 
 
-@says("np.stack")
+@says("a = a.copy()")
 def array_into_a_numpy_array(x: Any) -> Any:
-    out = np.zeros((2, 3))
-    out[0] = x  # here
-    return out
+    OUT[:] = x  # here
+    return OUT
 
 
-@says("a = a + b")
+@says("write into a copy")
 def addition_in_place_to_a_numpy_array(x: Any) -> Any:
-    out = np.zeros(3)
+    out = OUT
     out += x  # here
     return out
 
 
-@says("use the result")
+@says("write into a copy")
 def ufunc_with_out(x: Any) -> Any:
-    out = np.zeros(3)
-    np.multiply(x, x, out=out)  # here
-    return out
-
-
-@says("use the result")
-def function_with_out(x: Any) -> Any:
-    out = np.zeros(())
-    np.sum(x, out=out)  # here
-    return out
+    np.multiply(x, x, out=OUT)  # here
+    return OUT
 
 
 @says("np.where(mask, np.add(…), other)")
@@ -96,13 +85,13 @@ def ufunc_with_where(x: Any) -> Any:
     return np.add(x, 1.0, where=x > 1)  # here
 
 
-@says("np.sort(x)")
+@says("x = x.copy()")
 def sort_in_place(x: Any) -> Any:
     x.sort()  # here
     return x
 
 
-@says("np.full_like(x, value)")
+@says("x = x.copy()")
 def fill_in_place(x: Any) -> Any:
     x.fill(0.0)  # here
     return x
@@ -114,7 +103,7 @@ def shape_in_place(x: Any) -> Any:
     return x
 
 
-@says("np.where(mask, new, x) or np.concatenate")
+@says("x = x.copy()")
 def ufunc_at(x: Any) -> Any:
     np.add.at(x, [0], 1.0)  # here
     return x
@@ -210,7 +199,7 @@ def index_of_a_list(x: Any) -> Any:
 
 @says("np.take(a, i)")
 def index_of_a_numpy_array(x: Any) -> Any:
-    return np.arange(3.0)[np.argmax(x)] * x  # here
+    return OUT[np.argmax(x)] * x  # here
 
 
 @says(".astype(int)")
@@ -233,7 +222,7 @@ def mask(x: Any) -> Any:
 
 @says("np.where(mask, a, 0)")
 def mask_of_a_numpy_array(x: Any) -> Any:
-    return np.sum(np.arange(3.0)[x > 1])  # here
+    return np.sum(OUT[x > 1])  # here
 
 
 @says("np.where(mask, x, 0)")

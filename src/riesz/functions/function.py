@@ -31,7 +31,7 @@ from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space
 from ..tracing.classes import held_in
 from ..tracing.mistakes import foreign
 from ..tracing.registry import PARTS
-from ..tracing.sharing import ARGUMENT
+from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
 from ..tracing.surroundings.watching import MISSING, Effects, Wrapper, changed, meant, place, reached
@@ -387,20 +387,21 @@ def trace_function(*what: Any, **how: Any) -> Record:
     """Run a function on traced arrays: see `_traced`.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced
-    arrays: it runs once more.
+    arrays: it runs once more. So does one that writes, with arrays from outside whose copies may be written to.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(*what, **how)
     except Exception as problem:
-        if [part in sys.modules for part in PARTS] == before:
+        writes = not how.get("arrays") and how.get("outside") is not None and how["outside"].careful
+        if [part in sys.modules for part in PARTS] == before and not writes:
             said = unlike_plain(problem, *what[:3])
             if said is problem:
                 raise
             forgive(refusals)
             raise said from problem
         forgive(refusals)
-    return _traced(*what, **how)
+    return trace_function(*what, **how, arrays=True) if writes else _traced(*what, **how)
 
 
 def _traced(
@@ -410,8 +411,10 @@ def _traced(
     whole_numbers: bool = False,
     outside: Outside | None = None,
     branch: bool = False,
+    arrays: bool = False,
 ) -> Record:
-    """`whole_numbers`: integers in its result are arrays, no structure. `outside`: what it can reach."""
+    """`whole_numbers`: integers in its result are arrays, no structure. `outside`: what it can reach. `arrays`: what it
+    makes of arrays from outside may be written to."""
     from ..tracing.rules.all_rules import load_rules
     from .versions.answering import answering
 
@@ -420,8 +423,8 @@ def _traced(
         slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         for x in traced:
-            x.shared = ARGUMENT
-        with answering(function, None if outside is None else outside.things) as answered:
+            rooted(x, ARGUMENT)
+        with answering(function, None if outside is None else outside.things, arrays) as answered:
             args, kwargs = given.rebuilt(traced, answered)
             version = answered(function)
             start = perf_counter()

@@ -24,6 +24,18 @@ UNREAD = {
 """Arguments that say nothing of the result, or were looked at before."""
 
 
+WRITERS: dict[Any, Callable[..., None]] = {}
+"""Functions of NumPy's that write into their first argument."""
+WRITING: dict[str, Callable[..., Any]] = {}
+"""What writes into arrays, by name; entered by writing/writers.py, which is loaded with the rules."""
+
+
+def writing(code: Any) -> Any:
+    """Enter a function under its name in WRITING."""
+    WRITING[code.__name__] = code
+    return code
+
+
 def answers(*functions: Any, what: str, rule: str) -> Callable[[Any], Any]:
     """Enter a rule for NumPy functions: the code below writes the steps; the rest is for the coverage table."""
 

@@ -1,24 +1,33 @@
-"""Which traced arrays share their numbers, as NumPy's do: views, copies, and operators in place."""
+"""Which traced arrays share their numbers, as NumPy's do: views, copies, and operators in place.
+
+A view remembers which array it looks into and how: the NumPy function that made it. When the array is written to, that
+function, applied to the table of sources (writing/memory.py), says which elements the view shows, and whether it is a
+view at all. An array reads its elements again when it is used after a write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from .operators import Operators
-from .trace import refuse
+from .trace import Trace, inmost, leaked, refuse
 
 _TRACED: Any = Operators  # the operators of traced arrays, and of nothing else
-ARGUMENT = "argument"
-"""How an array is shared that the caller of the function has."""
+ARGUMENT = "the function was given it, so its caller's array would change"
+"""Why nobody may write to an argument."""
 _NAMES = """reshape ravel transpose permute_dims swapaxes moveaxis rollaxis squeeze expand_dims broadcast_to
 broadcast_arrays diagonal split array_split vsplit hsplit dsplit atleast_1d atleast_2d atleast_3d flip fliplr flipud
 rot90 real real_if_close matrix_transpose unstack"""
 _VIEWS = {getattr(np, name) for name in _NAMES.split() if hasattr(np, name)}  # unstack is new
 VIEWS = _VIEWS | {np.linalg.matrix_transpose, np.linalg.diagonal}
 """Functions whose results look into their argument; what others do inside does not make an array shared."""
+_MOVERS = """transpose swapaxes moveaxis rollaxis rot90 broadcast_to broadcast_arrays einsum permute_dims
+matrix_transpose diagonal"""
+MOVERS = {getattr(np, name) for name in _MOVERS.split()} | {np.linalg.matrix_transpose, np.linalg.diagonal}
+"""Those whose results have their axes in another order, or no order at all."""
 _USERS = "dot einsum tensordot inner outer where concatenate stack vstack hstack vdot kron"
 OPERANDS = {getattr(np, name) for name in _USERS.split()}
 """Functions that use the arrays they are given as they use traced ones: as arguments of steps, whose numbers are read
@@ -44,37 +53,139 @@ def rearranges(args: tuple[Any, ...]) -> bool:
     return set(before) <= set(after) if arrow else len(set(before)) == len(before)
 
 
+class Look:
+    """What an array looks into: memory, which array it is a view of (None: all of it), and how."""
+
+    __slots__ = ("how", "memory", "moved", "parent", "seen")
+
+    def __init__(self, memory: Any, parent: Any = None, how: Any = None, moved: bool = False) -> None:
+        self.memory, self.parent, self.how = memory, parent, how
+        self.moved = moved  # its axes may lie in memory in another order
+        self.seen: int = memory.version
+
+
+def rooted(x: Any, fixed: str = "", odd: bool = False) -> Look:
+    """Memory for an array that is no view."""
+    from .writing.memory import Memory
+
+    if x.look is None:
+        x.look = Look(Memory(x.home, x.shape, x.dtype, x.own_slot, fixed, odd), moved=odd)
+    return x.look
+
+
+def viewed(x: Any, part: Any, how: Callable[[Any], Any], moved: bool = False) -> Any:
+    """A view of x; `how` makes the same view of any array. `moved`: its axes lie in another order."""
+    if isinstance(part, _TRACED) and part is not x and (part.shape or part.weak is None):
+        look = rooted(x)
+        part.look = Look(look.memory, x, how, moved or look.moved)
+    return part
+
+
+def places_of(x: Any) -> Any:
+    """The table of sources, looked at as x looks at its memory."""
+    chain = _settled_chain(x)
+    memory = x.look.memory
+    found = memory.opened().reshape(memory.shape)
+    for y in chain:
+        found = y.look.how(found)
+    return found
+
+
+def _settled_chain(x: Any) -> list[Any]:
+    """The views that lead from the root of its memory to x. What NumPy copied (a reshape of a transpose) turns out to
+    be no view here, and is from then on its own root."""
+    chain = [x]
+    while chain[-1].look.parent is not None:
+        chain.append(chain[-1].look.parent)
+        rooted(chain[-1])
+    memory, views = chain[-1].look.memory, []
+    frames = _frames(memory)
+    for y in reversed(chain[:-1]):
+        looks = [y.look.how(f) for f in frames]
+        shared = [not v.size or np.may_share_memory(v, f) for v, f in zip(looks, frames, strict=True)]
+        if any(shared) and not all(shared):
+            raise refuse(
+                "an array is written to, and another one is a view or a copy of it, depending on how NumPy lays it out "
+                "(it comes from a computation with transposed arrays); copy it first: x = x.copy()"
+            )
+        if all(shared):
+            if y.look.memory is not memory:
+                y.look.memory, y.look.seen = memory, 0
+            frames = looks
+            views.append(y)
+        else:
+            y.look.memory.version += 1  # views of y must look again
+            y.look = None
+            memory, views = rooted(y).memory, []
+            frames = _frames(memory)
+    return views
+
+
+def _frames(memory: Any) -> list[Any]:
+    """Arrays that lie in memory as one of this kind may."""
+    return [np.empty(memory.shape, np.int8, order) for order in ("CF" if memory.odd else "C")]  # pyright: ignore
+
+
+def current_slot(x: Any) -> int:
+    """The slot of an array that may have been written to since it was read."""
+    if x.look.seen != x.look.memory.version:
+        places = places_of(x)
+        look = x.look
+        if look.seen != look.memory.version:
+            slot = look.memory.read(places, None)
+            x.own_slot = x.home.const(np.zeros(x.shape, x.dtype)) if slot is None else slot
+            look.seen = look.memory.version
+    return x.own_slot
+
+
+def writable(x: Any) -> Trace:
+    """The trace of an array that is about to be written to; an error if it must not be."""
+    memory = rooted(x).memory
+    if memory.fixed:
+        raise refuse(
+            f"an in-place change of this array is not possible: {memory.fixed}; write into a copy: x = x.copy()"
+        )
+    if not memory.trace.open:
+        raise leaked(memory.trace)
+    if memory.trace is not inmost():
+        raise refuse(
+            "an array of an outer function is changed in place inside another one that is traced (a loop's body, a "
+            "branch, an inner derivative): it would happen once, not at each call; return the new array instead"
+        )
+    _settled_chain(x)
+    return x.look.memory.trace
+
+
 def fresh(result: Any, args: Sequence[Any]) -> Any:
     """What a function that gives no view gives: an array on its own, also where it has the numbers of an argument."""
     if isinstance(result, _TRACED):
         for x in args:
             if result is x:
-                return result.copy()
-        result.shared = False
+                return result.copy("K")
+        result.unshare()
+        if len(result.shape) > 1 and any([moved(x) for x in args]):
+            rooted(result, odd=True)
     elif isinstance(result, (list, tuple)):
         for part in cast("list[Any]", result):
             if isinstance(part, _TRACED) and not any([part is x for x in args]):
-                part.shared = False
+                part.unshare()
     return result
 
 
+def moved(x: Any) -> bool:
+    """Whether what NumPy computes from an array may lie in memory by other than rows."""
+    if isinstance(x, np.ndarray):
+        return not cast(Any, x).flags.c_contiguous
+    return isinstance(x, _TRACED) and getattr(x, "look", None) is not None and x.look.moved
+
+
 def in_place(ufunc: Any, x: Any, other: Any) -> Any:
-    """x += other and its kin: a number is a new number; an array changes for all who hold it, unless views do."""
-    from .traced import Traced, operator, slot_of
+    """x += other and its kin: of a number, a new number; of an array, the array changes for all who hold it."""
+    from .traced import operator, slot_of
 
     if not x.shape and x.weak is not None:
         return operator(ufunc, x, other)
-    if x.shared == ARGUMENT:
-        raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that the function was given would change the "
-            "caller's array; write x = x + … instead, or copy it first: x = x.copy()"
-        )
-    if x.shared:
-        raise refuse(
-            f"an in-place operator ({ufunc.__name__}) on an array that shares its numbers with a view of it (x[...], "
-            "x.T, x.reshape, …) is not possible while tracing: the view would have to change with it; write x = x + … "
-            "(or copy one of the two first)"
-        )
+    trace = inmost() if x.look is None and x.home is inmost() else writable(x)
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result
@@ -87,14 +198,9 @@ def in_place(ufunc: Any, x: Any, other: Any) -> Any:
         )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
         raise TypeError(f"{cannot} {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
-    if result.home is not x.home:  # the array of an outer trace becomes one of the inner trace
-        x.home, result = result.home, Traced(result.home, result.slot, result.dtype)
-    x.slot = slot_of(x.home, result, x.dtype)
+    slot = slot_of(cast(Trace, trace), result, x.dtype)
+    if x.look is None:
+        x.own_slot = slot
+    else:
+        x.look.memory.write(places_of(x), ..., slot)
     return x
-
-
-def viewed(x: Any, part: Any) -> Any:
-    """A view of x: from now on neither changes in place."""
-    if isinstance(part, _TRACED) and isinstance(x, _TRACED) and part is not x and part.shape:
-        x.shared = part.shared = x.shared or part.shared or True
-    return part

@@ -45,6 +45,7 @@ class Trace(Program):
         around = None if self.outer is None else self.outer.branch
         self.branch: Trace | None = self if branch else around  # the innermost branch it is in, or is
         self.open = True
+        self.marked: bool = self.outer is not None and self.outer.marked  # whether arrays were written to
         # the numbers, or arrays of outer traces, that the first inputs stand for; none where they are not known
         self.given: list[Any] = []
         self._numbers: dict[int, Any] = {}

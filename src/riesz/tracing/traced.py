@@ -21,10 +21,23 @@ from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS
+from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING
 from .registry import NOTES as NOTES
 from .registry import answers as answers
-from .sharing import OPERANDS, VIEWS, fresh, in_place, rearranges, traced_in, viewed
+from .sharing import (
+    MOVERS,
+    OPERANDS,
+    VIEWS,
+    Look,
+    current_slot,
+    fresh,
+    in_place,
+    moved,
+    rearranges,
+    rooted,
+    traced_in,
+    viewed,
+)
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
 from .trace import Trace, inmost, leaked, refuse
@@ -62,17 +75,25 @@ def _no_number(kind: str) -> Any:
 class Traced(Described, Operators, metaclass=Kind):
     """An array of a trace. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_shape", "dtype", "home", "shared", "slot", "weak")
+    __slots__ = ("_shape", "dtype", "home", "look", "own_slot", "weak")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool | None = False) -> None:
         self.home = trace
-        self.slot = slot
+        self.own_slot = slot
         self._shape: Shape = trace.shapes[slot]
         self.dtype = dtype
         self.weak = weak  # a Python float: it takes the type of what it meets; None: an array without axes, no number
-        # in NumPy, a view of another array, or looked into by one, or the caller's: must not change in place
-        self.shared: bool | str = False
+        self.look: Look | None = None  # the memory it shares with others (sharing.py)
+
+    @property
+    def slot(self) -> int:
+        """Where it is in its trace, now."""
+        return self.own_slot if self.look is None else current_slot(self)
+
+    def unshare(self) -> None:
+        """It is on its own."""
+        self.own_slot, self.look = self.slot, None
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -86,9 +107,13 @@ class Traced(Described, Operators, metaclass=Kind):
 
     T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
     mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
-    flat: Any = property(lambda self: self._call(np.ravel), doc="The elements in one axis.")
     real: Any = property(lambda self: self, doc="The array itself.")
     imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
+
+    @property
+    def flat(self) -> Any:
+        """The elements in one axis; it may be written to."""
+        return WRITING["Flat"](self)
 
     def _call(self, function: Any, *args: Any, **named: Any) -> Any:
         return call_function(function, (self, *args), named)
@@ -96,6 +121,8 @@ class Traced(Described, Operators, metaclass=Kind):
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if method == "at" or (named and any([x is not None for x in named.get("out") or ()])):
+            return WRITING["ufunc_on"](ufunc, method, args, named)
         if method != "__call__":
             from .rules.elementwise import ufunc_method
 
@@ -107,13 +134,12 @@ class Traced(Described, Operators, metaclass=Kind):
             from .rules.complex.complex_pairs import call
 
             return call(function, args, named)
-        rule = FUNCTIONS.get(function)
-        if rule is None:
+        if function not in FUNCTIONS or named.get("out") is not None:
+            if function in WRITERS or function in FUNCTIONS:
+                return WRITING["function_on"](function, args, named)
             name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
             advice = "docs/coverage.md lists what is, and rz.custom_derivative adds your own"
             raise refuse(f"{name} is not known to riesz for traced arrays; {advice}")
-        if named.get("out") is not None:
-            raise refuse(f"np.{function.__name__} with out=… writes into an array; use the result instead")
         return call_function(function, args, named)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
@@ -141,7 +167,12 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
-        result = UFUNCS[ufunc](left, right) if type(left) is type(right) is Traced else operator(ufunc, left, right)
+        if type(left) is not Traced or type(right) is not Traced:
+            result = operator(ufunc, left, right)
+        else:
+            result = UFUNCS[ufunc](left, right)
+            if (left.look is not None and left.look.moved) or (right.look is not None and right.look.moved):
+                result = fresh(result, (left, right))
         return typed(result, True) if self.weak and of_python(left) and of_python(right) else result
 
     def operate_alone(self, ufunc: Any) -> Any:
@@ -171,10 +202,12 @@ class Traced(Described, Operators, metaclass=Kind):
 
     # -- what cannot be -----------------------------------------------------------------------------------
 
-    __setitem__ = _refusing(
-        "a traced array cannot be written to; build the new array instead: np.where(mask, new, x), np.concatenate or "
-        "np.stack; numbers added up at positions are np.bincount(index, w, n), or rz.red of a relation"
-    )
+    def __setitem__(self, key: Any, value: Any) -> None:
+        try:
+            WRITING["assign"](self, key, value)
+        except Exception as problem:
+            raise_explained(problem, operator_module.setitem, (self, key, value), name="x[…] = …")
+
     __bool__ = _refusing(
         "the truth of a traced value is not known while the function is traced. For a condition on numbers write "
         "np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
@@ -188,8 +221,6 @@ class Traced(Described, Operators, metaclass=Kind):
     __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
     item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
     tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
-    sort = _refusing("x.sort() sorts in place; write x = np.sort(x)")
-    fill = _refusing("x.fill() writes in place; write np.full_like(x, value)")
     view = _refusing(
         "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are "
         "such: use np.where)"
@@ -220,11 +251,16 @@ class Traced(Described, Operators, metaclass=Kind):
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """In another type; a copy, unless copy=False and the type stays."""
         found = convert(self, np.dtype(dtype))
-        return found if found is not self or named.get("copy", True) is False else self.copy()
+        if found is self and named.get("copy", True) is False:
+            return self
+        return found.copy(args[0] if args else named.get("order", "K")) if found is self or moved(self) else found
 
-    def copy(self, order: str = "C") -> Traced:
+    def copy(self, order: str | None = "C") -> Traced:
         """The same numbers, on their own."""
-        return Traced(self.home, self.slot, self.dtype, self.weak)
+        found = Traced(self.home, self.slot, self.dtype, self.weak)
+        if len(self._shape) > 1 and (order == "F" or (order != "C" and moved(self))):
+            rooted(found, odd=True)
+        return found
 
     def flatten(self, order: str = "C") -> Any:
         """In one axis, on their own."""
@@ -244,10 +280,20 @@ class Traced(Described, Operators, metaclass=Kind):
 
     conjugate = conj
 
+    def sort(self, axis: int = -1, **named: Any) -> None:
+        """Sorted in place."""
+        self[...] = np.sort(cast(Any, self), axis, **named)
+
+    def fill(self, value: Any) -> None:
+        """All elements become one number."""
+        self[...] = value
+
     def __round__(self, digits: int | None = None) -> Any:
         return typed(self._call(np.round, digits or 0), bool(self.weak))
 
 
+WRITTEN: set[Any] = set()
+"""The class of arrays that a trace made and may write to; writing/written.py enters it."""
 TRACED: set[Any] = {Traced}
 """The classes of traced arrays; complexes.py adds the complex one."""
 
@@ -282,29 +328,51 @@ KINDS: dict[Any, Any] = {
 
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
+    if (home := inmost()) is not None and home.marked:
+        args, named = settle(args), {k: settle(v) for k, v in named.items()}
     given = traced_in(args)
     note((*args, *named.values()), function not in OPERANDS)
-    before = [x.shared for x in given]
     try:
         result = FUNCTIONS[function](*args, **named)
     except Exception as problem:
         raise_explained(problem, function, args, named)
-    for x, shared in zip(given, before, strict=True):  # whatever views the rule used inside
-        x.shared = shared
     if function in VIEWS or (function == np.einsum and rearranges(args)):
-        for part in traced_in((result,)):
-            if not any([part is x for x in given]):
-                part.shared = False
-                for x in given:
-                    viewed(x, part)
-        whole = given and (given[0].shape or (given[0].weak and function is not np.real) or function is np.broadcast_to)
-        if whole and type(result) is Traced:
-            return typed(result, None)
-        return result
-    result = fresh(result, given)  # of a Python number too it is one of NumPy, but for its parts
+        return _views(function, result, args, named, given)
+    result = fresh(result, (*given, *args))  # of a Python number too it is one of NumPy, but for its parts
     if function in KINDS and type(result) is Traced:
         return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
+
+
+def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
+    """The result of a function that gives views: which array each looks into, and how."""
+    if not isinstance(result, (list, tuple)):
+        return _view(function, result, args, named, given[0], None) if given else result
+    parts = cast("list[Any]", result)
+    apart = len(args) == len(parts) > 1 or function is np.broadcast_arrays  # one for each argument
+    looked = [(x, args[i] if apart else given[0], None if apart else i) for i, x in enumerate(parts)]
+    return cast(Any, type(result))([_view(function, x, args, named, of, i) for x, of, i in looked])
+
+
+def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None) -> Any:
+    """A result as a view of x; `i`: it is one of several."""
+    if type(part) is not Traced or type(x) is not Traced:
+        return part
+    number = not (x.shape or (x.weak and function is not np.real) or function is np.broadcast_to)
+    part = Traced(part.home, part.slot, part.dtype, part.weak if number or part.shape else None)
+
+    def how(p: Any) -> Any:
+        if i is None and len(args) > 1 and function in _EACH:
+            return function(p)
+        if function is np.broadcast_arrays:
+            return p if p.shape == part.shape else np.broadcast_to(p, part.shape)
+        found = function(*[p if a is x else a for a in args], **{k: p if a is x else a for k, a in named.items()})
+        return found if i is None else found[i]
+
+    return viewed(x, part, how, function in MOVERS)
+
+
+_EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
@@ -327,6 +395,8 @@ def typed(x: Any, weak: bool | None) -> Any:
 
 def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """A ufunc on arguments some of which are traced."""
+    if (home := inmost()) is not None and home.marked:
+        args = settle(args)
     usual = True  # traced floats, no others
     for x in args:
         if type(x) is Traced:
@@ -349,9 +419,6 @@ def call_ufunc(ufunc: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             raise refuse(f"the ufunc {ufunc.__name__} is not known to riesz for traced arrays; {adds}")
     if named:
         name = f"np.{ufunc.__name__}"
-        if any([out is not None for out in named.get("out") or ()]):
-            into = f"{name} into an existing array (out=…, or a += b for a NumPy array a)"
-            raise refuse(f"{into} is not possible while tracing; use the result: a = a + b")
         if named.get("where", True) is not True:
             raise refuse(f"{name}(…, where=…) is not known to riesz; write np.where(mask, {name}(…), other)")
         for k in named:
@@ -403,10 +470,17 @@ def trace_of(*xs: Any) -> Trace:
     return found if branch is None or branch.level <= found.level else branch
 
 
+def settle(x: Any) -> Any:
+    """As it is now: arrays that were written to as traced ones, in lists and tuples too."""
+    return WRITING["settled"](x)
+
+
 def tidy(x: Any) -> Any:
     """Lists, object arrays and the like as something with a shape; numbers and arrays as they are."""
     if type(x) in TRACED:
         return x
+    if type(x) in WRITTEN:
+        return x.now()
     if isinstance(x, (float, int, np.ndarray, np.generic)):
         if isinstance(x, np.ndarray) and cast(Any, x).dtype == object:
             return stacked(cast(Any, x).tolist())
@@ -447,6 +521,8 @@ def holds_traced(x: Any) -> bool:
     """Whether something inside is traced."""
     if type(x) in TRACED:
         return True
+    if type(x) in WRITTEN:
+        return x.memory is not None
     if isinstance(x, (list, tuple)):
         return any([holds_traced(part) for part in cast("list[Any]", x)])
     objects = isinstance(x, np.ndarray) and cast(Any, x).dtype == object
@@ -498,11 +574,18 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
         if x.dtype.kind == "f" and dtype.kind == "f":
             return trace.step(Cast(x.dtype, dtype), (slot,))
         return trace.step(Discrete(as_type, (("dtype", dtype),)), (slot,))
+    if type(x) in WRITTEN:
+        found = x.now()
+        if type(found) is Traced:
+            return slot_of(trace, found, dtype)
+        x = found
     if isinstance(x, _PYTHON) and not isinstance(x, np.generic):
         return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         raise _unsupported(array.dtype)
+    if trace.marked:
+        WRITING["refuse_marked"](array)
     if not array.ndim:
         value = dtype.type(array[()])
         return trace.const(float(value) if dtype == FLOAT else value)

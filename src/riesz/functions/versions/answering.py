@@ -25,14 +25,17 @@ from ...tracing.mistakes import OTHERS
 from ...tracing.registry import FUNCTIONS, PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
+from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
 from ...tracing.trace import refuse
 from ...tracing.traced import TRACED, call_function, convert, holds_traced, is_complex, tidy, typed, witness
+from ...tracing.writing.written import found_outside, made
 from .code_constants import with_constants
 
 _lock = RLock()
 _depth = 0
+_arrays = False  # whether arrays from outside have versions
 _changed: list[tuple[Any, Any, Any, Any]] = []
 _standing: dict[int, tuple[Any, Any]] = {}
 _made: list[int] = []  # the identities of stand-ins for partial applications and tuples
@@ -82,6 +85,27 @@ class _Asking(_Version):
         return self.original(*args, **named)
 
 
+class _Making(_Asking):
+    """A function that makes an array of its own, which the traced function may write to."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return made(super().__call__(*args, **named), args)
+
+
+class _Filling(_Making):
+    """np.empty and np.empty_like: what is in memory by chance is 0."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        found = super().__call__(*args, **named)
+        if isinstance(found, np.ndarray):
+            found[...] = 0
+        return found
+
+
 def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rule for real or for complex arguments."""
 
@@ -92,10 +116,12 @@ def _rule(original: Callable[..., Any]) -> Callable[..., Any]:
     return own
 
 
-def _array(a: Any, dtype: Any = None, *args: Any, ndmin: int = 0, **named: Any) -> Any:
+def _array(a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **named: Any) -> Any:
     x = tidy(a)
     x = x if hasattr(x, "ndim") else np.asarray(x)
     x = x if dtype is None else convert(x, np.dtype(dtype))
+    if type(x) in TRACED and (order == "F" or (order == "C" and moved(x))):
+        x = x.copy(order)
     return np.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)) if x.ndim < ndmin else typed(x, None)
 
 
@@ -103,7 +129,7 @@ def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any
     """np.array: a copy, unless copy=False, None or "if needed" and there is nothing to convert."""
     x = _array(a, dtype, **named)
     always = getattr(copy, "value", copy) == 1  # SciPy gives members of an enumeration
-    return x.copy() if always and hasattr(x, "copy") else x
+    return x.copy(named.get("order", "K")) if always and hasattr(x, "copy") else x
 
 
 def _enumerated(a: Any) -> Any:
@@ -177,7 +203,7 @@ def _listing(f: Any, opened: Callable[[Any], Any] = _opened) -> _Version:
     def own(*args: Any, **named: Any) -> Any:
         return f(*[opened(a) for a in args], **{k: opened(a) for k, a in named.items()})
 
-    return _Asking(f, own, noted=False)
+    return _Making(f, own, noted=False)
 
 
 def _opened_parts(x: Any) -> Any:
@@ -284,16 +310,25 @@ def _enter_scipy() -> None:
                 _enter(original, _Asking(original, own))
 
 
+_MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy"
+
+
 def _load() -> None:
     """Enter the versions of what is loaded by now."""
     if not _versions:
         found: dict[Any, Any] = {f: _listing(f) for f in FUNCTIONS if type(f) is type(np.mean) and f not in _AS_GIVEN}
         found.update({f: _listing(f, _opened_parts) for f in _PARTS})
-        own: dict[Any, Any] = {np.array: _copied, np.asarray: _array, np.asanyarray: _array, np.full: full}
-        own |= dict.fromkeys((np.ascontiguousarray, np.asfortranarray), partial(_array, ndmin=1))
+        own: dict[Any, Any] = {np.asarray: _array, np.asanyarray: _array}
+        own |= {np.ascontiguousarray: partial(_array, order="C", ndmin=1)}
+        own |= {np.asfortranarray: partial(_array, order="F", ndmin=1)}
         own |= {np.ndenumerate: _enumerated, np.nditer: _no_iterator}
-        own |= {f: _rule(f) for f in (np.take, np.full_like)}  # their rules are asked for the first argument only
         found.update({original: _Asking(original, version) for original, version in own.items()})
+        making: dict[Any, Any] = {f: FUNCTIONS.get(f) or f for f in [getattr(np, name) for name in _MAKERS.split()]}
+        making |= {f: _rule(f) for f in (np.take, np.full_like)}  # their rules are asked for the first argument only
+        making |= {np.array: _copied, np.full: full}
+        found.update({original: _Making(original, version) for original, version in making.items()})
+        for original in (np.empty, np.empty_like):
+            found[original] = _Filling(original, FUNCTIONS.get(original) or original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
@@ -358,13 +393,19 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if type(x) is types.FunctionType and _has_versions(x.__module__ or ""):
         _enter(x, _library(x))
         return _versions[x]
+    if _arrays and type(x) is np.ndarray:
+        return _standing_for(x, found_outside(x))
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
     found = [_answered(part, deep - 1) for part in parts]
     if all(map(is_, found, parts)) or type(x) is not kind:
         return x
-    version = make(found)
+    return _standing_for(x, make(found))
+
+
+def _standing_for(x: Any, version: Any) -> Any:
+    """Enter a version that is there for one trace only."""
     _standing[id(version)] = x, version
     _made.append(id(version))
     return version
@@ -397,9 +438,12 @@ def _put(where: Any, name: Any, value: Any, instead: Any) -> None:
 
 
 @contextmanager
-def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[Callable[[Any], Any]]:
-    """For the time of a trace; gives x ↦ x, or its version. `things`: what the function reaches, where it is known."""
-    global _depth
+def answering(
+    function: Any, things: Iterable[Any] | None = None, arrays: bool = False
+) -> Generator[Callable[[Any], Any]]:
+    """For the time of a trace; gives x ↦ x, or its version. `things`: what the function reaches, where it is known.
+    `arrays`: what it makes of arrays from outside (u0.copy()) may be written to."""
+    global _depth, _arrays
     with _lock:
         _depth += 1
     try:
@@ -407,7 +451,9 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
             _load()
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
-            places = held(seen, _known, (*_HOLDERS, types.FunctionType, types.ModuleType))
+            _arrays = arrays
+            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray] if arrays else []))
+            places = held(seen, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()
             rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions]
@@ -417,6 +463,7 @@ def answering(function: Any, things: Iterable[Any] | None = None) -> Generator[C
                 if version is not value:
                     _changed.append((where, name, value, version))
                     _put(where, name, version, value)
+            _arrays = False
         yield _answered
     finally:
         with _lock:

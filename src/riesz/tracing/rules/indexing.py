@@ -11,7 +11,8 @@ from ...ops.op import Reduction, Reshape
 from ...ops.opaque import Discrete, Take
 from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
-from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of, viewed
+from ..sharing import viewed
+from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
 from .rearranging import moveaxis, reshape
 
 
@@ -57,7 +58,11 @@ def index(x: Traced, key: Any) -> Traced:
             if not -n <= k < n:
                 raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
             x = _reduce(x, Point(Seg(n), unit, int(k) % n), axis)
-    return x if any(arrays) else viewed(whole, x)
+    if any(arrays):
+        return x
+    if x is not whole and not x.shape and Ellipsis in given:
+        x = Traced(x.home, x.slot, x.dtype, None)  # an array without axes, which looks into x
+    return viewed(whole, x, lambda p: p[key])
 
 
 def _is_truth(k: Any) -> bool:

@@ -15,7 +15,7 @@ from ...relations import Range
 from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, answer_rows, answers
 from ..trace import refuse
-from ..traced import TRACED, Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed, viewed
+from ..traced import TRACED, Traced, as_array, lifted, result_dtype, slot_of, step, tidy, trace_of, typed
 
 SAME = "the same of dx"
 
@@ -61,7 +61,7 @@ def transpose(x: Any, axes: Any = None) -> Traced:
     order = tuple(range(x.ndim))[::-1] if axes is None else axes_of(tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError("axes don't match array")
-    return x if order == tuple(range(x.ndim)) else viewed(x, step(contraction((tuple(range(x.ndim)),), order), x))
+    return x if order == tuple(range(x.ndim)) else step(contraction((tuple(range(x.ndim)),), order), x)
 
 
 @answers(np.swapaxes, what="contraction: axes permuted", rule=SAME)
@@ -104,7 +104,7 @@ def reshape(x: Traced, /, shape: Any = None, order: str = "C", *, newshape: Any 
         given = tuple([size // rest if n == -1 else n for n in given])
     if math.prod(given) != size:
         raise ValueError(f"cannot reshape array of size {size} into shape {given}")
-    return x if given == x.shape else viewed(x, step(Reshape(given), x))
+    return x if given == x.shape else step(Reshape(given), x)
 
 
 @answers(np.ravel, what="reshape, unitary", rule=SAME)
@@ -157,7 +157,7 @@ def broadcast_to(x: Traced, shape: Any, subok: bool = False) -> Traced:
     wanted = lengths(shape)
     if np.broadcast_shapes(x.shape, wanted) != wanted:
         raise ValueError(f"cannot broadcast an array of shape {x.shape} to {wanted}")
-    return x if wanted == x.shape else viewed(x, step(broadcast(x.shape, wanted), x))
+    return x if wanted == x.shape else step(broadcast(x.shape, wanted), x)
 
 
 def written_to(x: Any, shape: Any) -> Any:

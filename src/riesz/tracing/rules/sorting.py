@@ -321,11 +321,6 @@ _refused(
     *("nonzero", "flatnonzero", "argwhere", "extract", "trim_zeros", "union1d", "intersect1d", "setdiff1d"),
     *("setxor1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 )
-_refused(
-    "it writes into an array, which a traced array does not allow; build the new one with np.where(mask, new, x) or "
-    "np.concatenate",
-    *("put_along_axis", "put", "place", "putmask", "copyto", "fill_diagonal"),
-)
 _refused("it gives complex numbers; np.sort sorts real ones", "sort_complex")
 _refused(
     "counts have no derivative; compute it outside, or count with np.sum((x[:, None] >= low) & (x[:, None] < high), 0)",

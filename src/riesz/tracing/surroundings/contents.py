@@ -17,7 +17,7 @@ class Contents:
     __slots__ = ("__weakref__", "_bytes", "_copy", "_few", "_flat", "_shape", "array")
 
     def __init__(self, array: Any) -> None:
-        self.array = array
+        self.array = array = getattr(array, "known", array)  # of one that was written to: its memory
         self._shape = array.shape
         self._few = array.nbytes <= 4096
         self._flat = _in_rows(array) if not self._few and array.nbytes <= tuning.KEPT_TWICE_BYTES else None

@@ -36,10 +36,10 @@ class Outside:
         arrays = [x for x in found if isinstance(x, np.ndarray) and cast(Any, x).size and not frozen(cast(Any, x))]
         codes = [c for f in found if isinstance(f, types.FunctionType) for c in codes_of(f.__code__)]
         self.made = any([decides(c) for c in codes])
-        self._careful = any([writes(c) for c in codes])
+        self.careful = any([writes(c) for c in codes])
         self._roots: dict[int, list[Any]] = {}
         for x in arrays:
-            self._roots.setdefault(id(owner(x)), []).append(Contents(x) if self._careful else x)
+            self._roots.setdefault(id(owner(x)), []).append(Contents(x) if self.careful else x)
         self._numbers = {id(v) for _, _, v in self.before if isinstance(v, np.generic)}
         self._used: dict[int, Any] = {}
         self._baked: dict[int, Any] = {}  # arrays outside whose numbers went into steps
@@ -71,7 +71,7 @@ class Outside:
         self._baked.update(other._baked)
 
     def _check(self, root: int) -> None:
-        if self._careful and not all([c.same for c in self._roots[root]]):
+        if self.careful and not all([c.same for c in self._roots[root]]):
             raise TraceError(
                 f"an array of shape {self._used[root].shape} that comes from outside the function is written to "
                 "inside it, and computed with: what it gives would depend on how often it was called; copy the array "
@@ -81,7 +81,7 @@ class Outside:
     @property
     def wrote(self) -> bool:
         """Whether the function wrote into an array it found outside."""
-        return self._careful and not all([c.same for held in self._roots.values() for c in held])
+        return self.careful and not all([c.same for held in self._roots.values() for c in held])
 
     @property
     def rolled(self) -> bool:

@@ -18,7 +18,7 @@ from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
-from ...sharing import VIEWS
+from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
 from ...surroundings.watching import Standing
 from ...trace import refuse
@@ -72,7 +72,8 @@ class ComplexTraced(Described, metaclass=Kind):
         if type(x) is not Traced:
             return np.zeros(self.shape, real_type(self.dtype)) if x is None else x
         found = x.copy()
-        found.shared = self.shared = True
+        self.shared = True
+        rooted(found, "it is a part of a complex array")
         return found
 
     def pairs(self) -> Traced:
@@ -146,6 +147,10 @@ class ComplexTraced(Described, metaclass=Kind):
             trace = trace_of(self.re, self.im, key)
             return each(lambda x: lifted(x, trace)[key], self)
         return self._viewed(each(lambda x: x[key], self))
+
+    def unshare(self) -> None:
+        """It is on its own."""
+        self.shared = False
 
     def _viewed(self, part: Any) -> Any:
         """A view of this array: from now on neither changes in place."""

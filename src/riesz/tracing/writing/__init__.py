@@ -1,0 +1,1 @@
+"""Arrays that a traced function writes to."""

@@ -1,0 +1,128 @@
+"""The memory of an array that a traced function writes to: where each of its elements comes from.
+
+`source` has a number for each element: −1 where the number is known, else a place in the slots written so far, laid one
+after the other (`parts`). A write adds one part and lets NumPy assign its places to elements of `source`, so masks,
+index arrays, broadcasting and duplicates are NumPy's own. A read gathers from the parts it meets and places them by one
+reduction; what was overwritten never shows up, and known zeros are no terms.
+
+    y = np.zeros(5)        source  −1 −1 −1 −1 −1    parts
+    y[1:4] = a             source  −1  0  1  2 −1    a
+    y[::2] = b             source   3  0  4  2  5    a, b        y = red_R a + red_S b
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...ops.op import Reduction, broadcast
+from ...relations import Point
+from ...relations.index_sets import Seg, unit
+from ..trace import Trace
+from .rows import ordered, placed, row, shaped, taken
+
+KNOWN = -1
+
+
+class Memory:
+    """Where the elements of an array come from; `slot`: the step that made all of them, if a step did. `fixed` says why
+    nobody may write to it, or is empty."""
+
+    __slots__ = ("_ends", "_single", "dtype", "fixed", "odd", "parts", "shape", "slot", "source", "trace", "version")
+
+    def __init__(self, trace: Trace, shape: Any, dtype: Any, slot: int | None, fixed: str = "", odd: bool = False):
+        self.trace, self.shape, self.dtype, self.slot, self.fixed = trace, shape, dtype, slot, fixed
+        self.odd = odd  # NumPy may lay it out in another order than by rows
+        self.version = 0  # how often it was written to
+        self.source: Any = None
+        self.parts: list[int] = []
+        self._ends = np.zeros(4, np.intp)  # where the next part begins; longer than needed
+        self._single = np.zeros(4, bool)  # which parts are single numbers
+
+    def opened(self) -> Any:
+        """The table of sources; made at the first write."""
+        if self.source is None:
+            size = math.prod(self.shape)
+            self.source = np.full(size, KNOWN) if self.slot is None else np.arange(size)
+            if self.slot is not None:
+                self._add(self.slot)
+        return self.source
+
+    def _begin(self, j: int) -> int:
+        return int(self._ends[j - 1]) if j else 0
+
+    def _add(self, slot: int) -> None:
+        j, shape = len(self.parts), self.trace.shapes[slot]
+        if j == len(self._ends):
+            self._ends, self._single = np.resize(self._ends, 2 * j), np.resize(self._single, 2 * j)
+        self.parts.append(slot)
+        self._ends[j], self._single[j] = self._begin(j) + math.prod(shape), not shape
+
+    def write(self, places: Any, key: Any, slot: int) -> None:
+        """The elements of a slot become those at places[key]; `places` is a view of `source`."""
+        shape, start = self.trace.shapes[slot], self._begin(len(self.parts))
+        places[key] = np.arange(start, start + math.prod(shape)).reshape(shape) if shape else start
+        self._add(slot)
+        self.version += 1
+
+    def forget(self, places: Any, key: Any) -> None:
+        """Numbers that are known were written at places[key]."""
+        places[key] = KNOWN
+        self.version += 1
+
+    def read(self, places: Any, numbers: Any) -> int | None:
+        """The slot of elements with these places; None where all numbers are known. `numbers`: those that are, in the
+        same shape."""
+        trace, shape = self.trace, places.shape
+        if not shape:
+            return None if places < 0 else self._element(int(places))
+        flat = places.ravel()
+        if not flat.size or not (flat >= 0).any():
+            return None
+        owners = np.searchsorted(self._ends[: len(self.parts)], flat, "right")
+        owners[flat < 0] = KNOWN
+        relations: list[Any] = []
+        slots: list[int] = []
+        for where, slot in self._groups(flat, owners, numbers):
+            if len(where) == flat.size and ordered(where):
+                return shaped(trace, slot, shape)
+            relations.append(placed(where, flat.size))
+            slots.append(slot)
+        return shaped(trace, trace.step(Reduction(tuple(relations), 0), slots), shape)
+
+    def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int]]:
+        """Positions in `flat`, and the slot of one axis that has the elements for them."""
+        found: list[tuple[Any, int]] = []
+        alone = np.flatnonzero((owners != KNOWN) & self._single[owners])  # numbers written one by one
+        if len(alone):
+            found.append((alone, row(self.trace, [self.parts[j] for j in owners[alone].tolist()])))
+            owners = owners.copy()
+            owners[alone] = -2
+        order = np.argsort(owners, kind="stable")
+        for where in np.split(order, np.flatnonzero(np.diff(owners[order])) + 1):
+            j = int(owners[where[0]])
+            if j >= 0:
+                found.append((where, self._taken(j, flat[where] - self._begin(j))))
+            elif j == KNOWN:
+                values = np.asarray(numbers).ravel()[where]
+                nonzero = np.flatnonzero(values)
+                if len(nonzero):
+                    found.append((where[nonzero], self.trace.const(values[nonzero].astype(self.dtype))))
+        return found
+
+    def _element(self, place: int) -> int:
+        j = int(np.searchsorted(self._ends[: len(self.parts)], place, "right"))
+        slot, trace = self.parts[j], self.trace
+        if not trace.shapes[slot]:
+            return slot
+        slot = shaped(trace, slot, (math.prod(trace.shapes[slot]),))
+        return trace.step(Reduction((Point(Seg(trace.shapes[slot][0]), unit, place - self._begin(j)),), 0), (slot,))
+
+    def _taken(self, j: int, at: Any) -> int:
+        """Elements of a part by their places in it, in one axis."""
+        slot, shape = self.parts[j], self.trace.shapes[self.parts[j]]
+        if not shape:
+            return self.trace.step(broadcast((), (len(at),)), (slot,))
+        return taken(self.trace, shaped(self.trace, slot, (math.prod(shape),)), at)

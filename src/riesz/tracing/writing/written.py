@@ -1,0 +1,289 @@
+"""Arrays that a traced function makes for itself: plain NumPy arrays until something traced is written into them.
+
+np.zeros and its kin give `WrittenArray`s to the code of a function that is traced. A WrittenArray is an array: its
+memory has the numbers that are known, so branches, indices and libraries meet what they always met. When a traced value
+is written, a `Memory` says which elements are traced. Views need no code: NumPy makes them, and the same view of the
+table of sources is found from address and strides.
+
+Traced elements hold a nan of a certain pattern (for integers, a certain number). Code that reads memory without asking
+NumPy's protocols meets it, and a step that is given it refuses it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ..registry import WRITING, writing
+from ..surroundings.contents import owner
+from ..trace import Trace, inmost, leaked, refuse
+from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
+from .memory import Memory
+
+_PLAIN: Any = np.ndarray
+_MARK = 0x7269657A  # "riez"
+_serial = itertools.count()
+
+
+class Home:
+    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written."""
+
+    __slots__ = ("memory", "owner", "trace")
+
+    def __init__(self, whole: Any, trace: Trace | None) -> None:
+        self.owner, self.trace = whole, trace
+        self.memory: Memory | None = None
+
+
+class WrittenArray(np.ndarray):
+    """An array that a traced function made, or one that it found, which it may copy but not write to."""
+
+    _home: Any = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self._home = getattr(obj, "_home", None)
+
+    @property
+    def home(self) -> Home:
+        """Who owns the memory this looks into."""
+        whole = owner(self)
+        if self._home is None or self._home.owner is not whole:  # made by code that asks nobody: nobody writes to it
+            self._home = Home(whole, None)
+        return self._home
+
+    @property
+    def memory(self) -> Memory | None:
+        """What was written; None while all numbers are known."""
+        return self.home.memory
+
+    @property
+    def known(self) -> Any:
+        """The same memory as a plain array."""
+        whole = self.home.owner
+        same = whole.shape == self.shape and whole.strides == self.strides and type(whole) is np.ndarray
+        return whole if same else self.view(_PLAIN)
+
+    def places(self, table: Any) -> Any:
+        """A table with an entry for each element of the memory, looked at as this array looks at the memory."""
+        whole, size = self.home.owner, self.itemsize
+        offset = (_address(self) - _address(whole)) // size * table.itemsize
+        return _PLAIN(self.shape, table.dtype, table, offset, tuple([s // size * table.itemsize for s in self.strides]))
+
+    def now(self) -> Any:
+        """What it is at this moment: a traced array, or a plain one."""
+        memory = self.memory
+        if memory is None:
+            return self.known
+        if self.itemsize != memory.dtype.itemsize or self.dtype.kind != memory.dtype.kind:
+            raise refuse("an array with traced numbers cannot be looked at in another type; write x.astype(…)")
+        if not memory.trace.open:
+            raise leaked(memory.trace)
+        slot = memory.read(self.places(memory.source), self.known)
+        return self.known.copy() if slot is None else _traced(memory.trace, slot, memory.dtype, self.shape)
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if is_traced(key):
+            return _lifted(self)[settled(key)]
+        part = super().__getitem__(bare(key))
+        memory = self.memory
+        if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
+            return at_home(part, self)
+        places = np.asarray(self.places(memory.source)[bare(key)])
+        slot = memory.read(places, part)
+        return part if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
+
+    @property
+    def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The elements in one axis; it may be written to."""
+        return WRITING["Flat"](self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        self.flat[:] = value
+
+    # -- writing ------------------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        WRITING["assign"](self, key, value)
+
+    def fill(self, value: Any) -> None:
+        """All elements become one number."""
+        self[...] = value
+
+    def sort(self, axis: Any = -1, *args: Any, **named: Any) -> None:
+        """Sorted in place."""
+        self[...] = np.sort(self.now(), axis, *args, **named)
+
+    def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
+        """A slot of the trace becomes what is at self[key]."""
+        home = self.home
+        if home.memory is None:
+            home.memory = Memory(trace, (home.owner.size,), self.dtype, None)
+        home.memory.write(self.places(home.memory.opened()), key, slot)
+        trace.marked = True
+        super().__setitem__(key, mark_of(self.dtype))
+
+    def put_numbers(self, key: Any, value: Any) -> None:
+        """Known numbers become what is at self[key]."""
+        super().__setitem__(key, value)
+        if (memory := self.memory) is not None:
+            memory.forget(self.places(memory.source), key)
+
+    # -- NumPy's hooks ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        return WRITING["ufunc_on"](ufunc, method, args, named)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        return WRITING["function_on"](function, args, named)
+
+    def __array_wrap__(self, array: Any, *more: Any) -> Any:
+        return array
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return np.array(self.now()).__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(self.now())
+
+    def __str__(self) -> str:
+        return str(self.now())
+
+
+_VIEWS = {"reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal", "view", "__getattribute__"}
+
+
+def _method(name: str) -> Callable[..., Any]:
+    inner = getattr(_PLAIN, name)
+
+    def method(self: WrittenArray, *args: Any, **named: Any) -> Any:
+        if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
+            return at_home(inner(self, *bare_all(args), **named), self)
+        if name in _VIEWS:
+            part = inner(self, *args, **named)
+            if owner(part) is self.home.owner:
+                return part
+        return getattr(_lifted(self), name)(*args, **named)
+
+    method.__name__ = name
+    method.__doc__ = f"As for an array of NumPy's, on traced elements too: {name}."
+    return method
+
+
+_NAMES = """reshape transpose swapaxes squeeze ravel diagonal view sum mean prod max min var std any all argmax argmin
+argsort cumsum cumprod repeat take clip round trace searchsorted dot astype flatten copy item tolist compress conj
+conjugate nonzero choose partition argpartition __float__ __int__ __bool__ __complex__ __index__ __contains__
+__copy__ __deepcopy__"""
+for _name in _NAMES.split():
+    setattr(WrittenArray, _name, _method(_name))
+
+
+def at_home(x: Any, of: WrittenArray) -> Any:
+    """What NumPy made of an array: a view, or one that owns its memory, or looks into memory that it owns."""
+    if type(x) is WrittenArray and owner(x) is not of.home.owner:
+        x._home = Home(owner(x), inmost())  # pyright: ignore[reportPrivateUsage]
+    return x
+
+
+WRITTEN.add(WrittenArray)
+
+
+def _address(array: Any) -> int:
+    return cast(int, array.__array_interface__["data"][0])
+
+
+def _traced(trace: Trace, slot: int, dtype: Any, shape: Any) -> Any:
+    found = Traced(trace, slot, FLOAT if dtype == FLOAT else dtype)
+    assert found.shape == tuple(shape)
+    return found
+
+
+def _lifted(x: WrittenArray) -> Any:
+    """As a traced array, in the trace that is open, also where all numbers are known."""
+    found = x.now()
+    return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
+
+
+def bare(key: Any) -> Any:
+    """An index without WrittenArrays in it."""
+    if type(key) is tuple:
+        return tuple([bare(k) for k in cast("tuple[Any, ...]", key)])
+    return key.known if type(key) is WrittenArray else key
+
+
+def mark_of(dtype: Any) -> Any:
+    """What stands in memory for elements of one write; nothing can for a truth value. Each write has another mark, so
+    whoever compares memory sees that something was written."""
+    serial = next(_serial)
+    if dtype == np.float64:
+        return np.uint64(0x7FF8_0000_0000_0000 | (serial % 2**19) << 32 | _MARK).view(np.float64)
+    if dtype.kind == "f":
+        return np.uint32(0x7FC0_0000 | serial % 2**22).view(np.float32)
+    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - (_MARK if dtype.itemsize == 8 else 0)
+
+
+def marked(array: Any) -> bool:
+    """Whether an array has memory in it that stands for traced numbers."""
+    if array.dtype == np.float64:
+        array = np.atleast_1d(array)
+        return bool((array[np.isnan(array)].view(np.uint64) & np.uint64(0xFFFF_FFFF) == np.uint64(_MARK)).any())
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+        return False
+    high = np.iinfo(array.dtype).max - _MARK
+    return bool(((array > high - 97) & (array <= high)).any())
+
+
+@writing
+def refuse_marked(array: Any) -> None:
+    """An error if somebody read memory that stands for traced numbers."""
+    if marked(array):
+        raise refuse(
+            "an array that traced numbers were written to was read by code that does not ask NumPy's protocols (a "
+            "buffer, compiled code); read it with functions of NumPy's"
+        )
+
+
+def made(result: Any, args: Any = ()) -> Any:
+    """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view stay."""
+    if type(result) is not np.ndarray or result.base is not None or result.dtype.kind not in "fiub":
+        return result
+    trace = inmost()
+    if trace is None or any([result is x for x in args]):
+        return result
+    found = result.view(WrittenArray)
+    found._home = Home(result, trace)  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+def found_outside(array: Any) -> Any:
+    """An array from outside the function: what is made of it may be written to, itself not."""
+    found = array.view(WrittenArray)
+    found._home = Home(owner(array), None)  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+def is_traced(x: Any) -> bool:
+    """Whether something inside is traced, or an array that traced values were written to."""
+    if type(x) is tuple or type(x) is list:
+        return any([is_traced(part) for part in cast("list[Any]", x)])
+    return type(x) in TRACED or (type(x) is WrittenArray and x.memory is not None)
+
+
+@writing
+def settled(x: Any) -> Any:
+    """As it is now: WrittenArrays as traced or plain ones, in lists and tuples too."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)([settled(part) for part in cast("list[Any]", x)])
+    return x.now() if type(x) is WrittenArray else x
+
+
+def bare_all(x: Any) -> Any:
+    """WrittenArrays as plain ones, where no traced value was written."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)([bare_all(part) for part in cast("list[Any]", x)])
+    return x.known if type(x) is WrittenArray else x
