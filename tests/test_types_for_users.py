@@ -130,7 +130,7 @@ reveal_type(rz.levenberg_marquardt(f, x).jacobian)  # LinearMap
 reveal_type(rz.check(f, x))  # Report
 D.derivativ(x)  # wrong: reportAttributeAccessIssue
 g.sorce  # wrong: reportAttributeAccessIssue
-rz.derive(f, 3)  # wrong: reportArgumentType
+rz.R ** "3"  # wrong: reportOperatorIssue
 
 
 @rz.function(static_argnums=1)

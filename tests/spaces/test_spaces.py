@@ -179,7 +179,9 @@ def test_operators_build_the_spaces():
     ("build", "message"),
     [
         (lambda: R * 3, r"cannot form ℝ ⊕ 3"),
-        (lambda: R**3, r"exponents are index sets; write ℝ \*\* seg\(3\)"),
+        (lambda: R**3.0, r"exponents are index sets, lengths or shapes; write ℝ \*\* 3"),
+        (lambda: R ** (2, -1), "lengths or shapes"),
+        (lambda: R**True, "lengths or shapes"),
         (lambda: R @ np.ones(2), r"cannot form ℝ ⊗"),
         (lambda: direct_sum(R, 3), r"direct_sum takes spaces; got 3"),
         (lambda: direct_sum(R, b=R), r"by position or by name"),

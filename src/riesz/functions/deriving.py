@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, cast
 
-from ..errors import SpaceError
+from ..errors import SpaceError, VectorError
 from ..maps.derivation import Derivation
 from ..programs.program_to_term import to_term
-from ..spaces.space import Space, direct_sum
+from ..spaces.space import Space, direct_sum, space_of
 from ..terms.open import bridged, fit
 from ..terms.term import Arrow, Term
 from .calling import as_callable
@@ -17,16 +17,20 @@ from .function_types import AnyFunction
 from .points import named_arrays
 
 
-def derive(f: AnyFunction, *spaces: Space) -> Derivation:
+def derive(f: AnyFunction, *spaces: Any) -> Derivation:
     """The symbolic derivation of f: value, derivative and adjoint for every point at once.
 
-    Several spaces are the spaces of several arguments; none are needed where f has a domain already.
+    Several spaces are the spaces of several arguments; none are needed where f has a domain already. A value stands for
+    its space.
 
-    >>> import riesz as rz
+    >>> import riesz as rz, numpy as np
+    >>> print(rz.derive(np.sin, np.ones(3)).derivative)
+    Δ(cos x ·)
     >>> D = rz.derive(rz.ln @ rz.sin)
     >>> D.derivative(1.0)(1.0) == rz.grad(rz.ln @ rz.sin)(1.0)
     True
     """
+    spaces = tuple([_space(s) for s in spaces])
     term = typed(f, *spaces)
     if isinstance(f, Arrow):
         return Derivation(term)
@@ -35,6 +39,14 @@ def derive(f: AnyFunction, *spaces: Space) -> Derivation:
     settled = record.settled()
     names = lambda leaves: named_arrays(python.function, given.owners, leaves, settled)  # noqa: E731
     return Derivation(term, parameter_names(python.function), names)
+
+
+def _space(s: Any) -> Space:
+    """A space, or that of a value."""
+    try:
+        return s if isinstance(s, Space) else space_of(s)
+    except VectorError as problem:
+        raise SpaceError(f"expected a space, such as rz.R ** 3, or an example value; got {s!r} ({problem})") from None
 
 
 def typed(f: Any, *spaces: Space) -> Term:

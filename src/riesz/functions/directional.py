@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, cast, overload
 
 from ..errors import VectorError
@@ -62,18 +63,26 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
 
 
 @overload
+def hvp(f: AnyFunction) -> Callable[[V, Any], V]: ...
+@overload
 def hvp(f: AnyFunction, primals: tuple[V], tangents: tuple[Any]) -> V: ...
 @overload
 def hvp(f: AnyFunction, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any: ...
-def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """∇²f(x)(dx); with several arguments, that of f on their direct sum, as a tuple.
+def hvp(f: Any, primals: tuple[Any, ...] | None = None, tangents: tuple[Any, ...] | None = None) -> Any:
+    """∇²f(x)(dx); with several arguments, that of f on their direct sum, as a tuple. hvp(f) is x, dx ↦ ∇²f(x)(dx).
 
     >>> import riesz as rz
-    >>> rz.hvp(lambda x: x**3, (2.0,), (1.0,))
-    12.0
+    >>> rz.hvp(lambda x: x**3, (2.0,), (1.0,)), rz.hvp(lambda x: x**3)(2.0, 1.0)
+    (12.0, 12.0)
     """
-    tuples = isinstance(cast(Any, primals), tuple) and isinstance(cast(Any, tangents), tuple)
-    if not tuples or len(primals) != len(tangents):
+    if primals is None and tangents is None:
+        return partial(_product, f)
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise VectorError("hvp takes a tuple of arguments and a tuple of as many differentials: hvp(f, (x,), (dx,))")
     at = point(differentiable(f), primals, {}, 0 if len(primals) == 1 else EACH, None, False, "a Hessian")
     return at.pushed(hessian_at(at), tangents, arguments=True)
+
+
+def _product(f: Any, x: Any, dx: Any) -> Any:
+    """∇²f(x)(dx), of f with one argument."""
+    return hvp(f, (x,), (dx,))

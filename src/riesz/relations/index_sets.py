@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -166,8 +166,12 @@ unit = Product(())
 """The set with one element, (), and no axis."""
 
 
-def seg(n: int) -> Seg:
-    """The index set n = {0, …, n−1}.
+@overload
+def seg(n: int, /) -> Seg: ...
+@overload
+def seg(*lengths: int) -> Set: ...
+def seg(*lengths: int) -> Set:
+    """The index set n = {0, …, n−1}; of several lengths, their product, seg(2, 3) = seg(2) * seg(3).
 
     >>> import riesz as rz
     >>> rz.seg(3) * rz.seg(4)
@@ -175,7 +179,9 @@ def seg(n: int) -> Seg:
     >>> list(rz.seg(3))
     [0, 1, 2]
     """
-    return Seg(int(n) if isinstance(cast(Any, n), np.integer) else n)
+    if not lengths:
+        raise IndexSetError("seg() needs a number of elements: seg(3), or seg(2, 3) for pairs")
+    return box_set(tuple([int(n) if isinstance(cast(Any, n), np.integer) else n for n in lengths]))
 
 
 def box_set(axes: tuple[int, ...]) -> Set:

@@ -45,12 +45,22 @@ class Space(Node):
         left = cast(DirectSum, self).summands if flat else (self,)
         return direct_sum(*left, other)
 
-    def __pow__(self, index: object) -> Copower:
-        """V^X, the copower over an index set."""
-        if not isinstance(index, Set):
-            write = f"write {self} ** seg({index!r})"
-            raise SpaceError(f"cannot form {self} ** {index!r}: exponents are index sets; {write}")
-        return Copower(self, index)
+    def __pow__(self, index: Set | int | tuple[int, ...]) -> Copower:
+        """V^X, the copower over an index set; a number or a shape stands for its index set.
+
+        >>> import riesz as rz
+        >>> rz.R ** 3, rz.R ** (2, 3), rz.R ** rz.seg(2, 3) is rz.R ** (2, 3)
+        (ℝ^3, ℝ^(2×3), True)
+        """
+        if not isinstance(cast(Any, index), Set):
+            lengths = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
+            if not all([isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0 for n in lengths]):
+                write = f"write {self} ** 3, {self} ** (2, 3) or {self} ** rz.seg(3)"
+                raise SpaceError(
+                    f"cannot form {self} ** {index!r}: exponents are index sets, lengths or shapes; {write}"
+                )
+            index = box_set(tuple([int(n) for n in lengths]))
+        return Copower(self, cast(Set, index))
 
     def __matmul__(self, other: object) -> Tensor:
         """V ⊗ W, the tensor product."""
