@@ -65,7 +65,7 @@ def test_every_in_place_operator():
     "view",
     [lambda a: a[:2], lambda a: a[None].T, lambda a: a.reshape(3, 1), lambda a: np.ravel(a[None]), lambda a: a[::-1]],
 )
-def test_in_place_operators_are_refused_on_views(view):
+def test_in_place_operators_change_what_looks_into_an_array(view):
     def f(x):
         a = x * 2.0
         b = view(a)
@@ -79,8 +79,8 @@ def test_in_place_operators_are_refused_on_views(view):
         return np.sum(b)
 
     for h in (f, g):
-        with pytest.raises(rz.TraceError, match=r"view.*test_use\.py"):
-            rz.grad(h)(X)
+        np.testing.assert_allclose(rz.function(h)(X), h(X), rtol=1e-15)
+        assert rz.check(h, X)
 
 
 def test_what_functions_do_inside_makes_no_views():
@@ -348,6 +348,6 @@ def test_names_and_bodies_in_print():
 
 def test_error_lines_in_code_without_a_file():
     space = {"np": np}
-    exec("def f(x):\n    y = x * 2\n    y[0] = 1.0\n    return y", space)
+    exec("def f(x):\n    y = x[1:]\n    y[0] = 1.0\n    return y", space)
     with pytest.raises(rz.TraceError, match="<string>:3, in f"):
         rz.grad(space["f"])(X)

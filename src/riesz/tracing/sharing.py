@@ -185,7 +185,8 @@ def in_place(ufunc: Any, x: Any, other: Any) -> Any:
 
     if not x.shape and x.weak is not None:
         return operator(ufunc, x, other)
-    trace = inmost() if x.look is None and x.home is inmost() else writable(x)
+    if x.look is not None:
+        writable(x)
     result = operator(ufunc, x, other)
     if result is NotImplemented:
         return result
@@ -198,9 +199,8 @@ def in_place(ufunc: Any, x: Any, other: Any) -> Any:
         )
     if result.dtype.kind == "f" and x.dtype.kind != "f":
         raise TypeError(f"{cannot} {result.dtype} to {x.dtype} in place; write x = x.astype(float) first")
-    slot = slot_of(cast(Trace, trace), result, x.dtype)
-    if x.look is None:
-        x.own_slot = slot
+    if x.look is None:  # an array of an outer trace becomes one of the inner trace
+        x.home, x.own_slot = result.home, slot_of(result.home, result, x.dtype)
     else:
-        x.look.memory.write(places_of(x), ..., slot)
+        x.look.memory.write(places_of(x), ..., slot_of(x.look.memory.trace, result, x.dtype))
     return x

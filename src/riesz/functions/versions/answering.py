@@ -323,12 +323,13 @@ def _load() -> None:
         own |= {np.asfortranarray: partial(_array, order="F", ndmin=1)}
         own |= {np.ndenumerate: _enumerated, np.nditer: _no_iterator}
         found.update({original: _Asking(original, version) for original, version in own.items()})
-        making: dict[Any, Any] = {f: FUNCTIONS.get(f) or f for f in [getattr(np, name) for name in _MAKERS.split()]}
+        makers = [getattr(np, name) for name in _MAKERS.split()]
+        making: dict[Any, Any] = {f: _rule(f) if f in FUNCTIONS else f for f in makers}
         making |= {f: _rule(f) for f in (np.take, np.full_like)}  # their rules are asked for the first argument only
         making |= {np.array: _copied, np.full: full}
         found.update({original: _Making(original, version) for original, version in making.items()})
         for original in (np.empty, np.empty_like):
-            found[original] = _Filling(original, FUNCTIONS.get(original) or original)
+            found[original] = _Filling(original, _rule(original) if original in FUNCTIONS else original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})

@@ -133,6 +133,8 @@ def ufunc_on(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, An
     if not any([o is not None for o in out]):
         result = call(*args, **{k: settled(v) for k, v in named.items()})
         return result if traced else _all_made(result, args)
+    if not all([o is None or isinstance(o, (np.ndarray, Traced)) for o in out]):
+        raise TypeError("return arrays must be of ArrayType")
     where = settled(named.pop("where", True))
     result = call(*args, **named)
     for target, value in zip(out, result if type(result) is tuple else (result,), strict=True):
