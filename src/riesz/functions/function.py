@@ -34,7 +34,7 @@ from ..tracing.registry import PARTS
 from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
-from ..tracing.surroundings.watching import MISSING, Effects, Wrapper, changed, meant, place, reached
+from ..tracing.surroundings.watching import KEPT, MISSING, Effects, Wrapper, changed, meant, place, reached
 from ..tracing.trace import derivatives_here, forgive, inmost, refused
 from ..tracing.traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
 from .comparing import comparable, compare, unlike_plain
@@ -549,9 +549,9 @@ def as_function(f: Any) -> TracedFunction:
     if isinstance(f, TracedFunction):
         return f
     if isinstance(f, (types.FunctionType, DerivedFunction)):
-        known = f.__dict__.get("__riesz__")
+        known = f.__dict__.get(KEPT)
         if known is None or known.function is not f:  # functools.wraps copies attributes
-            known = f.__dict__["__riesz__"] = TracedFunction(f)
+            known = f.__dict__[KEPT] = TracedFunction(f)
         return known
     if isinstance(f, (np.ufunc, types.BuiltinFunctionType)):
         return _of_builtin(f)

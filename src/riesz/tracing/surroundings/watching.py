@@ -119,6 +119,14 @@ class _Same:
         return self if same else default
 
 
+KEPT = "__riesz__"
+"""The attribute of a function under which riesz keeps what it knows of it."""
+
+
+def _own_attributes(attributes: dict[str, Any]) -> int:
+    return len(attributes) - (KEPT in attributes)
+
+
 class Endless:
     """Stands for what is not looked at any more: never the same."""
 
@@ -360,9 +368,9 @@ def watch(things: Iterable[Any]) -> list[Any]:
     for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
-            if vars(f):
-                found.extend([(vars(f), k, v) for k, v in vars(f).items()])
-                single.append(_Same(vars(f), len))
+            if own := [(vars(f), k, v) for k, v in vars(f).items() if k != KEPT]:
+                found.extend(own)
+                single.append(_Same(vars(f), _own_attributes))
         elif isinstance(f, Endless):
             single.append(f)
         elif isinstance(f, np.ndarray):
