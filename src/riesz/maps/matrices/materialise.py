@@ -95,16 +95,19 @@ def product(v: Values, columns: list[LeafPlace], shape: tuple[int, int]) -> Any:
 
 def full(v: Values, rows: list[LeafPlace], columns: list[LeafPlace], shape: tuple[int, int]) -> Any:
     """The matrix as an array."""
+
+    def block(r: int, k: int) -> Part | None:
+        box, entries = (*rows[r].shape, *columns[k].shape), v.net.block(r, k)
+        make = partial(Part, v.net.c, [(e, (*e.out, *e.inn)) for e in entries], box)
+        return v.net.known(("full", r, k, box), make) if entries else None
+
+    if len(rows) == len(columns) == 1 and (whole := block(0, 0)) is not None:
+        return whole.copied(v).reshape(shape)
     total = np.zeros(shape, v.dtype)
     for r, row in enumerate(rows):
         for k, column in enumerate(columns):
-            box, entries = (*row.shape, *column.shape), v.net.block(r, k)
-            if entries:
-                make = partial(Part, v.net.c, [(e, (*e.out, *e.inn)) for e in entries], box)
-                block: Part = v.net.known(("full", r, k, box), make)
-                if len(rows) == len(columns) == 1:
-                    return block.copied(v).reshape(shape)
-                total[row.range, column.range] += block.at(v).reshape(row.size, column.size)
+            if (part := block(r, k)) is not None:
+                total[row.range, column.range] += part.at(v).reshape(row.size, column.size)
     return total
 
 
