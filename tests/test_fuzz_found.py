@@ -869,3 +869,15 @@ def test_fourier_transforms_of_float16_go_back_in_float16():
     back = rz.vjp(lambda x: np.sum(np.fft.rfft(x).real * np.arange(2, dtype=np.float16)), x)[1]
     (found,) = back(np.float16(1.0))
     np.testing.assert_allclose(found, [1.0, -0.5, -0.5], rtol=1e-2)
+
+
+def test_a_guard_that_only_other_guards_read_is_part_of_their_masks():
+    def f(x):
+        v = np.average(x["w"], weights=x["w"])
+        u = np.sum(np.where(x["b"] > 0, np.sqrt(x["b"]) * np.log(x["b"]), 0.0))
+        chosen = rz.hvp(lambda z: np.sum(np.sin(np.where(z > 0, z, z))), (u,), (np.sin(u),)) > 0.2
+        return np.where(chosen & (v > 0), v, 1.0)
+
+    x = {"w": np.array([1.0]), "b": np.array([1.0])}
+    y, dy = rz.jvp(f, (x,), (x,))
+    assert (y, dy) == (1.0, 0.0)

@@ -86,7 +86,7 @@ def deferred(program: Program) -> Program:
     place: list[int] = []
 
     def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        if slot not in found:
+        if slot not in eager or slot not in found:
             return None if slot in eager else -1
         steps, read = found[slot]
         masks = Program()
