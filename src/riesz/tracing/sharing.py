@@ -175,7 +175,8 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
 def moved(x: Any) -> bool:
     """Whether what NumPy computes from an array may lie in memory by other than rows."""
     if isinstance(x, np.ndarray):
-        return not cast(Any, x).flags.c_contiguous
+        steps = [abs(s) for s, n in zip(cast(Any, x).strides, cast(Any, x).shape, strict=True) if s and n > 1]
+        return steps != sorted(steps, reverse=True)
     return isinstance(x, _TRACED) and getattr(x, "look", None) is not None and x.look.moved
 
 

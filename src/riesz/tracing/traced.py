@@ -284,6 +284,14 @@ class Traced(Described, Operators, metaclass=Kind):
         """Sorted in place."""
         self[...] = np.sort(cast(Any, self), axis, **named)
 
+    def partition(self, kth: Any, axis: int = -1, **named: Any) -> None:
+        """Smaller numbers before the kth, others after it."""
+        self[...] = np.partition(cast(Any, self), kth, axis, **named)
+
+    def put(self, *args: Any, **named: Any) -> None:
+        """As np.put."""
+        np.put(cast(Any, self), *args, **named)
+
     def fill(self, value: Any) -> None:
         """All elements become one number."""
         self[...] = value

@@ -14,7 +14,7 @@ from ..registry import FUNCTIONS, NOTES, WRITERS, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked
-from .written import WrittenArray, at_home, bare, bare_all, is_traced, made, settled
+from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
 
@@ -132,17 +132,13 @@ def ufunc_on(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, An
     args = settled(args) if traced else bare_all(args)
     if not any([o is not None for o in out]):
         result = call(*args, **{k: settled(v) for k, v in named.items()})
-        return result if traced else _all_made(result, args)
+        return result if traced else made(result, args)
     where = settled(named.pop("where", True))
     result = call(*args, **named)
     for target, value in zip(out, result if type(result) is tuple else (result,), strict=True):
         if target is not None:
             _store(ufunc, target, value, where)
     return out[0] if len(out) == 1 else out
-
-
-def _all_made(result: Any, args: Any) -> Any:
-    return tuple([made(r, args) for r in result]) if type(result) is tuple else made(result, args)
 
 
 def _store(ufunc: Any, target: Any, value: Any, where: Any) -> None:
@@ -219,18 +215,22 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
                 return type(found)([at_home(x, args[0]) for x in cast("list[Any]", found)])  # pyright: ignore
             return at_home(found, args[0])
         plain = bare_all(args)
-        result = function(*plain, **{k: bare_all(v) for k, v in named.items()})
-        return result if out is None and result is None else out if out is not None else _all_made(result, plain)
+        plainly = {k: bare_all(v) for k, v in named.items()}
+        result = function(*plain, **plainly)
+        return out if out is not None else made(result, (*plain, *plainly.values()))
+    like: Any = None
     if function in VIEWS and args and type(args[0]) is WrittenArray:
         result = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)
-        parts = cast("list[Any]", result if isinstance(result, (list, tuple)) else [result])
+        several = isinstance(result, (list, tuple))
+        parts = [at_home(p, args[0]) for p in cast("list[Any]", result if several else [result])]
         if all([type(p) is WrittenArray and p.home is args[0].home for p in parts]):
-            return result
+            return cast(Any, type(result))(parts) if several else parts[0]
+        like = None if several else parts[0]
     if function not in FUNCTIONS:
         return lifted(settled(first_traced((*args, *named.values())))).__array_function__(function, (), args, named)
     result = function(*settled(args), **{k: settled(v) for k, v in named.items() if k != "out"})
     if out is None:
-        return result
+        return result if like is None else copied(result, like)
     target = cast(Any, out[0] if type(out) is tuple else out)
     target[...] = result
     return target
