@@ -10,6 +10,8 @@ from __future__ import annotations
 import operator as operator_module
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +23,7 @@ from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING
+from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
@@ -336,6 +338,11 @@ KINDS: dict[Any, Any] = {
 
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
+    if len(args) > 2 or "out" in named:
+        args, named, target = _without_out(function, args, named)
+        if target is not None:
+            target[...] = call_function(function, args, named)
+            return target
     if (home := inmost()) is not None and home.marked:
         args, named = settle(args), {k: settle(v) for k, v in named.items()}
     given = traced_in(args)
@@ -350,6 +357,25 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     if function in KINDS and type(result) is Traced:
         return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
+
+
+def _without_out(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The arguments of a function, and the array that its result goes to, given by name or by position."""
+    place = _place_of_out(function)
+    if len(args) > place:
+        return (*args[:place], *((None,) if args[place + 1 :] else ()), *args[place + 1 :]), named, args[place]
+    target = named.get("out")
+    return args, {k: v for k, v in named.items() if k != "out"}, target[0] if type(target) is tuple else target
+
+
+@lru_cache(256)
+def _place_of_out(function: Any) -> int:
+    try:
+        found = list(signature(function).parameters.values())
+    except ValueError:  # a compiled one
+        return 2 if function in (np.dot, np.concatenate) else sys.maxsize
+    named = [i for i, p in enumerate(found) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return named[0] if named else sys.maxsize
 
 
 def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
@@ -609,6 +635,7 @@ def _outer(trace: Trace, x: Traced) -> int:
     return trace.capture(x)
 
 
+@writing
 def as_type(x: Any, dtype: Any) -> Any:
     """An array in another type."""
     return np.asarray(x).astype(dtype)[()]

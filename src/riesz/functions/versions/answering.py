@@ -146,8 +146,10 @@ def _array(a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **na
 
 def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any:
     """np.array: a copy, unless copy=False, None or "if needed" and there is nothing to convert."""
-    x = _array(a, dtype, **named)
     always = getattr(copy, "value", copy) == 1  # SciPy gives members of an enumeration
+    if type(a) in WRITTEN and not always and a.ndim:
+        return _versions[np.asarray](a, dtype, named.get("order"))
+    x = _array(a, dtype, **named)
     return x.copy(named.get("order", "K")) if always and hasattr(x, "copy") else x
 
 

@@ -13,7 +13,7 @@ from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, NOTES, WRITERS, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
-from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked
+from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy
 from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
@@ -45,6 +45,8 @@ def _not_ours(x: WrittenArray, traced: bool) -> None:
     home = x.home
     if home.memory is not None and not home.memory.trace.open:
         raise leaked(home.memory.trace)
+    if home.trace is not None and not home.trace.open:  # it was kept by the function, and is from outside now
+        home.trace = None
     if home.trace is None and traced:
         raise refuse(
             f"a traced value is written into an array of shape {x.shape} from outside the function, which would keep "
@@ -178,7 +180,7 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
             raise refuse(f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays")
         x[at] = ufunc(x[at])
         return
-    given = np.ravel(np.broadcast_to(settled(values), positions.shape))
+    given = np.ravel(np.broadcast_to(tidy(settled(values)), positions.shape))
     if len(touched) == positions.size:  # each position once
         x[at] = ufunc(x[at], given[np.argsort(group)])
     elif ufunc is np.add or ufunc is np.subtract:

@@ -21,6 +21,7 @@ import numpy as np
 from ..registry import WRITING, writing
 from ..sharing import moved, rooted
 from ..surroundings.contents import owner
+from ..surroundings.outside import note
 from ..trace import Trace, inmost, leaked, refuse
 from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
 from .memory import Memory
@@ -130,6 +131,10 @@ class WrittenArray(np.ndarray):
         """Smaller numbers before the kth, others after it."""
         self[...] = np.partition(self.now(), kth, axis, *args, **named)
 
+    def __imatmul__(self, other: Any) -> Any:
+        self[...] = self @ other
+        return self
+
     def put(self, *args: Any, **named: Any) -> None:
         """As np.put."""
         np.put(self, *args, **named)
@@ -145,6 +150,7 @@ class WrittenArray(np.ndarray):
 
     def put_numbers(self, key: Any, value: Any) -> None:
         """Known numbers become what is at self[key]."""
+        note((value,), True)
         super().__setitem__(key, value)
         if (memory := self.memory) is not None:
             memory.forget(self.places(memory.source), key)
@@ -210,6 +216,8 @@ def at_home(x: Any, of: WrittenArray) -> Any:
         x = x.view(WrittenArray)
         x._home = of.home
     if type(x) is WrittenArray and owner(x) is not of.home.owner:
+        if of.home.trace is None:
+            note((of,), True)
         x._home = Home(owner(x), inmost())  # pyright: ignore[reportPrivateUsage]
     return x
 
@@ -284,6 +292,7 @@ def made(result: Any, args: Any = ()) -> Any:
     ours = type(whole) is np.ndarray and whole.base is None and whole.dtype == result.dtype
     if trace is None or not ours or _among(whole, args, whole is result):
         return result
+    note(args, True)  # its numbers may go into a step without it
     found = result.view(WrittenArray)
     found._home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
     return found
