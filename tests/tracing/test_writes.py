@@ -314,6 +314,43 @@ def truth_values_and_small_integers(x: Any) -> Any:
     return np.where(m, x[0], 1.0), np.where(~m, x[1], 2.0), k * x[0]
 
 
+@twin()
+def copies_inside(x: Any) -> Any:
+    w = np.zeros(4)
+    w[:2] = x[:2]
+
+    def energy(z: Any) -> Any:
+        a, b, c, d = x.copy(), w.copy(), np.array(x), U0.copy()
+        a[0], b[1], d[2] = z[1], z[0], z[3]
+        c *= z
+        return np.sum(a * b * c) * np.sum(d)
+
+    def body(i: Any, s: Any) -> Any:
+        v = x.copy()
+        v[0] = s[1]
+        return v * 0.5 + s
+
+    return rz.grad(energy)(x), rz.fori_loop(0, 3, body, x), rz.cond(x[0] > 0.0, lambda z: body(0, z), body_of_one, x)
+
+
+def body_of_one(z: Any) -> Any:
+    return z
+
+
+@twin()
+def computed_rows_and_columns(x: Any) -> Any:
+    found: list[Any] = []
+    for a in (np.outer(x, x), np.zeros((4, 4))):
+        a[x > 1.0, :] = 2.0
+        a[:, x < 0.0] = x[0]
+        a[np.argmax(x), 0] = x[1]
+        a[1, np.argmin(x)] = 7.0
+        a[1:, np.argmax(x)] = x[:3]
+        a[np.argmax(x), ::2] += 1.0
+        found.append(a)
+    return tuple(found)
+
+
 def flat(y: Any) -> Any:
     if isinstance(y, dict):
         y = tuple(y.values())

@@ -150,7 +150,8 @@ def writable(x: Any) -> Trace:
     if memory.trace is not inmost():
         raise refuse(
             "an array of an outer function is changed in place inside another one that is traced (a loop's body, a "
-            "branch, an inner derivative): it would happen once, not at each call; return the new array instead"
+            "branch, an inner derivative): it would happen once, not at each call; return the new array instead, or "
+            "copy the array there: a = a.copy()"
         )
     _settled_chain(x)
     return x.look.memory.trace

@@ -68,7 +68,7 @@ def _no_number(kind: str) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
             f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
-            "math.sin(x); to build an array of traced numbers use np.stack, not out[i] = x"
+            "math.sin(x); to write it into an array that a library's object made (a[i] = x), copy that: a = np.array(a)"
         )
 
     return method
@@ -155,6 +155,8 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse(f"{mask}: the result's length is not known; write np.where(mask, a, 0)")
         if self.dtype.kind != "f":
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
+        if dtype is not None and np.dtype(dtype).kind == "c":
+            raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
@@ -259,7 +261,9 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def copy(self, order: str | None = "C") -> Traced:
         """The same numbers, on their own."""
-        found = Traced(self.home, self.slot, self.dtype, self.weak)
+        now = inmost()
+        home = self.home if now is None else now  # the copy belongs to the function that makes it
+        found = Traced(home, self.slot if home is self.home else slot_of(home, self, self.dtype), self.dtype, self.weak)
         if len(self._shape) > 1 and (order == "F" or (order != "C" and moved(self))):
             rooted(found, odd=True)
         return found

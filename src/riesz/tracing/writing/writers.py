@@ -55,13 +55,21 @@ def _not_ours(x: WrittenArray, traced: bool) -> None:
     if home.trace is not None and inmost() is not None:
         raise refuse(
             "an array of an outer function is written to inside another one that is traced (a loop's body, a branch, "
-            "an inner derivative): it would happen once, not at each call; return the new array instead"
+            "an inner derivative): it would happen once, not at each call; return the new array instead, "
+            "or copy the array there: a = a.copy()"
         )
 
 
 def _assign_computed(x: Any, key: Any, value: Any) -> None:
     """x[key] = value with a mask or an integer that depends on the numbers."""
     k = key[0] if type(key) is tuple and len(cast(Any, key)) == 1 else key
+    if type(k) is tuple:
+        at = [i for i, part in enumerate(cast(Any, k)) if type(part) is Traced and part.ndim < 2]
+        others = [part for i, part in enumerate(cast(Any, k)) if i not in at]
+        if len(at) == 1 and all([isinstance(part, (int, np.integer, slice)) for part in others]):
+            view = x[(*k[: at[0]], slice(None), *k[at[0] + 1 :])]
+            axis = len([part for part in k[: at[0]] if isinstance(part, slice)])
+            return _assign_computed(np.moveaxis(view, axis, 0), k[at[0]], value)
     now = settled(x)
     if type(k) is Traced and k.dtype.kind == "b":
         if np.ndim(value) and np.shape(value) != (1,):
