@@ -227,6 +227,130 @@ def dictionaries(x: Any) -> Any:
     return d
 
 
+@twin()
+def names_for_the_same_array(x: Any) -> Any:
+    a = np.zeros((2, 4))
+    np.asarray(a)[0] = x
+    np.squeeze(a[:1])[1] = x[3]
+    shown = np.broadcast_to(a[0], (3, 4))
+    np.asarray(a, dtype=float)[1, 1:] = x[1:]
+    a.view(np.ndarray)[1, 0] = 2.0 * x[2]
+    np.array(a, copy=None)[0, 3] = 8.0  # pyright: ignore
+    a[0, 2] = x[0] * x[1]
+    apart = np.asarray(a, dtype=np.float32).astype(float)
+    apart[0] = 1.0
+    return a, shown, apart[0]
+
+
+@twin()
+def arrays_of_libraries(x: Any) -> Any:
+    made = [np.linspace(0.0, 1.0, 4), np.tile(U0, 2), np.roll(U0, 1), np.kron(U0, U0[:2]), np.asarray([1.0, 2.0, 3.0])]
+    made += [
+        np.fromiter(range(4), float),
+        np.hanning(4),
+        np.broadcast_to(U0, (2, 6)).copy(),
+        np.linalg.eigh(np.eye(4))[1],
+    ]
+    made += [scipy.linalg.toeplitz(U0), scipy.linalg.block_diag(np.eye(2), np.eye(2)), np.r_[0.0:1.0:4j]]
+    for a in made:
+        a[0] = x[0]
+        a[-1] += x[1]
+    return tuple(made)
+
+
+@twin()
+def methods_that_write(x: Any) -> Any:
+    a, b, c = np.zeros(4), x * 1.0, np.zeros(4)
+    a.put([0, 3], x[:2])
+    b.put([1], x[0])
+    c[:] = x
+    c.partition(2)
+    d, e = x.copy(), np.outer(x, x)
+    d.partition(1)
+    e @= np.diag(x)
+    w = np.ones(6)
+    w[[0, 3]] = x[:2]
+    w[np.array([5, 4])] *= x[0]
+    np.add.at(w, [0, 0], [1.0, x[2]])
+    w2 = np.ones((2, 2))
+    w2[0] = x[:2]
+    w2 @= w2
+    return a, b, c, d, e, w, w2
+
+
+@twin()
+def results_given_by_position(x: Any) -> Any:
+    a, s, w = np.zeros((12, 4)), np.zeros(4), np.zeros(4)
+    w[:] = x
+    np.cumsum(x, 0, None, a[0])
+    x.cumsum(out=a[1])
+    np.clip(x, -1.0, 1.0, a[2])
+    w.clip(-1.0, 1.0, out=a[3])
+    np.dot(x, np.outer(x, x), a[4])
+    np.outer(x, x).sum(1, out=a[5])
+    np.take(x, [0, 1, 0, 3], 0, a[6])
+    x.max(0, a[7, :1].reshape(()))
+    w.sum(out=s[:1].reshape(()))
+    np.concatenate([x[:2], w[:2]], 0, a[8])
+    np.stack([x, w], 0, a[9:11])
+    return a, s
+
+
+@twin()
+def columns_first(x: Any) -> Any:
+    a = np.zeros((2, 3), order="F")
+    a[0, 1:] = x[:2]
+    b, c, d = a.ravel(), a.T.reshape(-1), np.ravel(a)
+    b[0], c[0], d[1] = 5.0, x[0] * 7.0, x[3]
+    return a, b, c, d
+
+
+@twin()
+def truth_values_and_small_integers(x: Any) -> Any:
+    m, k = np.ones(6, bool), np.zeros(6, np.int8)
+    m[[5, 0, 2]] = x[:3] > 0.0
+    m[1] = False
+    k[[5, 0, 2]] = np.argsort(x[:3])
+    return np.where(m, x[0], 1.0), np.where(~m, x[1], 2.0), k * x[0]
+
+
+@twin()
+def copies_inside(x: Any) -> Any:
+    w = np.zeros(4)
+    w[:2] = x[:2]
+
+    def energy(z: Any) -> Any:
+        a, b, c, d = x.copy(), w.copy(), np.array(x), U0.copy()
+        a[0], b[1], d[2] = z[1], z[0], z[3]
+        c *= z
+        return np.sum(a * b * c) * np.sum(d)
+
+    def body(i: Any, s: Any) -> Any:
+        v = x.copy()
+        v[0] = s[1]
+        return v * 0.5 + s
+
+    return rz.grad(energy)(x), rz.fori_loop(0, 3, body, x), rz.cond(x[0] > 0.0, lambda z: body(0, z), body_of_one, x)
+
+
+def body_of_one(z: Any) -> Any:
+    return z
+
+
+@twin()
+def computed_rows_and_columns(x: Any) -> Any:
+    found: list[Any] = []
+    for a in (np.outer(x, x), np.zeros((4, 4))):
+        a[x > 1.0, :] = 2.0
+        a[:, x < 0.0] = x[0]
+        a[np.argmax(x), 0] = x[1]
+        a[1, np.argmin(x)] = 7.0
+        a[1:, np.argmax(x)] = x[:3]
+        a[np.argmax(x), ::2] += 1.0
+        found.append(a)
+    return tuple(found)
+
+
 def flat(y: Any) -> Any:
     if isinstance(y, dict):
         y = tuple(y.values())
@@ -386,6 +510,36 @@ def test_what_is_written_between_two_calls_is_seen_by_the_second():
         return first, g(x[:2])
 
     np.testing.assert_allclose(flat(rz.function(f)(X)), flat(f(X)), 1e-14)
+
+
+def test_numbers_from_outside_are_seen_as_they_are_at_each_call():
+    large, zeros = np.arange(300.0), np.zeros(300)
+
+    def f(x: Any) -> Any:
+        u, v, w = large.copy(), np.zeros(300), zeros.copy()
+        u[1], v[:4], w[2] = x[0], x, x[1]
+        v[4:] = large[4:]
+        return u.sum() + v @ v, w
+
+    g = rz.function(f)
+    for i in range(4):
+        np.testing.assert_allclose(flat(g(X)), flat(f(X)), 1e-13)
+        (zeros if i % 2 else large)[7 + i] += 100.0
+
+
+def test_a_table_that_an_object_keeps_is_from_outside_the_next_time():
+    class Model:
+        table: Any = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.table is None:
+                self.table = np.zeros(4)
+            self.table[:] = 2.0
+            return self.table * x
+
+    model = Model()
+    for n in range(1, 4):
+        np.testing.assert_allclose(rz.function(lambda x: model(x) * 1.0)(n * X), 2.0 * n * X, 1e-15)
 
 
 def test_what_was_written_does_not_outlive_its_trace():

@@ -150,7 +150,8 @@ def writable(x: Any) -> Trace:
     if memory.trace is not inmost():
         raise refuse(
             "an array of an outer function is changed in place inside another one that is traced (a loop's body, a "
-            "branch, an inner derivative): it would happen once, not at each call; return the new array instead"
+            "branch, an inner derivative): it would happen once, not at each call; return the new array instead, or "
+            "copy the array there: a = a.copy()"
         )
     _settled_chain(x)
     return x.look.memory.trace
@@ -175,7 +176,8 @@ def fresh(result: Any, args: Sequence[Any]) -> Any:
 def moved(x: Any) -> bool:
     """Whether what NumPy computes from an array may lie in memory by other than rows."""
     if isinstance(x, np.ndarray):
-        return not cast(Any, x).flags.c_contiguous
+        steps = [abs(s) for s, n in zip(cast(Any, x).strides, cast(Any, x).shape, strict=True) if s and n > 1]
+        return steps != sorted(steps, reverse=True)
     return isinstance(x, _TRACED) and getattr(x, "look", None) is not None and x.look.moved
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import operator as operator_module
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +23,7 @@ from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING
+from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
@@ -66,7 +68,7 @@ def _no_number(kind: str) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
             f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
-            "math.sin(x); to build an array of traced numbers use np.stack, not out[i] = x"
+            "math.sin(x); to write it into an array that a library's object made (a[i] = x), copy that: a = np.array(a)"
         )
 
     return method
@@ -153,6 +155,8 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse(f"{mask}: the result's length is not known; write np.where(mask, a, 0)")
         if self.dtype.kind != "f":
             raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
+        if dtype is not None and np.dtype(dtype).kind == "c":
+            raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
@@ -257,7 +261,9 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def copy(self, order: str | None = "C") -> Traced:
         """The same numbers, on their own."""
-        found = Traced(self.home, self.slot, self.dtype, self.weak)
+        now = inmost()
+        home = self.home if now is None else now  # the copy belongs to the function that makes it
+        found = Traced(home, self.slot if home is self.home else slot_of(home, self, self.dtype), self.dtype, self.weak)
         if len(self._shape) > 1 and (order == "F" or (order != "C" and moved(self))):
             rooted(found, odd=True)
         return found
@@ -283,6 +289,14 @@ class Traced(Described, Operators, metaclass=Kind):
     def sort(self, axis: int = -1, **named: Any) -> None:
         """Sorted in place."""
         self[...] = np.sort(cast(Any, self), axis, **named)
+
+    def partition(self, kth: Any, axis: int = -1, **named: Any) -> None:
+        """Smaller numbers before the kth, others after it."""
+        self[...] = np.partition(cast(Any, self), kth, axis, **named)
+
+    def put(self, *args: Any, **named: Any) -> None:
+        """As np.put."""
+        np.put(cast(Any, self), *args, **named)
 
     def fill(self, value: Any) -> None:
         """All elements become one number."""
@@ -328,6 +342,11 @@ KINDS: dict[Any, Any] = {
 
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
+    if len(args) > 2 or "out" in named:
+        args, named, target = _without_out(function, args, named)
+        if target is not None:
+            target[...] = call_function(function, args, named)
+            return target
     if (home := inmost()) is not None and home.marked:
         args, named = settle(args), {k: settle(v) for k, v in named.items()}
     given = traced_in(args)
@@ -342,6 +361,25 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     if function in KINDS and type(result) is Traced:
         return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
+
+
+def _without_out(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The arguments of a function, and the array that its result goes to, given by name or by position."""
+    place = _place_of_out(function)
+    if len(args) > place:
+        return (*args[:place], *((None,) if args[place + 1 :] else ()), *args[place + 1 :]), named, args[place]
+    target = named.get("out")
+    return args, {k: v for k, v in named.items() if k != "out"}, target[0] if type(target) is tuple else target
+
+
+@lru_cache(256)
+def _place_of_out(function: Any) -> int:
+    try:
+        found = list(signature(function).parameters.values())
+    except ValueError:  # a compiled one
+        return 2 if function in (np.dot, np.concatenate) else sys.maxsize
+    named = [i for i, p in enumerate(found) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return named[0] if named else sys.maxsize
 
 
 def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
@@ -601,6 +639,7 @@ def _outer(trace: Trace, x: Traced) -> int:
     return trace.capture(x)
 
 
+@writing
 def as_type(x: Any, dtype: Any) -> Any:
     """An array in another type."""
     return np.asarray(x).astype(dtype)[()]

@@ -29,7 +29,7 @@ from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
 from ...tracing.trace import refuse
-from ...tracing.traced import TRACED, call_function, convert, holds_traced, is_complex, tidy, typed, witness
+from ...tracing.traced import TRACED, WRITTEN, call_function, convert, holds_traced, is_complex, tidy, typed, witness
 from ...tracing.writing.written import found_outside, made
 from .code_constants import with_constants
 
@@ -91,7 +91,26 @@ class _Making(_Asking):
     __slots__ = ()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return made(super().__call__(*args, **named), args)
+        return made(super().__call__(*args, **named), (*args, *named.values()))
+
+
+class _Looking(_Making):
+    """np.asarray and its kin: the same array, where it is one that the traced function made."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if args and type(args[0]) in WRITTEN and args[0].ndim:
+            return self._of_written(*args, **named)
+        held = bool(args) and hasattr(args[0], "__array__")  # its memory may be that of somebody else
+        return _Asking.__call__(self, *args, **named) if held else super().__call__(*args, **named)
+
+    def _of_written(self, x: Any, dtype: Any = None, order: Any = None, copy: Any = None, **named: Any) -> Any:
+        order = {np.ascontiguousarray: "C", np.asfortranarray: "F"}.get(self.original, order)
+        laid = order not in ("C", "F") or x.flags[f"{order}_CONTIGUOUS"]
+        if laid and not copy and (dtype is None or np.dtype(dtype) == x.dtype):
+            return x
+        return x.astype(x.dtype if dtype is None else dtype, order or "K")
 
 
 class _Filling(_Making):
@@ -127,8 +146,10 @@ def _array(a: Any, dtype: Any = None, order: Any = None, *, ndmin: int = 0, **na
 
 def _copied(a: Any, dtype: Any = None, *, copy: Any = True, **named: Any) -> Any:
     """np.array: a copy, unless copy=False, None or "if needed" and there is nothing to convert."""
-    x = _array(a, dtype, **named)
     always = getattr(copy, "value", copy) == 1  # SciPy gives members of an enumeration
+    if type(a) in WRITTEN and not always and a.ndim:
+        return _versions[np.asarray](a, dtype, named.get("order"))
+    x = _array(a, dtype, **named)
     return x.copy(named.get("order", "K")) if always and hasattr(x, "copy") else x
 
 
@@ -151,7 +172,7 @@ class _Joining(_Version):
     def __getitem__(self, key: Any) -> Any:
         items = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
         if not any([holds_traced([k.start, k.stop, k.step] if isinstance(k, slice) else k) for k in items]):
-            return self.original[key]
+            return made(self.original[key], items)
         axis, ndmin, turned = self.original.axis, self.original.ndmin, self.original.trans1d
         if isinstance(items[0], str):
             axis, ndmin, turned = _directive(items.pop(0), axis, ndmin, turned)
@@ -245,7 +266,7 @@ def _library(f: types.FunctionType) -> _Version:
         found.__kwdefaults__ = f.__kwdefaults__
         return found(*args, **named)
 
-    return _Asking(f, copy, noted=False)
+    return _Making(f, copy, noted=False)
 
 
 class _Module(_Version):
@@ -307,10 +328,10 @@ def _enter_scipy() -> None:
 
         for original, own in counterparts().items():
             if id(original) not in _known:
-                _enter(original, _Asking(original, own))
+                _enter(original, _Making(original, own))
 
 
-_MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy"
+_MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy fromiter"
 
 
 def _load() -> None:
@@ -321,8 +342,8 @@ def _load() -> None:
         own: dict[Any, Any] = {np.asarray: _array, np.asanyarray: _array}
         own |= {np.ascontiguousarray: partial(_array, order="C", ndmin=1)}
         own |= {np.asfortranarray: partial(_array, order="F", ndmin=1)}
-        own |= {np.ndenumerate: _enumerated, np.nditer: _no_iterator}
-        found.update({original: _Asking(original, version) for original, version in own.items()})
+        found.update({original: _Looking(original, version) for original, version in own.items()})
+        found |= {np.ndenumerate: _Asking(np.ndenumerate, _enumerated), np.nditer: _Asking(np.nditer, _no_iterator)}
         makers = [getattr(np, name) for name in _MAKERS.split()]
         making: dict[Any, Any] = {f: _rule(f) if f in FUNCTIONS else f for f in makers}
         making |= {f: _rule(f) for f in (np.take, np.full_like)}  # their rules are asked for the first argument only

@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...ops.op import Reduction, broadcast
+from ...ops.opaque import Discrete
 from ...relations import Point
 from ...relations.index_sets import Seg, unit
+from ..registry import WRITING
 from ..trace import Trace
 from .rows import ordered, placed, row, shaped, taken
 
@@ -90,7 +92,13 @@ class Memory:
                 return shaped(trace, slot, shape)
             relations.append(placed(where, flat.size))
             slots.append(slot)
-        return shaped(trace, trace.step(Reduction(tuple(relations), 0), slots), shape)
+        small = self.dtype.kind in "bui" and self.dtype.itemsize < 4  # sums of these are wider
+        slots = [self._as(np.dtype(np.intp), s) for s in slots] if small else slots
+        slot = trace.step(Reduction(tuple(relations), 0), slots)
+        return shaped(trace, self._as(self.dtype, slot) if small else slot, shape)
+
+    def _as(self, dtype: Any, slot: int) -> int:
+        return self.trace.step(Discrete(WRITING["as_type"], (("dtype", dtype),)), (slot,))
 
     def _groups(self, flat: Any, owners: Any, numbers: Any) -> list[tuple[Any, int]]:
         """Positions in `flat`, and the slot of one axis that has the elements for them."""

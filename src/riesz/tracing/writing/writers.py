@@ -13,8 +13,8 @@ from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, NOTES, WRITERS, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
-from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked
-from .written import WrittenArray, at_home, bare, bare_all, is_traced, made, settled
+from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy
+from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
 
@@ -45,6 +45,8 @@ def _not_ours(x: WrittenArray, traced: bool) -> None:
     home = x.home
     if home.memory is not None and not home.memory.trace.open:
         raise leaked(home.memory.trace)
+    if home.trace is not None and not home.trace.open:  # it was kept by the function, and is from outside now
+        home.trace = None
     if home.trace is None and traced:
         raise refuse(
             f"a traced value is written into an array of shape {x.shape} from outside the function, which would keep "
@@ -53,13 +55,21 @@ def _not_ours(x: WrittenArray, traced: bool) -> None:
     if home.trace is not None and inmost() is not None:
         raise refuse(
             "an array of an outer function is written to inside another one that is traced (a loop's body, a branch, "
-            "an inner derivative): it would happen once, not at each call; return the new array instead"
+            "an inner derivative): it would happen once, not at each call; return the new array instead, "
+            "or copy the array there: a = a.copy()"
         )
 
 
 def _assign_computed(x: Any, key: Any, value: Any) -> None:
     """x[key] = value with a mask or an integer that depends on the numbers."""
     k = key[0] if type(key) is tuple and len(cast(Any, key)) == 1 else key
+    if type(k) is tuple:
+        at = [i for i, part in enumerate(cast(Any, k)) if type(part) is Traced and part.ndim < 2]
+        others = [part for i, part in enumerate(cast(Any, k)) if i not in at]
+        if len(at) == 1 and all([isinstance(part, (int, np.integer, slice)) for part in others]):
+            view = x[(*k[: at[0]], slice(None), *k[at[0] + 1 :])]
+            axis = len([part for part in k[: at[0]] if isinstance(part, slice)])
+            return _assign_computed(np.moveaxis(view, axis, 0), k[at[0]], value)
     now = settled(x)
     if type(k) is Traced and k.dtype.kind == "b":
         if np.ndim(value) and np.shape(value) != (1,):
@@ -132,7 +142,7 @@ def ufunc_on(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, An
     args = settled(args) if traced else bare_all(args)
     if not any([o is not None for o in out]):
         result = call(*args, **{k: settled(v) for k, v in named.items()})
-        return result if traced else _all_made(result, args)
+        return result if traced else made(result, args)
     if not all([o is None or isinstance(o, (np.ndarray, Traced)) for o in out]):
         raise TypeError("return arrays must be of ArrayType")
     where = settled(named.pop("where", True))
@@ -141,10 +151,6 @@ def ufunc_on(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, An
         if target is not None:
             _store(ufunc, target, value, where)
     return out[0] if len(out) == 1 else out
-
-
-def _all_made(result: Any, args: Any) -> Any:
-    return tuple([made(r, args) for r in result]) if type(result) is tuple else made(result, args)
 
 
 def _store(ufunc: Any, target: Any, value: Any, where: Any) -> None:
@@ -184,7 +190,7 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
             raise refuse(f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays")
         x[at] = ufunc(x[at])
         return
-    given = np.ravel(np.broadcast_to(settled(values), positions.shape))
+    given = np.ravel(np.broadcast_to(tidy(settled(values)), positions.shape))
     if len(touched) == positions.size:  # each position once
         x[at] = ufunc(x[at], given[np.argsort(group)])
     elif ufunc is np.add or ufunc is np.subtract:
@@ -221,18 +227,22 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
                 return type(found)([at_home(x, args[0]) for x in cast("list[Any]", found)])  # pyright: ignore
             return at_home(found, args[0])
         plain = bare_all(args)
-        result = function(*plain, **{k: bare_all(v) for k, v in named.items()})
-        return result if out is None and result is None else out if out is not None else _all_made(result, plain)
+        plainly = {k: bare_all(v) for k, v in named.items()}
+        result = function(*plain, **plainly)
+        return out if out is not None else made(result, (*plain, *plainly.values()))
+    like: Any = None
     if function in VIEWS and args and type(args[0]) is WrittenArray:
         result = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)
-        parts = cast("list[Any]", result if isinstance(result, (list, tuple)) else [result])
+        several = isinstance(result, (list, tuple))
+        parts = [at_home(p, args[0]) for p in cast("list[Any]", result if several else [result])]
         if all([type(p) is WrittenArray and p.home is args[0].home for p in parts]):
-            return result
+            return cast(Any, type(result))(parts) if several else parts[0]
+        like = None if several else parts[0]
     if function not in FUNCTIONS:
         return lifted(settled(first_traced((*args, *named.values())))).__array_function__(function, (), args, named)
     result = function(*settled(args), **{k: settled(v) for k, v in named.items() if k != "out"})
     if out is None:
-        return result
+        return result if like is None else copied(result, like)
     target = cast(Any, out[0] if type(out) is tuple else out)
     target[...] = result
     return target

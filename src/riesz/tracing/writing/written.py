@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from operator import is_
 from typing import Any, cast
 
 import numpy as np
 
 from ..registry import WRITING, writing
+from ..sharing import moved, rooted
 from ..surroundings.contents import owner
+from ..surroundings.outside import note
 from ..trace import Trace, inmost, leaked, refuse
 from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
 from .memory import Memory
@@ -64,7 +67,7 @@ class WrittenArray(np.ndarray):
         """The same memory as a plain array."""
         whole = self.home.owner
         same = whole.shape == self.shape and whole.strides == self.strides and type(whole) is np.ndarray
-        return whole if same else self.view(_PLAIN)
+        return whole if same else _PLAIN.view(self, _PLAIN)
 
     def places(self, table: Any) -> Any:
         """A table with an entry for each element of the memory, looked at as this array looks at the memory."""
@@ -82,7 +85,12 @@ class WrittenArray(np.ndarray):
         if not memory.trace.open:
             raise leaked(memory.trace)
         slot = memory.read(self.places(memory.source), self.known)
-        return self.known.copy() if slot is None else _traced(memory.trace, slot, memory.dtype, self.shape)
+        if slot is None:
+            return self.known.copy()
+        found = _traced(memory.trace, slot, memory.dtype, self.shape)
+        if moved(self):
+            rooted(found, odd=True)
+        return found
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -95,7 +103,7 @@ class WrittenArray(np.ndarray):
             return at_home(part, self)
         places = np.asarray(self.places(memory.source)[bare(key)])
         slot = memory.read(places, part)
-        return part if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
+        return at_home(part, self) if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
 
     @property
     def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -119,6 +127,18 @@ class WrittenArray(np.ndarray):
         """Sorted in place."""
         self[...] = np.sort(self.now(), axis, *args, **named)
 
+    def partition(self, kth: Any, axis: Any = -1, *args: Any, **named: Any) -> None:
+        """Smaller numbers before the kth, others after it."""
+        self[...] = np.partition(self.now(), kth, axis, *args, **named)
+
+    def __imatmul__(self, other: Any) -> Any:
+        self[...] = self @ other
+        return self
+
+    def put(self, *args: Any, **named: Any) -> None:
+        """As np.put."""
+        np.put(self, *args, **named)
+
     def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
         """A slot of the trace becomes what is at self[key]."""
         home = self.home
@@ -130,6 +150,7 @@ class WrittenArray(np.ndarray):
 
     def put_numbers(self, key: Any, value: Any) -> None:
         """Known numbers become what is at self[key]."""
+        note((value,), True)
         super().__setitem__(key, value)
         if (memory := self.memory) is not None:
             memory.forget(self.places(memory.source), key)
@@ -143,7 +164,12 @@ class WrittenArray(np.ndarray):
         return WRITING["function_on"](function, args, named)
 
     def __array_wrap__(self, array: Any, *more: Any) -> Any:
-        return array
+        return at_home(array, self)
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        if self.home.trace is None:  # one from outside stands in code, as a constant
+            return id(self)
+        raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return np.array(self.now()).__reduce_ex__(protocol)
@@ -165,9 +191,10 @@ def _method(name: str) -> Callable[..., Any]:
         if self.memory is None and not is_traced(args) and not is_traced(tuple(named.values())):
             return at_home(inner(self, *bare_all(args), **named), self)
         if name in _VIEWS:
-            part = inner(self, *args, **named)
+            part = at_home(inner(self, *args, **named), self)
             if owner(part) is self.home.owner:
                 return part
+            return copied(getattr(_lifted(self), name)(*args, **named), part)
         return getattr(_lifted(self), name)(*args, **named)
 
     method.__name__ = name
@@ -177,15 +204,25 @@ def _method(name: str) -> Callable[..., Any]:
 
 _NAMES = """reshape transpose swapaxes squeeze ravel diagonal view sum mean prod max min var std any all argmax argmin
 argsort cumsum cumprod repeat take clip round trace searchsorted dot astype flatten copy item tolist compress conj
-conjugate nonzero choose partition argpartition __float__ __int__ __bool__ __complex__ __index__ __contains__
+conjugate nonzero choose argpartition __float__ __int__ __bool__ __complex__ __index__ __contains__
 __copy__ __deepcopy__"""
 for _name in _NAMES.split():
     setattr(WrittenArray, _name, _method(_name))
 
 
+def copied(x: Any, like: Any) -> Any:
+    """What NumPy copied where it could not give a view, on its own; `like`: it lies in memory as this."""
+    return x.copy("F" if moved(like) else "C") if type(x) is Traced else x
+
+
 def at_home(x: Any, of: WrittenArray) -> Any:
     """What NumPy made of an array: a view, or one that owns its memory, or looks into memory that it owns."""
+    if type(x) is _PLAIN and x.base is not None and owner(x) is of.home.owner:  # np.broadcast_to and its kin
+        x = x.view(WrittenArray)
+        x._home = of.home
     if type(x) is WrittenArray and owner(x) is not of.home.owner:
+        if of.home.trace is None:
+            note((of,), True)
         x._home = Home(owner(x), inmost())  # pyright: ignore[reportPrivateUsage]
     return x
 
@@ -249,15 +286,35 @@ def refuse_marked(array: Any) -> None:
 
 
 def made(result: Any, args: Any = ()) -> Any:
-    """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view stay."""
-    if type(result) is not np.ndarray or result.base is not None or result.dtype.kind not in "fiub":
+    """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view of one
+    stay."""
+    if isinstance(result, (list, tuple)):
+        parts = [made(r, args) for r in cast("list[Any]", result)]
+        return result if all(map(is_, parts, result)) else getattr(result, "_make", type(result))(parts)  # pyright: ignore
+    if type(result) is not np.ndarray or result.dtype.kind not in "fiub":
         return result
-    trace = inmost()
-    if trace is None or any([result is x for x in args]):
+    trace, whole = inmost(), owner(result)
+    ours = type(whole) is np.ndarray and whole.base is None and whole.dtype == result.dtype
+    if trace is None or not ours or _among(whole, args, whole is result):
         return result
+    note(args, True)  # its numbers may go into a step without it
     found = result.view(WrittenArray)
-    found._home = Home(result, trace)  # pyright: ignore[reportPrivateUsage]
+    found._home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def _among(whole: Any, args: Any, fresh: bool) -> bool:
+    """Whether arguments may look into the memory of an array; `fresh`: other objects than arrays do not."""
+    for x in args:
+        if isinstance(x, np.ndarray):
+            found = owner(x) is whole
+        elif type(x) is list or type(x) is tuple:
+            found = _among(whole, x, fresh)
+        else:
+            found = hasattr(x, "__array__") and not isinstance(x, np.generic) and not fresh
+        if found:
+            return True
+    return False
 
 
 def found_outside(array: Any) -> Any:
