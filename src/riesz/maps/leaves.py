@@ -231,7 +231,7 @@ def fixed(leaves: Sequence[Any]) -> tuple[Any, ...]:
         if type(x) is Traced:  # one handle for each slot: points that share an array share it
             handles, key = x.home.handles, (x.slot, x.dtype, x.weak)
             if key not in handles:
-                handles[key] = x.copy()
+                handles[key] = x.as_it_is()
             found.append(handles[key])
         else:
             found.append(held(numbers_of([x]))[0])

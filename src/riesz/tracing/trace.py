@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Trace(Program):
         key = (x.home, x.slot)
         if key not in self._places:
             self._places[key] = self.input(x.shape)
-            self.captured.append(cast(Any, type(x))(x.home, x.slot, x.dtype, x.weak))  # as it is now
+            self.captured.append(x.as_it_is())
         return self._places[key]
 
     def inside(self, other: Trace) -> bool:

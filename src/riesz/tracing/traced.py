@@ -259,6 +259,10 @@ class Traced(Described, Operators, metaclass=Kind):
             return self
         return found.copy(args[0] if args else named.get("order", "K")) if found is self or moved(self) else found
 
+    def as_it_is(self) -> Traced:
+        """The slot of this moment, in its own trace."""
+        return Traced(self.home, self.slot, self.dtype, self.weak)
+
     def copy(self, order: str | None = "C") -> Traced:
         """The same numbers, on their own."""
         now = inmost()
