@@ -28,7 +28,7 @@ from ..normal_form.network import Network
 from ..normal_form.network_values import Values
 from ..normal_form.structure import batch_axes, facts, offsets, parts
 from . import composite
-from .factorised import Banded, BlockDiagonalSolver, Dense, DenseLeastSquares, DiagonalSolver, Solver
+from .factorised import Banded, BlockDiagonalSolver, Dense, DenseLeastSquares, DiagonalSolver, Solver, care
 
 if TYPE_CHECKING:
     from ..linear_map import LinearMap
@@ -195,9 +195,15 @@ def _between(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) 
     if not n:
         return [lambda v: DiagonalSolver(np.zeros(0, v.dtype))]
     if not entries:
-        raise SolveError(f"the map is zero: no right-hand side other than 0 of {n:,} numbers can be reached")
+        return [lambda v: _zero(n, v.dtype)]
     ways = _by_structure(net, entries, row, column)
     return [_kept(ways)] if ways and net.constant(entries) else ways
+
+
+def _zero(n: int, dtype: Any) -> Solver:
+    if care() != "parts":
+        raise SolveError(f"the map is zero: no right-hand side other than 0 of {n:,} numbers can be reached")
+    return DiagonalSolver(np.zeros(n, dtype))
 
 
 def _kept(ways: Sequence[Way]) -> Way:
@@ -205,9 +211,10 @@ def _kept(ways: Sequence[Way]) -> Way:
     known: dict[Any, Solver | None] = {}
 
     def way(v: Values) -> Solver | None:
-        if v.dtype not in known:
-            known[v.dtype] = _first(ways, v)
-        return known[v.dtype]
+        key = v.dtype, care()
+        if key not in known:
+            known[key] = _first(ways, v)
+        return known[key]
 
     return way
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import SolveError, VectorError
 from ...runtime.warnings_off import quietly
-from .factorised import Dense, Solver, linalg, numbers, square
+from .factorised import Dense, Solver, care, least, linalg, numbers, parity, square
 
 Shape = tuple[int, ...]
 
@@ -43,6 +43,9 @@ class Reordered(Composite):
         padded[self.place] = x
         return getattr(self.inner, method)(padded, transposed=transposed)[self.place]
 
+    def _slogdet(self) -> tuple[Any, Any]:
+        return self.inner.slogdet()  # rows and columns change places alike
+
 
 class LowRankPlus(Solver):
     """A + U Vᵀ with A a solver and U, V of shape (n, k) (V = U if not given).
@@ -65,6 +68,8 @@ class LowRankPlus(Solver):
             raise VectorError(f"A + U Vᵀ: {given}; (n, k) for both is due")
         flops = (k + 1.0) * base.flops + 2.0 * n * k**2 + 2.0 / 3.0 * k**3 + 8.0 * n * k
         super().__init__(base.shape, base.dtype, f"{base.name}; plus rank {k}: Woodbury", flops)
+        if care() == "parts":
+            return
         with quietly():
             self.left = base._refined(self.U, False)
             small = np.eye(k, dtype=self.dtype) + self.V.T @ self.left
@@ -76,20 +81,24 @@ class LowRankPlus(Solver):
         except SolveError as error:
             raise SolveError(f"{self.name}: A + U Vᵀ is singular, since I + VᵀA⁻¹U ({k} × {k}) is: {error}") from None
         eps = float(np.finfo(self.dtype).eps)
-        least = eps if rcond is None else rcond
+        due = least(self.dtype, rcond)
         with quietly():
             terms = 1.0 + _norms(self.V).sum() * _norms(self.left)  # at least the sizes in a column, added up
             known = self.capacitance.rcond * _share(small, terms)
-            if not known > least:
+            if not known > due:
                 terms = 1.0 + (np.abs(self.V).T @ np.abs(self.left)).sum(axis=0)
                 known = self.capacitance.rcond * _share(small, terms)
-        if not known > least:
+        if not known > due:
             lost = f"all digits of I + VᵀA⁻¹U ({k} × {k}) cancel"
             raise SolveError(f"{self.name}: A + U Vᵀ is singular to working precision: {lost}")
         self.rcond = min(base.rcond, known)
         # errors grow by size / digits; one refinement leaves about the square
         size, digits = float(terms.max(initial=1.0)), base.rcond * known
         self.refinements = 1 if eps * size * size < digits * digits else 2
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        # det(A + U Vᵀ) = det A · det(I + VᵀA⁻¹U)
+        return _multiplied([self.base, self.capacitance])
 
     @cached_property
     def right(self) -> Any:
@@ -105,6 +114,14 @@ class LowRankPlus(Solver):
     def _apply(self, x: Any, transposed: bool) -> Any:
         left, right = (self.V, self.U) if transposed else (self.U, self.V)
         return self.base._apply(x, transposed) + left @ (right.T @ x)
+
+
+def _multiplied(solvers: list[Solver], times: Any = None) -> tuple[float, float]:
+    """Sign and size of a product of determinants, each so often."""
+    found = [s.slogdet() for s in solvers]
+    often = [1] * len(found) if times is None else times
+    signs = [sign if k % 2 else abs(sign) for (sign, _), k in zip(found, often, strict=True)]
+    return math.prod(signs), sum([k * size for (_, size), k in zip(found, often, strict=True)])
 
 
 def _norms(a: Any) -> Any:
@@ -157,6 +174,9 @@ class Kronecker(Composite):
             found = _along(lambda c, step=step: step(c, transposed=transposed), found, axis)
         return found.reshape(x.shape)
 
+    def _slogdet(self) -> tuple[Any, Any]:
+        return _multiplied(self.factors, [self.shape[0] // k for k in self.sizes])
+
     def _apply(self, x: Any, transposed: bool) -> Any:
         return super()._apply(x, transposed).astype(self.dtype, copy=False) if x.size else x
 
@@ -179,7 +199,7 @@ class KroneckerSum(Solver):
         how = "eigenvectors of the summands" if self.symmetric else "Sylvester equation by Schur forms"
         self.name = f"Kronecker sum of {shown}: {how}"
         self.flops = sum([(9.0 if self.symmetric else 25.0) * k**3 + 4.0 * n * k for k in self.sizes])
-        if not n:
+        if not n or care() == "parts":
             return
         if self.symmetric:
             found = [linalg.eigh(a, check_finite=False) for a in self.matrices]
@@ -193,12 +213,16 @@ class KroneckerSum(Solver):
         self.sums: Any = sum([w.reshape([-1 if i == j else 1 for j in axes]) for i, w in enumerate(values)])
         sizes = np.abs(self.sums)
         self.rcond = float(sizes.min() / sizes.max()) if sizes.max() else 0.0
-        if not self.rcond > (np.finfo(self.dtype).eps if rcond is None else rcond):
+        if not self.rcond > least(self.dtype, rcond):
             where = np.unravel_index(int(np.argmin(sizes)), sizes.shape)
             zero = " + ".join([f"{w[i]:.3g}" for w, i in zip(values, where, strict=True)])
             raise SolveError(f"{self.name}: singular, the eigenvalues {zero} of the summands add up to 0")
         if not self.symmetric:  # eigenvalues of matrices far from normal say little
             self._inspect(sum([float(np.abs(a).sum(axis=0).max()) for a in self.matrices]), rcond)
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        turns = np.cos(np.angle(self.sums).sum(dtype=float))  # of complex pairs nothing is left
+        return float(np.sign(turns)), np.log(np.abs(self.sums)).sum(dtype=float)
 
     def _rotate(self, x: Any, back: bool) -> Any:
         for axis, q in enumerate(self.bases):
@@ -241,6 +265,12 @@ class Axes(Composite):
         turn = [order.index(i) for i in range(len(order))] if back else order
         return x.reshape(*now, x.shape[1]).transpose([*turn, len(turn)]).reshape(x.shape)
 
+    def _slogdet(self) -> tuple[Any, Any]:
+        sign, size = self.inner.slogdet()
+        places = np.arange(self.shape[0])[:, None]
+        orders = [self._moved(places, side, False)[:, 0] for side in (0, 1)]
+        return sign if np.array_equal(*orders) else sign * parity(orders[0]) * parity(orders[1]), size
+
     def _through(self, x: Any, method: str, transposed: bool) -> Any:
         given = int(transposed == (method == "solve"))
         found = getattr(self.inner, method)(self._moved(x, given, False), transposed=transposed)
@@ -262,6 +292,9 @@ class SeparateSolver(Composite):
     def _through(self, x: Any, method: str, transposed: bool) -> Any:
         parts = zip(self.members, np.split(x, self.cuts), strict=True)
         return np.concatenate([getattr(s, method)(part, transposed=transposed) for s, part in parts])
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        return _multiplied(self.members)
 
 
 class RunningSums(Solver):
@@ -285,6 +318,9 @@ class RunningSums(Solver):
         step = -1 if self.backwards != transposed else 1
         return np.cumsum(x.reshape(*self.box, x.shape[1])[:, ::step], axis=1)[:, ::step].reshape(x.shape)
 
+    def _slogdet(self) -> tuple[Any, Any]:
+        return 1.0, 0.0
+
 
 class ProductSolver(Composite):
     """A product of square matrices, the one applied first named first."""
@@ -300,3 +336,21 @@ class ProductSolver(Composite):
         for s in self.members if transposed == (method == "solve") else self.members[::-1]:
             x = getattr(s, method)(x, transposed=transposed)
         return x
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        return _multiplied(self.members)
+
+
+class InverseSolver(Composite):
+    """A⁻¹, of a solver for A."""
+
+    def __init__(self, inner: Solver) -> None:
+        super().__init__(inner.shape[::-1], inner.dtype, f"the inverse of: {inner.name}", inner.flops, inner.rcond)
+        self.inner = inner
+
+    def _through(self, x: Any, method: str, transposed: bool) -> Any:
+        return getattr(self.inner, "apply" if method == "solve" else "solve")(x, transposed=transposed)
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        sign, size = self.inner.slogdet()
+        return sign, -size

@@ -7,6 +7,9 @@ factorised.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, cast
 
@@ -22,6 +25,27 @@ linalg = cast(Any, _linalg)
 # Note [Scaling]: rows and columns are scaled by powers of two before a matrix is factorised, which rounds nothing. So
 # diag(1, 10⁻³⁰) counts as what it is, a matrix without any difficulty, and what is singular to working precision does
 # not depend on the units of the unknowns.
+
+
+# Note [Care]: a solution needs a matrix that is not singular to working precision. A determinant needs factors only,
+# however small the pivots ("factors"); a spectrum needs the parts of the matrix and no factors ("parts").
+_care: ContextVar[str] = ContextVar("care", default="solutions")
+care = _care.get
+
+
+@contextmanager
+def caring_for(what: str) -> Iterator[None]:
+    """Solvers made inside are for "factors" or "parts" alone. See Note [Care]."""
+    token = _care.set(what)
+    try:
+        yield
+    finally:
+        _care.reset(token)
+
+
+def least(dtype: Any, rcond: float | None) -> float:
+    """The reciprocal condition number that a matrix must exceed."""
+    return (float(np.finfo(dtype).eps) if care() == "solutions" else 0.0) if rcond is None else rcond
 
 
 def _factorised(kind: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Solver:
@@ -102,19 +126,33 @@ class Solver:
         """The matrix as it was given, times a matrix."""
         return (self.matrix.T if transposed else self.matrix) @ x
 
+    def slogdet(self) -> tuple[float, float]:
+        """The sign of the determinant and the logarithm of its size."""
+        if not self.shape[0]:
+            return 1.0, 0.0
+        sign, size = self._slogdet()
+        for scale in (self.row, self.column):
+            if scale is not None:
+                size = size - np.log(scale).sum(dtype=float)
+        return float(sign), float(size)
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        """Those of the scaled matrix."""
+        raise SolveError(f"{self.name}: no determinant without a factorisation; method='dense' makes one")
+
     def _inspect(self, norm: float, threshold: float | None, rcond: float | None = None) -> None:
         """Estimate the reciprocal condition number of the scaled matrix, whose 1-norm is given, and refuse what is
         singular to working precision. `rcond`: an estimate that there is already."""
         if not self.shape[0]:
             return
-        least = float(np.finfo(self.dtype).eps) if threshold is None else threshold
-        if rcond is not None and rcond > least:
-            self.rcond = rcond
+        due = least(self.dtype, threshold)
+        if care() == "factors" or (rcond is not None and rcond > due):
+            self.rcond = rcond or 0.0
             return
         with quietly():
             inverse, where = _inverse_norm(self._run, self.shape[0], self.dtype)
         self.rcond = 1.0 / (norm * inverse) if np.isfinite(inverse) else 0.0
-        if not self.rcond > least:
+        if not self.rcond > due:
             raise SolveError(
                 f"{self.name}: singular to working precision (reciprocal condition number {self.rcond:.1e}), "
                 f"unknown {where} is not determined; for a least-squares solution use method='lsmr' or add a small "
@@ -169,6 +207,34 @@ def _inverse_norm(run: Any, n: int, dtype: Any) -> tuple[float, int]:
     return best, int(np.argmax(np.where(np.isfinite(y), np.abs(y), np.inf)))
 
 
+class NotFinite(SolveError):
+    """A matrix with numbers that are none."""
+
+
+def signs_and_logs(values: Any) -> tuple[float, float]:
+    """The sign of a product, and the logarithm of its size."""
+    negative = np.count_nonzero(values < 0)
+    with quietly():
+        size = np.log(np.abs(values)).sum(dtype=float)
+    return (0.0 if not np.all(values) else -1.0 if negative % 2 else 1.0), float(size)
+
+
+def parity(index: Any) -> float:
+    """The sign of a permutation, by its cycles."""
+    import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
+    from scipy.sparse.csgraph import connected_components  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+    n = len(index)
+    graph = cast(Any, sparse).csr_array((np.ones(n, np.int8), np.asarray(index, np.int32), np.arange(n + 1)), (n, n))
+    cycles = cast(Any, connected_components)(graph, directed=True, connection="weak", return_labels=False)
+    return -1.0 if (n - cycles) % 2 else 1.0
+
+
+def _exchanges(pivots: Any) -> float:
+    """The sign of LAPACK's row exchanges: row i with row pivots[i]."""
+    return -1.0 if np.count_nonzero(pivots != np.arange(len(pivots))) % 2 else 1.0
+
+
 def numbers(array: Any, what: str, ndim: int) -> Any:
     """An array of float32 or float64, finite."""
     given = np.asarray(array)
@@ -179,7 +245,7 @@ def numbers(array: Any, what: str, ndim: int) -> Any:
     found: Any = given.astype(np.float32 if narrow else np.float64, copy=False)
     if not np.isfinite(found).all():
         where = [int(i) for i in np.unravel_index(int(np.argmin(np.isfinite(found))), found.shape)]
-        raise SolveError(f"{what} has the entry {found[tuple(where)]} at {where}: nothing can be solved with it")
+        raise NotFinite(f"{what} has the entry {found[tuple(where)]} at {where}: nothing can be solved with it")
     return found
 
 
@@ -222,7 +288,7 @@ class DiagonalSolver(Solver):
         self.d = numbers(d, "a diagonal", 1)
         n = len(self.d)
         super().__init__((n, n), self.d.dtype, "diagonal: one division per unknown", float(n))
-        if not self.d.all():
+        if not self.d.all() and care() != "parts":
             raise SolveError(f"diagonal: singular, entry {int(np.argmin(self.d != 0))} is 0")
         self.one = bool((self.d == 1).all())  # the identity
 
@@ -231,6 +297,9 @@ class DiagonalSolver(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return x if self.one else x * self.d[:, None]
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        return signs_and_logs(self.d)
 
 
 class Permutation(Solver):
@@ -248,7 +317,7 @@ class Permutation(Solver):
         counts = np.bincount(self.index, minlength=n)
         if (counts != 1).any():
             raise SolveError(f"{self.name}: singular, unknown {int(np.argmin(counts))} is never read")
-        if not self.values.all():
+        if not self.values.all() and care() != "parts":
             raise SolveError(f"{self.name}: singular, the value of row {int(np.argmin(self.values != 0))} is 0")
         self.inverse = np.argsort(self.index)
 
@@ -257,6 +326,10 @@ class Permutation(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return (x * self.values[:, None])[self.inverse] if transposed else x[self.index] * self.values[:, None]
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        sign, size = signs_and_logs(self.values)
+        return sign * parity(self.index), size
 
 
 class BlockDiagonalSolver(Solver):
@@ -269,7 +342,7 @@ class BlockDiagonalSolver(Solver):
         N, m, _ = self.blocks.shape
         name = f"block-diagonal, {N} blocks of {m} × {m}: batched LU"
         super().__init__((N * m, N * m), self.blocks.dtype, name, N * (2.0 * m**3 + 2.0 * m**2))
-        if not self.blocks.size:
+        if not self.blocks.size or care() == "parts":
             return
         row, column = _scales(self.blocks, False)
         scaled = self.blocks * row[:, :, None] * column[:, None, :]
@@ -283,7 +356,7 @@ class BlockDiagonalSolver(Solver):
         condition = norms[0] * norms[1]
         worst = int(np.argmax(condition))
         self.rcond = 1.0 / float(condition[worst])
-        if not self.rcond > (np.finfo(self.dtype).eps if rcond is None else rcond):
+        if not self.rcond > least(self.dtype, rcond) and care() != "factors":
             precise = f"singular to working precision (reciprocal condition number {self.rcond:.1e})"
             raise SolveError(f"{self.name}: block {worst} is {precise}")
 
@@ -296,6 +369,17 @@ class BlockDiagonalSolver(Solver):
 
     def _apply(self, x: Any, transposed: bool) -> Any:
         return self._times(self.blocks, x, transposed) if x.size else x
+
+    def slogdet(self) -> tuple[float, float]:
+        """The sign of the determinant and the logarithm of its size."""
+        signs, sizes = np.linalg.slogdet(self.blocks)
+        return float(signs.prod()), float(sizes.sum(dtype=float))
+
+
+def _of_factors(diagonal: Any, pivots: Any) -> tuple[float, float]:
+    """Sign and size of the determinant from triangular factors; without pivots of a Cholesky factorisation."""
+    sign, size = signs_and_logs(diagonal)
+    return sign if pivots is None else sign * _exchanges(pivots), size
 
 
 class Banded(Solver):
@@ -314,7 +398,7 @@ class Banded(Solver):
         self._given = (given, lower, upper, rcond), {}  # the copy alone is kept
         kind = f"banded, {lower} below and {upper} above the diagonal"
         super().__init__((n, n), given.dtype, kind)
-        if not n:
+        if not n or care() == "parts":
             return
         if not given.any(axis=0).all():
             raise SolveError(f"{kind}: singular, column {int(np.argmin(given.any(axis=0)))} is 0")
@@ -327,9 +411,9 @@ class Banded(Solver):
         elif not (definite and self._cholesky(kind, scaled)):
             self._lu(kind, scaled)
         sums = np.abs(scaled).sum(axis=0)
-        least = float((2.0 * np.abs(scaled[upper]) - sums).min())  # a diagonal that outweighs its columns by that much:
-        if least > 1e4 * float(np.finfo(self.dtype).eps) * float(sums.max()):  # then ‖A⁻¹‖₁ ≤ 1 / least
-            self.rcond = least / float(sums.max())
+        more = float((2.0 * np.abs(scaled[upper]) - sums).min())  # a diagonal that outweighs its columns by that much:
+        if more > 1e4 * float(np.finfo(self.dtype).eps) * float(sums.max()):  # then ‖A⁻¹‖₁ ≤ 1 / more
+            self.rcond = more / float(sums.max())
         else:
             self._inspect(float(sums.max()), rcond)
 
@@ -373,6 +457,7 @@ class Banded(Solver):
         *factors, info = factor(a[2, :-1], a[1], a[0, 1:])
         self._pivots(info)
         self._run = lambda b, transposed: substitute(*factors, b, trans="T" if transposed else "N")[0]
+        self._factors = factors[1], factors[4] - 1
 
     def _cholesky(self, kind: str, a: Any) -> bool:
         factor, substitute = linalg.get_lapack_funcs(("pbtrf", "pbtrs"), (a,))
@@ -384,6 +469,7 @@ class Banded(Solver):
         self.name = f"{kind}, positive definite: band Cholesky, O(n)"
         self.flops = self.shape[0] * (self.upper**2 + 5.0 * self.upper + 2.0)
         self._run = lambda b, transposed: substitute(c, b, lower=1)[0]
+        self._factors = c[0] ** 2, None
         return True
 
     def _lu(self, kind: str, a: Any) -> None:
@@ -395,6 +481,10 @@ class Banded(Solver):
         self._pivots(info)
         # copies of the pivots, as in Dense
         self._run = lambda b, transposed: substitute(lu, lower, upper, b, pivots.copy(), trans=int(transposed))[0]
+        self._factors = lu[lower + upper], pivots
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        return _of_factors(*self._factors)
 
     def _pivots(self, info: int) -> None:
         if info:
@@ -417,6 +507,8 @@ class TriangularSolver(Solver):
         n = len(given)
         name = f"{'lower' if lower else 'upper'} triangular: substitution"
         super().__init__(given.shape, given.dtype, name, float(n) ** 2)
+        if care() == "parts":
+            return
         if not np.diagonal(given).all():
             raise SolveError(f"{self.name}: singular, the diagonal is 0 at {int(np.argmin(np.diagonal(given) != 0))}")
         if n:
@@ -427,6 +519,9 @@ class TriangularSolver(Solver):
     def _run(self, b: Any, transposed: bool) -> Any:
         return linalg.solve_triangular(self.scaled, b, trans=int(transposed), lower=self.lower, check_finite=False)
 
+    def _slogdet(self) -> tuple[Any, Any]:
+        return signs_and_logs(np.diagonal(self.scaled))
+
 
 class Dense(Solver):
     """A square matrix without structure: Cholesky where it is symmetric positive definite, LU otherwise."""
@@ -436,7 +531,7 @@ class Dense(Solver):
         n = len(self.matrix)
         flops = 2.0 / 3.0 * n**3 + 2.0 * n**2
         super().__init__((n, n), self.matrix.dtype, "dense: LU with partial pivoting", flops)
-        if not n:
+        if not n or care() == "parts":
             return
         symmetric = bool((np.diagonal(self.matrix) > 0).all() and (self.matrix == self.matrix.T).all())
         found = self._cholesky() if symmetric else None
@@ -457,6 +552,7 @@ class Dense(Solver):
             return None
         self.name, self.flops = "dense, symmetric positive definite: Cholesky", self.flops - len(self.matrix) ** 3 / 3.0
         self._run = lambda b, transposed: potrs(factor, b, lower=True)[0]
+        self._factors = np.diagonal(factor) ** 2, None
         return pocon(factor, self._norm, uplo="L")[0]
 
     def _lu(self) -> float:
@@ -467,7 +563,11 @@ class Dense(Solver):
             raise SolveError(f"dense: singular, column {info - 1} depends on those before it")
         # getrs counts the pivots up and down: not for two threads
         self._run = lambda b, transposed: getrs(lu, pivots.copy(), b, trans=int(transposed))[0]
+        self._factors = np.diagonal(lu), pivots
         return gecon(lu, self._norm)[0]
+
+    def _slogdet(self) -> tuple[Any, Any]:
+        return _of_factors(*self._factors)
 
 
 class DenseLeastSquares(Solver):
