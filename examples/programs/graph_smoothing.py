@@ -43,7 +43,7 @@ def main():
     H = rz.hessian(energy)(x, edges, weights, measured)
     step, _ = cg(H.as_operator(), -rz.grad(energy)(x, edges, weights, measured).ravel(), rtol=1e-12)
     smooth = x + step.reshape(x.shape)
-    print(f"H : {H.domain} ⊸ {H.codomain} in {len(H)} steps")
+    print(f"H : {H.domain} ⊸ {H.codomain} in {len(H.program)} steps")
     print(
         f"energy {energy(x, edges, weights, measured):.4f} → {energy(smooth, edges, weights, measured):.4f} by one solve; ",
         end="",

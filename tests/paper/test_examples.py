@@ -458,7 +458,7 @@ def test_a_linear_chain_of_100000_maps():
     assert np.allclose(f(v), [math.cos(n * angle), math.sin(n * angle)], atol=1e-9)
     assert np.allclose(f.H(f(v)), v, atol=1e-9)
     L = f.as_map()
-    assert len(L) == len(L.H) == n and L.H.H is L
+    assert len(L.program) == len(L.H.program) == n and L.H.H is L
     assert np.allclose(L.H(L(v)), v, atol=1e-9)
 
 

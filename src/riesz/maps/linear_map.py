@@ -27,9 +27,9 @@ from ..spaces.space import DirectSum, Space, real_space
 from ..terms.term import Arrow, Term, require_linear
 from ..tracing.trace import forgive, refused
 from . import instances
+from .as_matrix import AsMatrix
 from .instances import Instance
 from .leaves import IN_TRACES, Leaves, any_traced, met
-from .structured import Structured
 
 if TYPE_CHECKING:
     from .solvers.factorised import Solver
@@ -40,7 +40,7 @@ Facts = Iterable[str]
 Spaces = tuple[Space, Space]
 
 
-class LinearMap(Structured):
+class LinearMap(AsMatrix):
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`;
     `L.to_dense()` only on request.
 
@@ -222,14 +222,22 @@ class LinearMap(Structured):
     @overload
     def __matmul__(self, other: Any) -> Any: ...
     def __matmul__(self, other: Any) -> Any:
-        """L @ M composes; L @ v applies, and v @ L is L.T(v)."""
+        """L @ M composes; L @ v applies, and v @ L is L.T(v). A matrix X of shape (dim V, k) holds vectors as columns:
+        L @ X is a matrix too; a sparse matrix is composed with. See Note [Vectors and matrices] in as_matrix.py.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        >>> L @ np.eye(2), np.ones((1, 2)) @ L
+        (array([[2., 0.],
+               [0., 4.]]), array([[2., 4.]]))
+        """
         if isinstance(other, Term):
             other = LinearMap.of(other)
         elif isinstance(other, Arrow):
             missing = "which has no spaces yet: give it one with .at(V)"
             raise SpaceError(f"cannot compose a LinearMap with {other}, {missing}")
         if not isinstance(other, LinearMap):
-            return self(other)
+            return self._product(other)
         if other.codomain is not self.domain:
             raise SpaceError(f"cannot compose L @ M: M ends in {other.codomain}, L starts at {self.domain}")
         facts = ("symmetric", "definite") if self is other.H and other.codomain.plain and other.domain.plain else ()
@@ -243,16 +251,14 @@ class LinearMap(Structured):
     @overload
     def __rmatmul__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any:
-        return LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self.T(other)
+        return LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self._product_from_left(other)
 
     def __radd__(self, other: Any) -> LinearMap:
         return self if isinstance(other, int) and other == 0 else self._plus(other, 1.0)  # sum([L, M]) begins with 0
 
     def _plus(self, other: Any, k: float) -> LinearMap:
-        if isinstance(other, Term):
-            other = LinearMap.of(other)
         if not isinstance(other, LinearMap):
-            raise LinearityError(f"cannot add a LinearMap and {other!r}: the sum would not be linear")
+            other = self._summand(other)
         if other.domain is not self.domain or other.codomain is not self.codomain:
             mine, its = [f"{L.domain} ⊸ {L.codomain}" for L in (self, other)]
             raise SpaceError(f"cannot add L + M: L : {mine}, M : {its}")
@@ -269,6 +275,9 @@ class LinearMap(Structured):
 
     def __sub__(self, other: Any) -> LinearMap:
         return self._plus(other, -1.0)
+
+    def __rsub__(self, other: Any) -> LinearMap:
+        return self * -1.0 + other
 
     def __neg__(self) -> LinearMap:
         return self * -1.0
@@ -417,12 +426,14 @@ class LinearMap(Structured):
         """
         return _selection(self.codomain, rows, "rows") @ self @ _selection(self.domain, columns, "columns").T
 
+    def _selection(self, space: Space, which: Any, what: str) -> LinearMap:
+        found = _selection(space, which, what)
+        found.dtype = self.dtype
+        return found
+
     def gram(self) -> LinearMap:
         """L*L, with its structure."""
         return self.H @ self
-
-    def __len__(self) -> int:
-        return len(self.steps.program)
 
     def _repr_html_(self) -> str | None:
         return later.html(self)

@@ -1,0 +1,801 @@
+"""A linear map as a matrix: what NumPy, SciPy and pandas ask of one, rows and columns, blocks by name; and what is done
+with matrices, each by structure: inverse, determinant, least squares, spectra, square roots."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ..errors import IndexSetError, SolveError, SpaceError, VectorError
+from ..programs.program import Program
+from ..runtime import later, tuning
+from ..spaces.space import DirectSum, Space, Weighted, real_space
+from ..terms.declared import declare_linear
+from ..terms.term import Arrow, Term
+from .leaves import IN_TRACES, any_traced
+from .matrices.written_maps import as_matrix, code_of, is_sparse, is_symmetric, written
+from .matrices.determinants import inverse_code, slogdet_in_traces
+from .structured import Structured, of_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .linear_map import LinearMap
+    from .solvers.factorised import Solver
+
+
+class Slogdet(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class Eigh(NamedTuple):
+    """A = V diag(values) Vᵀ: eigenvalues in ascending order, and V as a map from their coordinates."""
+
+    values: Any
+    vectors: LinearMap
+
+
+class Svd(NamedTuple):
+    """A = U diag(values) Vᵀ: singular values in descending order; U from their coordinates, Vᵀ to them."""
+
+    left: LinearMap
+    values: Any
+    right: LinearMap
+
+
+class AsMatrix(Structured):
+    """The part of a LinearMap that a matrix has."""
+
+    __pandas_priority__ = 5000
+    ndim = 2
+    _inverse: Any = None
+    _inverts: Any = None
+
+    if TYPE_CHECKING:  # what LinearMap has
+
+        @property
+        def H(self) -> LinearMap: ...
+        def __call__(self, *vectors: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __init__(self, *given: Any, **named: Any) -> None: ...
+        @classmethod
+        def of(cls, term: Term) -> LinearMap: ...
+
+    # -- what NumPy and SciPy ask ---------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """The number of entries of the matrix."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        """The number of rows. `len(L.program)` counts the steps."""
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        """The rows, as arrays."""
+        return iter([self[i] for i in range(len(self))])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The matrix: np.asarray(L)."""
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if caller == "scipy.sparse._base":  # A @ L asks whether L is an array; one that is not multiplies by itself
+            held = np.empty((), object)
+            held[()] = self
+            return held
+        if copy is False:
+            raise ValueError("a linear map holds no matrix: np.asarray(L, copy=False) cannot give one without making it")
+        found = self.to_dense()
+        return found if dtype is None or any_traced(found) else found.astype(dtype, copy=False)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """NumPy's functions: those that give numbers or vectors by structure, others on the matrix."""
+        own = _FUNCTIONS.get(function)
+        if own is not None and args and isinstance(args[0], AsMatrix):
+            found = own(*args, **named)
+            if found is not NotImplemented:
+                return found
+        return function(*_arrays(args), **{k: _arrays(v) for k, v in named.items()})
+
+    @property
+    def __class__(self) -> Any:
+        # SciPy's optimisers ask isinstance(J, LinearOperator). Huge maps are; others become the matrices that most of
+        # their methods want. `type(L)` is LinearMap.
+        m, n = self.shape
+        scipy = sys.modules.get("scipy.sparse.linalg")
+        huge = m * n > tuning.DENSE_UNKNOWNS**2 and (min(m, n) > 256 or m * n > 1 << 27)
+        if scipy is None or not huge or not (self.domain.plain and self.codomain.plain):
+            return type(self)
+        return _operator_kind(type(self), scipy.LinearOperator)
+
+    def __reduce__(self) -> Any:
+        return _restored, (type(self),), cast(Any, self).__getstate__()
+
+    @of_numbers
+    def toarray(self) -> NDArray[Any]:
+        """The same as `to_dense`, in SciPy's spelling."""
+        return self.to_dense()
+
+    def dot(self, other: Any) -> Any:
+        """The same as L @ other, in NumPy's spelling."""
+        return self @ other
+
+    # -- products and sums ----------------------------------------------------------------------------------
+
+    def _product(self, X: Any) -> Any:
+        """L @ X for what is no map. See Note [Vectors and matrices]."""
+        if is_sparse(X):
+            return self @ cast(Any, self._of_matrix(X, (self.shape[1], X.shape[-1]), _flat(X.shape[-1]), self.domain))
+        given = _plain(X, self)
+        if given is None:
+            return self(X)
+        how = _reading(self.domain, np.shape(given), 0, "L @ X")
+        if how == "element":
+            return self(given)
+        return self.matvec(given) if how == "coordinates" else self.matmat(given)
+
+    def _product_from_left(self, X: Any) -> Any:
+        """X @ L for what is no map: Lᵀ of each row."""
+        if is_sparse(X):
+            return cast(Any, self._of_matrix(X, (X.shape[0], self.shape[0]), self.codomain, _flat(X.shape[0]))) @ self
+        given = _plain(X, self)
+        if given is None:
+            return self.T(X)
+        how = _reading(self.codomain, np.shape(given), -1, "X @ L")
+        if how == "element":
+            return self.T(given)
+        return self.T.matvec(given) if how == "coordinates" else self.T.matmat(given.T).T
+
+    def _of_matrix(self, given: Any, shape: tuple[int, int], domain: Space, codomain: Space) -> LinearMap:
+        """A matrix as a map."""
+        matrix = as_matrix(_of_tables(given), shape)
+        facts = ("symmetric",) if domain is codomain and domain.plain and is_symmetric(matrix) else ()
+        kind = np.result_type(np.float32, np.dtype(str(matrix.dtype)))
+        return self._from_code(code_of(matrix), domain, codomain, facts, kind)
+
+    def _summand(self, other: Any) -> LinearMap:
+        """What is added to this map, as one between the same spaces."""
+        if isinstance(other, Arrow):
+            if not isinstance(other, Term):
+                other = other.at(self.domain)
+            found = self.of(other)
+            found.dtype = self.dtype  # a term has no type of its own
+            if found.domain is found.codomain and found.domain.plain:
+                if found.structure.kind in ("identity", "diagonal"):
+                    signs = {"definite"} if (found.diagonal() >= 0).all() else set[str]()
+                    found.facts = found.facts | {"symmetric"} | signs
+            return found
+        if isinstance(other, (int, float, complex)) and not isinstance(other, bool):
+            other = np.asarray(other)
+        return self._of_matrix(other, self.shape, self.domain, self.codomain)
+
+    def _from_code(
+        self, code: Any, domain: Space, codomain: Space, facts: Iterable[str] = (), dtype: Any = None
+    ) -> LinearMap:
+        """The map of code on coordinates."""
+        kind = self.dtype if dtype is None else np.dtype(dtype)
+        found = written(code, domain, codomain, kind)
+        if found.point:
+            return cast(Any, type(self))(domain, codomain, None, kind, lambda: found, facts, leaves=IN_TRACES)
+        return cast(Any, type(self))(domain, codomain, found.program, kind, facts=facts)
+
+    # -- rows, columns and blocks ---------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """L[rows, columns] on the flattened matrix: a map, a row or column as an array where one side is a number, a
+        number where both are. Each side is a number, a slice, positions or a mask, and chosen by itself: L[[0, 2], [1,
+        3]] has two rows and two columns, as with np.ix_. Names choose blocks: J["u", "a"], J["u"], J[:, "a"]; a tuple
+        is a path into a tree, J[("u", 0), "a"]. Beside a name, a number counts the parts of a tuple.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> L[0, 1], L[0], L[:, 1:].to_dense().tolist()
+        (1.0, array([2., 1., 0.]), [[1.0, 0.0], [3.0, 2.0]])
+        >>> J = rz.jacobian(lambda p: {"u": p["a"] * p["b"], "v": p["b"] ** 2})({"a": 2.0, "b": np.ones(2)})
+        >>> J["u", "a"], J["u", "b"].structure
+        (..., diagonal)
+        """
+        rows, columns = key if isinstance(key, tuple) and len(cast(Any, key)) == 2 else (key, slice(None))
+        if isinstance(key, tuple) and len(cast(Any, key)) > 2:
+            raise SpaceError(f"L[rows, columns] takes two indices, a matrix has two axes; got {key!r}")
+        if np.ndim(rows) == np.ndim(columns) == 2 and np.shape(rows)[1] == np.shape(columns)[0] == 1:  # of np.ix_
+            rows, columns = np.ravel(rows), np.ravel(columns)
+        named = any([isinstance(side, (str, tuple)) for side in (rows, columns)])
+        down, across = _side(self.codomain, rows, named, "rows"), _side(self.domain, columns, named, "columns")
+        if isinstance(down, int):
+            row = self.T._line(down)
+            return row[across if isinstance(across, int) else _coordinates(self.domain, across)]
+        if isinstance(across, int):
+            return self._line(across)[_coordinates(self.codomain, down)]
+        found = cast(Any, self)
+        if down is not None:
+            found = self._reading_of(self.codomain, down, "rows") @ found
+        return found if across is None else found @ self._reading_of(self.domain, across, "columns").T
+
+    def _line(self, j: int) -> Any:
+        """A column of the matrix."""
+        unit = np.zeros((self.shape[1], 1), self.dtype)
+        unit[j] = 1.0
+        found = self._on_coordinates(unit) if self.leaves is None else self.leaves.matmat(cast(Any, self), unit)
+        return found[:, 0]
+
+    def _reading_of(self, space: Space, which: Any, what: str) -> LinearMap:
+        """The map that reads a part of a space, or some coordinates."""
+        if not isinstance(which, _Part):
+            return cast(Any, self)._selection(space, which, what)
+        program = Program()
+        slots = [program.input(leaf.shape) for leaf in space.leaves]
+        program.outputs = slots[which.first : which.first + len(which.space.leaves)]
+        return cast(Any, type(self))(space, which.space, program, self.dtype)
+
+    # -- inverse and determinant ----------------------------------------------------------------------------
+
+    def inv(self) -> LinearMap:
+        """The inverse, a map that solves by structure; L.inv().inv() is L. A singular map is a SolveError.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        >>> L.inv()(np.array([2.0, 8.0])), L.inv().inv() is L
+        (array([1., 2.]), True)
+        """
+        self._square("an inverse")
+        if self._inverse is None:
+            facts = self.facts if self.domain is self.codomain else ()
+            if self.leaves is not None:
+                code = inverse_code(cast(Any, self))
+            else:
+                code = _solving(self._factorised("auto", {}))
+            found = self._from_code(code, self.codomain, self.domain, facts)
+            found._inverse, self._inverse = self, found
+            found._inverts = self
+        return self._inverse
+
+    def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
+        if self._inverts is None or method != "auto":
+            return super()._factorised(method, options)
+        from .solvers.composite import InverseSolver
+
+        return InverseSolver(self._inverts._factorised(method, options))
+
+    def slogdet(self) -> Slogdet:
+        """The sign of the determinant and the logarithm of its size, by structure: (0, −inf) for a singular map.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: np.exp(x) + np.sum(x))(np.zeros(10**5))
+        >>> sign, size = L.slogdet()
+        >>> sign, round(size, 4)  # det(I + 1 1ᵀ) = 1 + n
+        (1.0, 11.5129)
+        """
+        self._square("a determinant")
+        if self.leaves is not None:
+            return Slogdet(*slogdet_in_traces(cast(Any, self)))
+        from .solvers.factorised import NotFinite
+        from .solvers.krylov import Krylov
+
+        try:
+            found = self._factorised("auto", {})
+        except NotFinite:
+            raise
+        except SolveError:  # singular to working precision, or without a doubt
+            try:
+                found = self._for_factors()
+            except NotFinite:
+                raise
+            except SolveError:
+                return Slogdet(0.0, -np.inf)
+        if isinstance(found, Krylov):
+            from .solvers.spectra import small_enough
+
+            small_enough(self.shape, "the determinant")
+            sign, size = np.linalg.slogdet(self.to_dense())
+            return Slogdet(float(sign), float(size))
+        return Slogdet(*found.slogdet())
+
+    def _for_factors(self) -> Solver:
+        """The factors of what may be singular."""
+        from .solvers.choice import solver_of
+        from .solvers.factorised import caring_for
+
+        with caring_for("factors"):
+            return solver_of(cast(Any, self), "dense" if len(self) <= tuning.DENSE_UNKNOWNS else "auto")
+
+    def _parts(self) -> Solver:
+        """The matrix by its parts, not factorised."""
+        from .solvers.choice import solver_of
+        from .solvers.factorised import caring_for
+
+        if "parts" not in self._solvers:
+            with caring_for("parts"):
+                self._solvers["parts"] = solver_of(cast(Any, self))
+        return self._solvers["parts"]
+
+    def logdet(self) -> Any:
+        """The logarithm of the determinant; −inf for a singular map. A negative determinant is an error (nan inside a
+        traced function): L.slogdet() gives its sign.
+
+        >>> import numpy as np, riesz as rz
+        >>> round(rz.jacobian(lambda x: x**2)(np.array([1.0, 2.0])).logdet(), 4)
+        2.0794
+        """
+        sign, size = self.slogdet()
+        if self.leaves is not None:
+            return self.leaves.arrays.where(sign < 0, np.nan, size)
+        if sign < 0:
+            raise SolveError("the determinant is negative and has no logarithm; L.slogdet() gives its sign and size")
+        return size
+
+    def det(self) -> Any:
+        """The determinant.
+
+        >>> import numpy as np, riesz as rz
+        >>> rz.jacobian(lambda x: x[::-1] * 2.0)(np.ones(2)).det()
+        -4.0
+        """
+        sign, size = self.slogdet()
+        xp = np if self.leaves is None else self.leaves.arrays
+        found = sign * xp.exp(size)
+        return float(found) if self.leaves is None else found
+
+    # -- least squares --------------------------------------------------------------------------------------
+
+    def lstsq(self, b: Any) -> Any:
+        """The shortest x that makes ‖L x − b‖ smallest, in coordinates; also of singular maps.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: np.array([1.0, 1.0, 1.0]) * x)(0.0)
+        >>> round(L.lstsq(np.array([1.0, 2.0, 6.0])), 4)
+        3.0
+        """
+        if self.leaves is not None:
+            return cast(Any, self.pinv())._solution(b)
+        from .solvers.factorised import NotFinite
+
+        try:
+            return self.solve(b)
+        except NotFinite:
+            raise
+        except SolveError:
+            return cast(Any, self.pinv())._solution(b)
+
+    def _solution(self, b: Any) -> Any:
+        """L(b), or of each column where b is a matrix of a map from ℝⁿ."""
+        return self(b) if np.shape(b) != (self.shape[1], *np.shape(b)[-1:]) or b in self.domain else self.matmat(b)
+
+    def pinv(self) -> LinearMap:
+        """The pseudoinverse (Moore, Penrose), a map: by the parts of a square map, by its solver where it has full
+        rank, by a dense matrix or iterations otherwise.
+
+        >>> import numpy as np, riesz as rz
+        >>> rz.jacobian(lambda x: x * np.array([0.0, 2.0]))(np.ones(2)).pinv().to_dense().tolist()
+        [[0.0, 0.0], [0.0, 0.5]]
+        """
+        if self.leaves is not None:
+            matrix = self.leaves.arrays.linalg.pinv(self.to_dense())
+            return self._from_code(lambda x: matrix @ x, self.codomain, self.domain)
+        from .solvers.factorised import NotFinite
+
+        try:
+            if self.shape[0] == self.shape[1]:
+                return self.inv()
+            return self._from_code(_solving(self._factorised("auto", {})), self.codomain, self.domain)
+        except NotFinite:
+            raise
+        except SolveError:
+            pass
+        try:
+            left, s, right = self._singular()
+        except SolveError:
+            return self._from_code(_solving(self._factorised("lsmr", {})), self.codomain, self.domain)
+        kept = s > max(self.shape) * np.finfo(self.dtype).eps * s.max(initial=0.0)
+        values = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0).astype(self.dtype)
+        return right @ _diagonal(right, values) @ left.T
+
+    # -- spectra --------------------------------------------------------------------------------------------
+
+    def eigvalsh(self) -> Any:
+        """The eigenvalues of a symmetric map in ascending order, by structure.
+
+        >>> import numpy as np, riesz as rz
+        >>> rz.hessian(lambda x: np.sum(x**3))(np.array([2.0, 1.0])).eigvalsh()
+        array([ 6., 12.])
+        """
+        self._symmetric("eigvalsh")
+        if self.leaves is not None:
+            return self.leaves.arrays.linalg.eigvalsh(self.to_dense())
+        from .solvers.spectra import eigenvalues
+
+        return eigenvalues(self._parts(), self.to_dense).astype(self.dtype, copy=False)
+
+    def eigh(self, k: int | None = None, which: str = "LM") -> Eigh:
+        """Eigenvalues and eigenvectors of a symmetric map: L = V diag(w) Vᵀ with w ascending and V a map. All of them
+        by structure (diagonal, blocks, Kronecker products and sums, bands), or k, chosen as in
+        scipy.sparse.linalg.eigsh ("LM", "SM", "LA", "SA").
+
+        >>> import numpy as np, riesz as rz
+        >>> w, V = rz.hessian(lambda x: x[0] * x[1])(np.ones(2)).eigh()
+        >>> w, np.abs(V[:, 1]).round(4)
+        (array([-1.,  1.]), array([0.7071, 0.7071]))
+        """
+        self._symmetric("eigh")
+        if self.leaves is not None:
+            if k is not None:
+                raise cast(Any, self)._numbers_for("L.eigh(k)")
+            w, V = self.leaves.arrays.linalg.eigh(self.to_dense())
+            return Eigh(w, self._from_code(lambda x: V @ x, _flat(len(self)), self.domain))
+        from .solvers import spectra
+
+        _count(k, len(self), "eigenvalues")
+        try:
+            if k is not None and _generic(self._parts()) and len(self) > tuning.DENSE_UNKNOWNS and 4 * k <= len(self):
+                raise SolveError("iterations")
+            values, code, _ = spectra.symmetric_spectrum(self._parts(), self.to_dense)
+        except SolveError:
+            if k is None or k >= len(self):
+                raise
+            values, vectors = self._eigsh(k, which)
+            return Eigh(values, self._from_code(lambda x: vectors @ x, _flat(k), self.domain))
+        order = spectra.chosen(values, k, which)
+        return Eigh(values[order].astype(self.dtype, copy=False), self._from(code, order, len(values), self.domain))
+
+    def _eigsh(self, k: int, which: str) -> Any:
+        """Some eigenpairs by ARPACK, the smallest by shift and invert where there is a solver."""
+        import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
+
+        start = np.random.default_rng(0).standard_normal(len(self)).astype(self.dtype)
+        given: dict[str, Any] = {"k": k, "which": which, "v0": start}
+        if which == "SM":
+            try:
+                near = self.inv().as_operator()
+                given |= {"which": "LM", "sigma": 0.0, "OPinv": near}
+            except SolveError:
+                pass
+        try:
+            return _ordered(*cast(Any, linalg).eigsh(self.as_operator(), **given))
+        except cast(Any, linalg).ArpackNoConvergence as error:
+            raise SolveError(f"L.eigh({k}): {error}; ask for more of them, or for all") from None
+
+    def svd(self, k: int | None = None) -> Svd:
+        """Singular values, descending, with U and Vᵀ as maps: L = U diag(s) Vᵀ. All of them by structure, or the k
+        largest; a map of rank r that is too large to be dense has r of them.
+
+        >>> import numpy as np, riesz as rz
+        >>> U, s, Vt = rz.jacobian(lambda x: x * np.array([3.0, -4.0]))(np.ones(2)).svd()
+        >>> s, (U @ np.diag(s) @ Vt).round(4).tolist()
+        (array([4., 3.]), [[3.0, 0.0], [0.0, -4.0]])
+        """
+        if self.leaves is not None:
+            if k is not None:
+                raise cast(Any, self)._numbers_for("L.svd(k)")
+            u, s, vt = self.leaves.arrays.linalg.svd(self.to_dense(), full_matrices=False)
+            few = _flat(min(self.shape))
+            return Svd(
+                self._from_code(lambda x: u @ x, few, self.codomain), s, self._from_code(lambda x: vt @ x, self.domain, few)
+            )
+        _count(k, min(self.shape), "singular values")
+        large = min(self.shape) > tuning.DENSE_UNKNOWNS
+        if k is not None and large and 4 * k <= min(self.shape) and _generic(self._parts()):
+            import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
+
+            start = np.random.default_rng(0).standard_normal(min(self.shape)).astype(self.dtype)
+            u, s, vt = cast(Any, linalg).svds(self.as_operator(), k, v0=start)
+            order = np.argsort(-s)
+            u, s, vt = u[:, order], s[order], vt[order]
+            ends = _flat(k)
+            left, right = self._from_code(lambda x: u @ x, ends, self.codomain), vt.T
+            return Svd(left, s, self._from_code(lambda x: right @ x, ends, self.domain).T)
+        left, s, right = self._singular(k)
+        return Svd(left, s, right.T)
+
+    def _singular(self, k: int | None = None) -> tuple[LinearMap, Any, LinearMap]:
+        """U, s and V, the largest first."""
+        from .solvers import spectra
+
+        found = spectra.singular_spectrum(self._parts(), self.to_dense)
+        n = len(found.values)
+        order = np.argsort(-found.values, kind="stable")[:k]
+        left, right = self._from(found.left, order, n, self.codomain), self._from(found.right, order, n, self.domain)
+        return left, found.values[order].astype(self.dtype, copy=False), right
+
+    def _from(self, code: Any, order: Any, n: int, space: Space) -> LinearMap:
+        """The map from some coordinates of a spectrum."""
+        places = None if np.array_equal(order, np.arange(n)) else order
+
+        def placed(x: Any) -> Any:
+            if places is None:
+                return x[:, None]
+            if len(places) == n:
+                return x[np.argsort(places)][:, None]
+            wide = np.zeros((n, 1))
+            wide[places, 0] = x
+            return wide
+
+        return self._from_code(lambda x: code(placed(x)).reshape(-1), _flat(len(order)), space)
+
+    def cholesky(self) -> LinearMap:
+        """The lower triangular C with C Cᵀ = L, a map, for a symmetric positive definite map; by structure.
+
+        >>> import numpy as np, riesz as rz
+        >>> C = rz.hessian(lambda x: np.sum((x[1:] - x[:-1]) ** 2) + x @ x)(np.zeros(1000)).cholesky()
+        >>> C.structure
+        bidiagonal
+        """
+        self._symmetric("cholesky")
+        if self.leaves is not None:
+            matrix = self.leaves.arrays.linalg.cholesky(self.to_dense())
+            return self._from_code(lambda x: matrix @ x, self.domain, self.codomain)
+        from .solvers.spectra import cholesky_code
+
+        few = self.positions is not None and self.positions <= 64 * len(self)
+        code = cholesky_code(self._parts(), self.to_dense, self.stored if few else None)
+        return self._from_code(lambda x: code(x[:, None]).reshape(-1), self.domain, self.codomain)
+
+    def sqrt(self) -> LinearMap:
+        """The symmetric S with S S = L, a map, for a symmetric map without negative eigenvalues; by structure.
+
+        >>> import numpy as np, riesz as rz
+        >>> rz.hessian(lambda x: np.sum(x**2))(np.zeros(3)).sqrt().to_dense()[0]
+        array([1.41421356, 0.        , 0.        ])
+        """
+        self._symmetric("sqrt")
+        facts = ("symmetric", "definite")
+        if self.leaves is not None:
+            w, V = self.leaves.arrays.linalg.eigh(self.to_dense())
+            root = (V * self.leaves.arrays.sqrt(w)) @ V.T
+            return self._from_code(lambda x: root @ x, self.domain, self.codomain, facts)
+        from .solvers import spectra
+        from .solvers.composite import LowRankPlus
+
+        S = self._parts()
+        if isinstance(S, LowRankPlus) and (shift := spectra.multiple(S)) is not None:
+            Q, small = spectra.low_rank_form(S)
+            w, V = np.linalg.eigh(small)
+            roots, Q = _roots(np.append(w + shift, shift)), Q @ V
+            few, base = roots[:-1] - roots[-1], roots[-1]
+            return self._from_code(lambda x: base * x + Q @ (few * (Q.T @ x)), self.domain, self.codomain, facts)
+        values, code, _ = spectra.symmetric_spectrum(S, self.to_dense)
+        V = self._from(code, np.arange(len(values)), len(values), self.domain)
+        found = V @ _diagonal(V, _roots(values)) @ V.T
+        found.facts = frozenset(facts)
+        return found
+
+    def norm(self, ord: Any = "fro") -> Any:
+        """A norm of the matrix: "fro" (the default), 2, 1 or inf, as in np.linalg.norm.
+
+        >>> import numpy as np, riesz as rz
+        >>> L = rz.jacobian(lambda x: x * np.array([3.0, -4.0]))(np.ones(2))
+        >>> float(L.norm()), float(L.norm(2)), float(L.norm(1))
+        (5.0, 4.0, 4.0)
+        """
+        if self.leaves is not None:
+            return self.leaves.arrays.linalg.norm(self.to_dense(), ord)
+        if ord == "fro" or ord is None:
+            return np.linalg.norm(self.column_norms())
+        if ord == 2:
+            return self.svd(1).values[0]
+        if ord in (1, np.inf) and self.positions is not None:
+            return abs(self.stored()).sum(axis=0 if ord == 1 else 1).max()
+        return np.linalg.norm(self.to_dense(), ord)
+
+    def cond(self) -> Any:
+        """The condition number: the largest singular value over the smallest.
+
+        >>> import numpy as np, riesz as rz
+        >>> float(rz.jacobian(lambda x: x * np.array([3.0, -6.0]))(np.ones(2)).cond())
+        2.0
+        """
+        if self.leaves is not None:
+            return self.leaves.arrays.linalg.cond(self.to_dense())
+        try:
+            s = self.svd().values
+        except SolveError:  # too large to have all: the smallest by way of the inverse
+            self._square("the condition number of a huge map")
+            return self.norm(2) * self.inv().norm(2)
+        return s[0] / s[-1] if s[-1] else np.inf
+
+    def _square(self, what: str) -> None:
+        if self.shape[0] != self.shape[1]:
+            raise SpaceError(f"{what} needs as many rows as columns; this map has shape {self.shape}")
+
+    def _symmetric(self, what: str) -> None:
+        self._square(f"L.{what}()")
+        if "symmetric" in self.facts or self.leaves is not None:
+            return
+        from .solvers.spectra import looks_symmetric
+
+        if not looks_symmetric(self.matvec, *self.shape, self.dtype):
+            advice = "0.5 * (L + L.T) is its symmetric part, L.svd() takes any map"
+            raise SpaceError(f"L.{what}() needs a symmetric matrix, Lᵀ = L in coordinates; this one is not: {advice}")
+
+
+# -- vectors and matrices -------------------------------------------------------------------------------------
+
+# Note [Vectors and matrices]: an array in a product with a map is an element of the space if it has its shape. If not, a
+# matrix with as many rows (before L: columns) as the space has dimensions holds vectors of coordinates; and one vector
+# of so many numbers holds the coordinates of one. So a matrix-shaped element, of ℝ^(n×m), has shape (n, m), and an array
+# of k vectors shape (n·m, k). Only at (n, 1) both readings are there, and it is an element.
+
+
+def _reading(space: Space, shape: tuple[int, ...], axis: int, what: str) -> str:
+    """How an array is read: "element", "columns" or "coordinates"."""
+    if len(space.code) == 1 and tuple(shape) == space.leaves[0].shape:
+        return "element"
+    if len(shape) == 2 and shape[axis] == space.dim:
+        return "columns"
+    if tuple(shape) == (space.dim,):
+        return "coordinates"
+    many = f"(k, {space.dim})" if axis else f"({space.dim}, k)"
+    due = f"an element of {space}, its coordinates, shape ({space.dim},), or a matrix of vectors, shape {many}"
+    raise VectorError(f"{what}: X is {due}; got shape {tuple(shape)}")
+
+
+def _of_tables(x: Any) -> Any:
+    """The numbers of a table or column of pandas or polars; others as they are."""
+    return x.to_numpy() if type(x).__module__.split(".")[0] in ("pandas", "polars") else x
+
+
+def _plain(x: Any, L: AsMatrix) -> Any:
+    """An array, traced or not; None for other values."""
+    found = _of_tables(x)
+    if isinstance(found, (list, np.generic)) and len(L.domain.code) == len(L.codomain.code) == 1:
+        found = x if any_traced(found) else np.asarray(found)
+    known = type(found) is np.ndarray or (hasattr(found, "shape") and (L.leaves or IN_TRACES).owns(found))
+    return found if known and (any_traced(found) or found.dtype.kind in "fiub" or L.leaves is not None) else None
+
+
+def _flat(n: int) -> Space:
+    return real_space((n,))
+
+
+def _arrays(x: Any) -> Any:
+    """Maps anywhere in lists and tuples as matrices."""
+    if isinstance(x, AsMatrix):
+        return x.to_dense()
+    return type(x)([_arrays(part) for part in x]) if type(x) in (list, tuple) else x
+
+
+def _diagonal(L: Any, values: Any) -> LinearMap:
+    """diag(values) on the coordinates that L starts from."""
+    return L._from_code(lambda x: values * x, L.domain, L.domain, ("symmetric",))
+
+
+def _roots(values: Any) -> Any:
+    """Square roots of eigenvalues, those that are negative by rounding are 0."""
+    least = values.min(initial=0.0)
+    if least < -1e3 * np.finfo(values.dtype).eps * np.abs(values).max(initial=0.0):
+        raise SolveError(f"a square root needs a map without negative eigenvalues; the smallest is {least:.3g}")
+    return np.sqrt(np.maximum(values, 0))
+
+
+def _ordered(values: Any, vectors: Any) -> Any:
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def _count(k: Any, n: int, what: str) -> None:
+    if k is not None and (not isinstance(k, (int, np.integer)) or not 0 < k <= n):
+        raise SpaceError(f"k counts {what}, 1 to {n}; got {k!r}")
+
+
+def _generic(S: Solver) -> bool:
+    """Whether a matrix has no parts with spectra of their own."""
+    from .solvers import composite, factorised
+
+    kinds = (factorised.DiagonalSolver, factorised.BlockDiagonalSolver, composite.SeparateSolver, composite.Kronecker)
+    inner = S.inner if isinstance(S, (composite.Reordered, composite.Axes)) else S
+    return not isinstance(inner, (*kinds, composite.KroneckerSum))
+
+
+def _solution(solver: Solver, transposed: bool, b: Any) -> Any:
+    rows = b.reshape(-1, b.shape[-1])
+    return solver.solve(rows.T, transposed=transposed).T.reshape(*b.shape[:-1], -1)
+
+
+def _solving(solver: Solver) -> Any:
+    """x ↦ A⁻¹x as code; its transpose solves with the transpose."""
+    ways = [partial(_solution, solver, transposed) for transposed in (False, True)]
+    m, n = solver.shape
+    term = declare_linear(ways[0], ways[1], _flat(m), _flat(n), "solve", True)
+    return lambda x: later.evaluate(term, x)
+
+
+# -- rows and columns -----------------------------------------------------------------------------------------
+
+
+class _Part(NamedTuple):
+    """A component of a space: its first leaf, where its coordinates begin, and what it is."""
+
+    first: int
+    start: int
+    space: Space
+
+
+def _side(space: Space, which: Any, named: bool, what: str) -> Any:
+    """None for all of it, a number, a part, or what `submatrix` takes."""
+    if which is Ellipsis or (isinstance(which, slice) and which == slice(None)):
+        return None
+    base = space.base if isinstance(space, Weighted) else space
+    if isinstance(which, (str, tuple)):
+        return _part(space, (which,) if isinstance(which, str) else cast(Any, which))
+    if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+        if named and isinstance(base, DirectSum):
+            return _part(space, (int(which),))
+        if not -space.dim <= which < space.dim:
+            raise IndexSetError(f"{what} of this matrix are numbered 0 to {space.dim - 1}; got {which}")
+        return int(which) % space.dim
+    return which
+
+
+def _part(space: Space, path: tuple[Any, ...]) -> _Part:
+    """A component by its path: names, and positions in tuples."""
+    at, first, start = space, 0, 0
+    for key in path:
+        at = at.unweighted if isinstance(at, Weighted) else at
+        if not isinstance(at, DirectSum):
+            raise SpaceError(f"there is no part {key!r} in {at}: it is no tuple, dict or dataclass")
+        k = at.position(key)
+        before = at.summands[:k]
+        first, start = first + sum([len(s.leaves) for s in before]), start + sum([s.dim for s in before])
+        at = at.summands[k]
+    return _Part(first, start, at)
+
+
+def _coordinates(space: Space, which: Any) -> Any:
+    """The flat positions of a side."""
+    if which is None:
+        return slice(None)
+    return slice(which.start, which.start + which.space.dim) if isinstance(which, _Part) else which
+
+
+# -- NumPy's functions ----------------------------------------------------------------------------------------
+
+
+def _alone(f: Any) -> Any:
+    """Without options; with them, on the matrix."""
+    return lambda *args, **named: NotImplemented if len(args) > 1 or named else f(args[0])
+
+
+def _numpy_norm(L: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    simple = axis is None and not keepdims and ord in (None, "fro", 1, 2, np.inf)
+    return L.norm("fro" if ord is None else ord) if simple else NotImplemented
+
+
+def _numpy_solve(L: Any, b: Any) -> Any:
+    if isinstance(b, AsMatrix) or (L.leaves is None and np.ndim(b) not in (1, 2)):
+        return NotImplemented
+    flat = cast(Any, L)._from_code(lambda x: x, L.domain, _flat(L.shape[1])) @ L.inv()
+    return flat._product(b)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.shape: _alone(lambda L: L.shape),
+    np.ndim: _alone(lambda L: 2),
+    np.size: _alone(lambda L: L.size),
+    np.trace: _alone(lambda L: L.trace()),
+    np.diagonal: _alone(lambda L: L.diagonal()),
+    np.diag: _alone(lambda L: L.diagonal()),
+    np.transpose: _alone(lambda L: L.T),
+    np.dot: lambda L, X, out=None: L @ X if out is None else NotImplemented,
+    np.linalg.norm: _numpy_norm,
+    np.linalg.solve: _numpy_solve,
+    np.linalg.det: _alone(lambda L: L.det()),
+    np.linalg.slogdet: _alone(lambda L: L.slogdet()),
+    np.linalg.eigvalsh: _alone(lambda L: L.eigvalsh()),
+    np.linalg.cond: _alone(lambda L: L.cond()),
+}
+
+
+@cache
+def _operator_kind(kind: Any, operator: Any) -> Any:
+    """The class that a huge map says it has: LinearMap and SciPy's LinearOperator."""
+    return type(kind.__name__, (kind, operator), {"__module__": kind.__module__})
+
+
+def _restored(kind: Any) -> Any:
+    return kind.__new__(kind)
