@@ -17,7 +17,7 @@ from ..spaces.space import DirectSum, Space, Weighted, real_space
 from ..terms.declared import declare_linear
 from ..terms.term import Arrow, Term
 from .leaves import IN_TRACES, any_traced
-from .matrices.written_maps import as_matrix, code_of, is_sparse, is_symmetric, written
+from .matrices.written_maps import as_matrix, code_of, is_sparse, is_symmetric, spread, written
 from .matrices.determinants import inverse_code, slogdet_in_traces
 from .structured import Structured, of_numbers
 
@@ -164,8 +164,11 @@ class AsMatrix(Structured):
         """What is added to this map, as one between the same spaces."""
         if isinstance(other, Arrow):
             if not isinstance(other, Term):
-                other = other.at(self.domain)
+                alike = self.domain.unweighted is self.codomain.unweighted
+                other = other.at(self.domain.unweighted if alike else self.domain)
             found = self.of(other)
+            if found.codomain is self.codomain.unweighted and found.domain is self.domain.unweighted:
+                found = cast(Any, type(self))(self.domain, self.codomain, found.program)
             found.dtype = self.dtype  # a term has no type of its own
             if found.domain is found.codomain and found.domain.plain:
                 if found.structure.kind in ("identity", "diagonal"):
@@ -366,7 +369,8 @@ class AsMatrix(Structured):
 
     def _solution(self, b: Any) -> Any:
         """L(b), or of each column where b is a matrix of a map from ℝⁿ."""
-        return self(b) if np.shape(b) != (self.shape[1], *np.shape(b)[-1:]) or b in self.domain else self.matmat(b)
+        several = hasattr(b, "shape") and len(b.shape) == 2 and [x.shape for x in self.domain.leaves] == [b.shape[:1]]
+        return self.matmat(b) if several else self(b)
 
     def pinv(self) -> LinearMap:
         """The pseudoinverse (Moore, Penrose), a map: by the parts of a square map, by its solver where it has full
@@ -510,11 +514,7 @@ class AsMatrix(Structured):
         def placed(x: Any) -> Any:
             if places is None:
                 return x[:, None]
-            if len(places) == n:
-                return x[np.argsort(places)][:, None]
-            wide = np.zeros((n, 1))
-            wide[places, 0] = x
-            return wide
+            return x[np.argsort(places)][:, None] if len(places) == n else spread(x[:, None], places, n)
 
         return self._from_code(lambda x: code(placed(x)).reshape(-1), _flat(len(order)), space)
 

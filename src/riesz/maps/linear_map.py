@@ -124,11 +124,13 @@ class LinearMap(AsMatrix):
     # -- use ---------------------------------------------------------------------------------------------
 
     def __call__(self, *vectors: Any) -> Any:
-        """L(v); the components of a direct sum may be given one by one."""
+        """L(v); the components of a direct sum may be given one by one. Of a map from ℝⁿ, L(V) column by column."""
         found = self._small(vectors)
         if found is not OTHER:
             return found
         value = as_element(vectors, self.domain)
+        if type(value) is np.ndarray and value.ndim == 2 and [x.shape for x in self.domain.leaves] == [value.shape[:1]]:
+            return self.matmat(value)
         if self.leaves is not None:
             return self.leaves.applied(self, value)
         if type(value) is not np.ndarray and any_traced(value):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SpaceError
+from ..runtime import later
 from ..spaces.formal_vectors import Formal, FormalProduct
 from ..spaces.space import Copower, DirectSum, R, Space, direct_sum
 from .bilinear import Hadamard, ScalarMul
@@ -39,6 +40,8 @@ def _operand(f: Any, symbol: str) -> Any:
 
 def _lift(maker: Any, symbol: str, left: Any, right: Any, *parameters: Any) -> Any:
     """Apply a maker to two operands, either of which may be open, or a number."""
+    if symbol in "+−-" and type(right) is later.LinearMap:
+        return NotImplemented  # which adds by itself
     f, g = _operand(left, symbol), _operand(right, symbol)
     if _number(f) or _number(g):
         k, h, first = (float(f), g, True) if _number(f) else (float(g), f, False)

@@ -93,6 +93,13 @@ def diagonals(lines: dict[int, Any], shape: tuple[int, int]) -> Code:
     return code
 
 
+def spread(x: Any, places: Any, n: int) -> Any:
+    """n rows with those of x at some places, and 0 elsewhere."""
+    index = np.full(n, len(places))
+    index[places] = np.arange(len(places))
+    return np.concatenate([x, np.zeros((1, *x.shape[1:]))])[index]
+
+
 def is_symmetric(matrix: Any) -> bool:
     """Whether a matrix of numbers equals its transpose."""
     if isinstance(matrix, Traced) or matrix.shape[0] != matrix.shape[1]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import SolveError, SpaceError
 from ...runtime import tuning
+from ..matrices.written_maps import diagonals, spread
 from .composite import Axes, Kronecker, KroneckerSum, LowRankPlus, Reordered, SeparateSolver
 from .factorised import Banded, BlockDiagonalSolver, Dense, DiagonalSolver, Permutation, Solver, linalg
 
@@ -160,9 +161,7 @@ def _reordered(S: Reordered, symmetric: bool) -> Spectrum | None:
 
     def code(f: Code) -> Code:
         def padded(x: Any) -> Any:
-            wide = np.zeros((N * m, x.shape[1]))
-            wide[mine] = x
-            return f(wide)[place]
+            return f(spread(x, mine, N * m))[place]
 
         return padded
 
@@ -292,8 +291,6 @@ def _cholesky(S: Solver) -> Code | None:
 
 
 def _banded_cholesky(S: Banded) -> Code:
-    from ..matrices.written_maps import diagonals
-
     try:
         bands = linalg.cholesky_banded(lower_bands(S), lower=True, check_finite=False)
     except np.linalg.LinAlgError:
