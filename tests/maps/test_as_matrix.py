@@ -612,18 +612,31 @@ def test_a_million_by_a_million_in_bands():
     assert (S @ L).shape == (n, n)
 
 
+def kronecker(n):
+    A, B = [np.diag(np.linspace(1, top, n)) + 1e-3 for top in (2, 3)]
+    return A, B, code(lambda x: A @ x @ B.T, (n, n))
+
+
 def test_kronecker_products_of_thousands():
-    A = np.diag(np.linspace(1, 2, 1000)) + 1e-3
-    B = np.diag(np.linspace(1, 3, 1000)) + 1e-3
-    L = code(lambda x: A @ x @ B.T, (1000, 1000))
-    want = 1000 * (np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1])
-    close(L.logdet(), want, 1e-10)
-    w, V = L.eigh()
+    A, B, L = kronecker(1000)
+    close(L.logdet(), 1000 * (np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1]), 1e-10)
     v = rng.normal(size=(1000, 1000))
+    close(L.inv()(L(v)), v, 1e-9)
+
+
+def test_spectra_of_kronecker_products():
+    A, B, L = kronecker(200)
+    v = rng.normal(size=(200, 200))
+    w, V = L.eigh()
     close(V(w * V.T(v)), L(v), 1e-9)
-    C = L.cholesky()
+    C, S = L.cholesky(), L.sqrt()
     close(C(C.T(v)), L(v), 1e-9)
-    close(L.eigh(2)[0], np.sort(np.outer(np.linalg.eigvalsh(A), np.linalg.eigvalsh(B)).reshape(-1))[-2:], 1e-10)
+    close(S(S(v)), L(v), 1e-9)
+    want = np.sort(np.outer(np.linalg.eigvalsh(A), np.linalg.eigvalsh(B)).reshape(-1))
+    close(L.eigvalsh(), want)
+    close(L.eigh(2)[0], want[-2:])
+    close(L.svd(2)[1], want[:-3:-1])
+    close(L.cond(), want[-1] / want[0])
 
 
 def test_low_rank_plus_a_diagonal_of_many():
@@ -647,13 +660,20 @@ def test_low_rank_plus_a_diagonal_of_many():
 
 def test_few_of_many():
     n = 40_000
-    L = code(tridiagonal, n)
-    angles = np.cos(np.pi * np.arange(n, 0, -1) / (n + 1))
-    w, V = L.eigh(2, "SM")
-    close(w, 4 - 2 * np.cos(np.pi * np.array([1, 2]) / (n + 1)), 1e-8)
-    assert np.abs(L.matmat(V.to_dense()) - V.to_dense() * w).max() < 1e-8 and len(angles) == n
+    L = code(lambda x: tridiagonal(x) - 2.0 * x, n)
+    want = 2 - 2 * np.cos(np.pi * np.arange(1, n + 1) / (n + 1))
+    for which, order in {"LM": want[-2:], "SM": want[:2], "LA": want[-2:], "SA": want[:2]}.items():
+        w, V = L.eigh(2, which)
+        assert np.abs(w - order).max() < 1e-10
+        assert np.abs(L.matmat(V.to_dense()) - V.to_dense() * w).max() < 1e-9
+    grid = code(lambda x: (tridiagonal(x) + tridiagonal(x.T).T) * np.linspace(1, 2, 60)[:, None] ** 4, (60, 60))
+    both = grid.T @ grid
+    w, V = both.eigh(2, "SM")
+    want = np.linalg.svd(grid.to_sparse().toarray(), compute_uv=False)
+    close(np.sqrt(w), want[::-1][:2], 1e-6)
+    U, s, Vt = grid.svd(2)
+    close(s, want[:2], 1e-8)
+    close(U.T @ (grid @ Vt.T.to_dense()), np.diag(s), 1e-7)
     wide = code(lambda x: x[: n // 2] * np.linspace(1, 5, n // 2) ** 8 + 0.1 * x[n // 2 :], n)
-    U, s, Vt = wide.svd(1)
-    assert abs(s[0] - np.hypot(5.0**8, 0.1)) < 1e-3
     with pytest.raises(SolveError, match="ask for k of them"):
         wide.svd()

@@ -452,8 +452,14 @@ class AsMatrix(Structured):
         """Some eigenpairs by ARPACK, the smallest by shift and invert where there is a solver."""
         import scipy.sparse.linalg as linalg  # pyright: ignore[reportMissingTypeStubs]
 
+        from .solvers.spectra import chosen, ends_of
+
+        ends = ends_of(self._parts(), k, which)
+        if ends is not None:
+            order = chosen(ends[0], k, which)
+            return ends[0][order], ends[1][:, order]
         start = np.random.default_rng(0).standard_normal(len(self)).astype(self.dtype)
-        given: dict[str, Any] = {"k": k, "which": which, "v0": start}
+        given: dict[str, Any] = {"k": k, "which": which, "v0": start, "maxiter": 1000}
         if which == "SM":
             try:
                 near = self.inv().as_operator()

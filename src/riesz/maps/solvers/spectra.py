@@ -141,6 +141,21 @@ def _banded(S: Banded, vectors: bool = True) -> Any:
     return linalg.eig_banded(lower_bands(S), lower=True, eigvals_only=not vectors, check_finite=False)
 
 
+def ends_of(S: Solver, k: int, which: str) -> Any:
+    """The k smallest and the k largest eigenvalues of a tridiagonal matrix, with vectors; None for others, and where the
+    smallest in size lie between."""
+    if not isinstance(S, Banded) or S.lower > 1 or 2 * k >= S.shape[0]:
+        return None
+    n, line = S.shape[0], (S.ab[-1, :-1] if S.lower else np.zeros(S.shape[0] - 1, S.dtype))
+    found: list[Any] = []
+    for low in (0, n - k):
+        if which != ("LA" if low == 0 else "SA"):
+            found.append(linalg.eigh_tridiagonal(S.ab[S.upper], line, select="i", select_range=(low, low + k - 1)))
+    if which == "SM" and not (found[0][0] > 0).all():
+        return None
+    return [np.concatenate([f[i] for f in found], axis=-1) for i in (0, 1)]
+
+
 def _reordered(S: Reordered, symmetric: bool) -> Spectrum | None:
     place, inner = S.place, S.inner
     if inner.shape[0] == len(place):
