@@ -108,7 +108,8 @@ class Structured(Shown):
 
         other = self._transpose
         if other is not None and "values" in other.__dict__ and other.values.net.simple:
-            return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
+            numbers = other.values.slots if self.leaves is None else None
+            return Values(other.values.net.turned, other.values.point, self.dtype, numbers)
         return Values(self.instance.network, self.instance.point, self.dtype)
 
     @cached_property
@@ -188,9 +189,9 @@ class Structured(Shown):
         """
         from .solvers.factorised import sealed
 
-        return sealed(self._factorised(method, options))
+        return sealed(self.factorised(method, options))
 
-    def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
+    def factorised(self, method: str, options: dict[str, Any]) -> Solver:
         """The solver, which nobody else holds yet."""
         from .solvers.choice import solver_of
 
@@ -213,10 +214,10 @@ class Structured(Shown):
         if self.leaves is not None:
             if verbose:
                 print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: in a trace")
-            return self.leaves.solved(cast(Any, self), b)
+            return self.leaves.solved(cast(Any, self), b, method, options)
         if type(b) is not np.ndarray and any_traced(b):
             return solved(cast(Any, self), b, method, options)
-        chosen = self._factorised(method, options)
+        chosen = self.factorised(method, options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
         if isinstance(b, np.ndarray) and several_sides(cast(Any, self), b):
