@@ -4,7 +4,7 @@ blocks, solutions, pictures."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
@@ -197,7 +197,8 @@ class Structured(Shown):
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
-            self._solvers[key] = solver_of(cast(Any, self), method, **options)
+            make = cast(Any, method) if callable(method) else partial(solver_of, method=method)
+            self._solvers[key] = make(cast(Any, self), **options)
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:

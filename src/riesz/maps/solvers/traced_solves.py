@@ -9,9 +9,10 @@ transposed. All of them meet in one `Solving`, which keeps the last factorisatio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +24,16 @@ from ...ops.opaque import Op, Ruled, Smooth
 from ...programs.program import Program, outputs
 from ...relations.index_sets import Seg
 from ...relations.kinds import Range
-from ...runtime import tuning
+from ...runtime import later, tuning
 from ...runtime.warnings_off import quietly
 from ...tracing.differentials import plus
 from ...tracing.surroundings.contents import equal
 from ...tracing.traced import FLOAT, Traced, slot_of, trace_of
 from ..instances import Instance, held, kept
-from ..linear_map import LinearMap
 from .factorised import Solver
+
+if TYPE_CHECKING:
+    from ..linear_map import LinearMap
 
 
 class Solving:
@@ -63,7 +66,8 @@ class Solving:
                 return kept(specialised(self.program, there))
 
         make = lambda: Instance(self.program, tuple(there))  # noqa: E731
-        solver = LinearMap(*self.spaces, written, self.dtype, make, self.facts).factorised(self.method, self.options)
+        L: LinearMap = later.LinearMap(*self.spaces, written, self.dtype, make, self.facts)
+        solver = L.factorised(self.method, self.options)
         self._kept = [(there, solver), *self._kept[: tuning.KEPT_SOLVERS - 1]]
         return solver
 
@@ -119,7 +123,7 @@ class Solving:
 
 def _bounds(shapes: Sequence[Any]) -> list[tuple[int, int]]:
     """Where each of some arrays begins and ends among the coordinates of all."""
-    return list(pairwise(accumulate([int(np.prod(s)) for s in shapes], initial=0)))
+    return list(pairwise(accumulate([math.prod(s) for s in shapes], initial=0)))
 
 
 def solving(L: LinearMap, method: str, options: dict[str, Any]) -> Solving:
