@@ -11,11 +11,14 @@ import numpy as np
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.linearity import specialised
 from ..ops.number_domains import NUMBERS
+from ..ops.op import Reduction, contraction
 from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
+from ..relations.index_sets import Seg
+from ..relations.kinds import Function, Gather
 from ..runtime import later
 from ..runtime.warnings_off import quietly
-from ..spaces.space import Space
+from ..spaces.space import Space, real_space
 from ..terms.open_makers import frozen
 from ..terms.term import Term
 from .instances import Instance, kept
@@ -64,6 +67,19 @@ class Family(Shown):
 
     def __len__(self) -> int:
         return len(self.program)
+
+
+def map_of_entries(rows: Any, columns: Any, data: Any, shape: tuple[int, int]) -> LinearMap:
+    """The map of a sparse matrix by its entries, whose numbers may be traced: v ↦ red_row(data ⊛ gather_column v)."""
+    m, n = [int(k) for k in shape]
+    program, count = Program(), len(rows)
+    numbers, vector = program.input((count,)), program.input((n,))
+    taken = program.step(Reduction((Gather(Seg(n), Seg(count), columns),), 0), (vector,))
+    weighted = program.step(contraction(((0,), (0,)), (0,)), (numbers, taken))
+    program.outputs = [program.step(Reduction((Function(Seg(count), Seg(m), rows),), 0), (weighted,))]
+    found = Family(program, real_space((count,)), real_space((n,)), real_space((m,)))(data)
+    found.dtype = np.result_type(np.float32, data.dtype)
+    return found
 
 
 class Value:

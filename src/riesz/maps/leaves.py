@@ -113,18 +113,20 @@ class Leaves:
         short = normal(L.instance)
         return L.instance if short is None else Instance(short, L.instance.point, L.instance.names)
 
-    def solved(self, L: LinearMap, b: Any) -> Any:
-        """L⁻¹(b): by its diagonal where it has no more, by its dense matrix otherwise; by least squares if not
-        square."""
+    def solved(self, L: LinearMap, b: Any, method: str, options: dict[str, Any]) -> Any:
+        """L⁻¹(b), or by least squares if not square."""
         columns = several_sides(L, b)
         right: Any = b if columns else self.flat(self.opened(L.codomain, b))
-        if L.shape[0] != L.shape[1]:
-            x: Any = self.arrays.linalg.pinv(L.to_dense()) @ right
-        elif L.structure.kind in ("diagonal", "identity"):
-            x = (right.T / L.diagonal()).T
-        else:
-            x = self.arrays.linalg.solve(L.to_dense(), right)
+        x = self.inverted(L, right, method, options)
         return x if columns else self.presented(L.domain, self.parted(L.domain, x))
+
+    def inverted(self, L: LinearMap, right: Any, method: str, options: dict[str, Any]) -> Any:
+        """L⁻¹ of flat coordinates: by its diagonal where it has no more, by its dense matrix otherwise."""
+        if L.shape[0] != L.shape[1]:
+            return self.arrays.linalg.pinv(L.to_dense()) @ right
+        if L.structure.kind in ("diagonal", "identity"):
+            return (right.T / L.diagonal()).T
+        return self.arrays.linalg.solve(L.to_dense(), right)
 
     def flat(self, value: Any, lead: tuple[int, ...] = ()) -> Any:
         """The coordinates of a value on one axis, after leading ones."""
@@ -161,6 +163,15 @@ class TracedLeaves(Leaves):
 
     def kept(self, x: Any) -> Any:
         return fixed((tidy(x),))[0]
+
+    def inverted(self, L: LinearMap, right: Any, method: str, options: dict[str, Any]) -> Any:
+        from .solvers.traced_solves import solve, structured
+
+        plain = L.shape[0] == L.shape[1] and L.structure.kind in ("diagonal", "identity")
+        if method == "auto" and (plain or not structured(L)):
+            return super().inverted(L, right, method, options)
+        x = solve(L, right if np.ndim(right) == 2 else np.reshape(right, (L.shape[0], 1)), method, options)
+        return x if np.ndim(right) == 2 else x[:, 0]
 
     def refusal(self, what: str) -> Exception:
         return traced.refuse(

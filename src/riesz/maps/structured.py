@@ -4,7 +4,7 @@ blocks, solutions, pictures."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
@@ -108,7 +108,8 @@ class Structured(Shown):
 
         other = self._transpose
         if other is not None and "values" in other.__dict__ and other.values.net.simple:
-            return Values(other.values.net.turned, other.values.point, self.dtype, other.values.slots)
+            numbers = other.values.slots if self.leaves is None else None
+            return Values(other.values.net.turned, other.values.point, self.dtype, numbers)
         return Values(self.instance.network, self.instance.point, self.dtype)
 
     @cached_property
@@ -188,15 +189,16 @@ class Structured(Shown):
         """
         from .solvers.factorised import sealed
 
-        return sealed(self._factorised(method, options))
+        return sealed(self.factorised(method, options))
 
-    def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
+    def factorised(self, method: str, options: dict[str, Any]) -> Solver:
         """The solver, which nobody else holds yet."""
         from .solvers.choice import solver_of
 
         key = (method, *sorted(options.items(), key=lambda o: o[0]))
         if key not in self._solvers:
-            self._solvers[key] = solver_of(cast(Any, self), method, **options)
+            make = cast(Any, method) if callable(method) else partial(solver_of, method=method)
+            self._solvers[key] = make(cast(Any, self), **options)
         return self._solvers[key]
 
     def solve(self, b: Any, method: str = "auto", *, verbose: bool = False, **options: Any) -> Any:
@@ -213,10 +215,10 @@ class Structured(Shown):
         if self.leaves is not None:
             if verbose:
                 print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: in a trace")
-            return self.leaves.solved(cast(Any, self), b)
+            return self.leaves.solved(cast(Any, self), b, method, options)
         if type(b) is not np.ndarray and any_traced(b):
             return solved(cast(Any, self), b, method, options)
-        chosen = self._factorised(method, options)
+        chosen = self.factorised(method, options)
         if verbose:
             print(f"{self.shape[0]:,} × {self.shape[1]:,}, {self.structure}: {chosen.name}")
         if isinstance(b, np.ndarray) and several_sides(cast(Any, self), b):

@@ -30,6 +30,9 @@ TABLE = {
     "load_rules": "tracing.rules.all_rules",
     # functions of one matrix on stacks of them
     "vmap": "functions.control",
+    # sparse matrices with traced data as linear maps
+    "map_of_entries": "maps.derivation",
+    "ScipyIterations": "maps.solvers.krylov",
     # small functions and maps run as generated code
     "called": "backends.small_functions",
     "graded": "backends.small_functions",

@@ -221,6 +221,10 @@ SYMMETRIC_MULTIPLICATIONS = 1 << 22
 """multiplications: from here on one half is computed. Chosen; see bench/scoreboard.py, logistic Hessian."""
 DENSE_UNKNOWNS = 2048
 """unknowns: up to so many unknowns a matrix without better structure is factorised as it is. Chosen."""
+WRITTEN_UNKNOWNS = 32
+"""unknowns: up to so many unknowns a system inside a trace is solved by its dense matrix, written out. Chosen."""
+KEPT_SOLVERS = 2
+"""solvers: a solve inside a trace keeps the factorisations at so many points. Chosen."""
 
 # programs
 COMPONENT_TILE_BYTES = 1 << 21

@@ -172,6 +172,8 @@ class Traced(Described, Operators, metaclass=Kind):
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
         if type(left) is not Traced or type(right) is not Traced:
+            if type(right) in HOLDERS:
+                return NotImplemented
             result = operator(ufunc, left, right)
         else:
             result = UFUNCS[ufunc](left, right)
@@ -313,6 +315,8 @@ class Traced(Described, Operators, metaclass=Kind):
 WRITTEN: set[Any] = set()
 """The class of arrays that a trace made and may write to; writing/written.py enters it."""
 TRACED: set[Any] = {Traced}
+HOLDERS: set[Any] = set()
+"""Classes of what is made of traced arrays and has operators of its own: sparse matrices."""
 """The classes of traced arrays; complexes.py adds the complex one."""
 
 
@@ -565,6 +569,8 @@ def holds_traced(x: Any) -> bool:
         return True
     if type(x) in WRITTEN:
         return x.memory is not None
+    if type(x) in HOLDERS:
+        return True
     if isinstance(x, (list, tuple)):
         return any([holds_traced(part) for part in cast("list[Any]", x)])
     objects = isinstance(x, np.ndarray) and cast(Any, x).dtype == object

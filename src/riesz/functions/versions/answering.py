@@ -29,7 +29,18 @@ from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
 from ...tracing.trace import refuse
-from ...tracing.traced import TRACED, WRITTEN, call_function, convert, holds_traced, is_complex, tidy, typed, witness
+from ...tracing.traced import (
+    HOLDERS,
+    TRACED,
+    WRITTEN,
+    call_function,
+    convert,
+    holds_traced,
+    is_complex,
+    tidy,
+    typed,
+    witness,
+)
 from ...tracing.writing.written import found_outside, made
 from .code_constants import with_constants
 
@@ -232,27 +243,42 @@ def _opened_parts(x: Any) -> Any:
     return type(x)([_opened(part) for part in x]) if type(x) in (list, tuple) else x
 
 
-class _Whole(type):
-    """A type of whole numbers, as the original, that may be called on traced arrays: np.int64(x)."""
+class _Class(type):
+    """A class, as the original, that may be called on traced arrays: np.int64(x), csr_array((x, i, p))."""
 
     original: Any
+    own: Callable[..., Any]
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
-        if len(args) == 1 and holds_traced(args[0]):
-            return convert(tidy(args[0]), np.dtype(cls.original))
+        if any([holds_traced(a) for a in args]):
+            note((*args, *named.values()), True)
+            return cls.own(*args, **named)
         return cls.original(*args, **named)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.original)
+        kind: Any = instance.kind if type(instance) in HOLDERS else type(instance)
+        return isinstance(instance, cls.original) or issubclass(kind, cls.original)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return issubclass(subclass, cls.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
 
     def __eq__(cls, other: object) -> bool:
         return other is cls or other is cls.original
 
     def __hash__(cls) -> int:
         return hash(cls.original)
+
+
+def _class(kind: Any, own: Any) -> Any:
+    bases = (kind,) if type(kind) is type else ()  # abstract classes ask those below them
+    return _Class(kind.__name__, bases, {"original": kind, "own": staticmethod(own)})
+
+
+def _whole(kind: Any, x: Any) -> Any:
+    return convert(tidy(x), np.dtype(kind))
 
 
 def _library(f: types.FunctionType) -> _Version:
@@ -328,7 +354,7 @@ def _enter_scipy() -> None:
 
         for original, own in counterparts().items():
             if id(original) not in _known:
-                _enter(original, _Making(original, own))
+                _enter(original, (_class if isinstance(original, type) else _Making)(original, own))
 
 
 _MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy fromiter"
@@ -353,7 +379,7 @@ def _load() -> None:
             found[original] = _Filling(original, _rule(original) if original in FUNCTIONS else original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
-        found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
+        found.update({kind: _class(kind, partial(_whole, kind)) for kind in whole})
         for original, version in found.items():
             _enter(original, version)
         Standing.numpy = _stand_in(np)

@@ -185,7 +185,7 @@ def _legs(op: Convolution | ExchangedLeg, s: LinearStep) -> Edges | None:
 def _matrices(op: Ruled, s: LinearStep) -> Edges | None:
     """The matrix of each part is what the step makes of unit vectors."""
     c, shape, mixes = s.c, s.shape, op.smooth.mixes
-    if len(s.live) != 1 or mixes is None:
+    if len(s.live) != 1 or mixes is None or not op.smooth.batched:
         return None
     if not math.prod(shape) >= tuning.MANY_PARTS_RATIO * math.prod([shape[a] for a in mixes]) ** 2 > 0:
         return None

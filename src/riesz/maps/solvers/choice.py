@@ -59,11 +59,8 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
         small = max(m, n) <= tuning.DENSE_UNKNOWNS
         return _dense(L) if small else _sparse_least_squares(L) or _krylov(L, "lsmr", **options)
     v = L.flat
-    if v is not None:
-        rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
-        ways = v.net.known(("ways", *rows, None, *columns), lambda: _between_leaves(v.net, rows, columns))
-        if (found := _first(ways, v)) is not None:
-            return found
+    if v is not None and (found := _first(ways_of(L), v)) is not None:
+        return found
     if (positions := L.positions) is not None and positions <= min(n * n // 8, 64 * n):
         from .sparse import fills
 
@@ -71,6 +68,15 @@ def solver_of(L: LinearMap, method: str = "auto", **options: Any) -> Solver:
             return _sparse(L)
     found = _steps(L.values) if v is None else None
     return found or (_dense(L) if n <= tuning.DENSE_UNKNOWNS else _krylov(L, None, **options))
+
+
+def ways_of(L: LinearMap) -> list[Way]:
+    """The ways to solve with a map by structure, for all points; none where hubs are left."""
+    v = L.flat
+    if v is None:
+        return []
+    rows, columns = [leaf.shape for leaf in L.codomain.leaves], [leaf.shape for leaf in L.domain.leaves]
+    return v.net.known(("ways", *rows, None, *columns), lambda: _between_leaves(v.net, rows, columns))
 
 
 def _dense(L: LinearMap) -> Solver:

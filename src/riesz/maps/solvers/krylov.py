@@ -131,3 +131,21 @@ class Krylov(Solver):
             f"{self.name}: not there after {self.iterations} iterations, {reached}; the map may be singular or badly "
             "conditioned: try a preconditioner, more iterations or a larger tolerance"
         )
+
+
+class ScipyIterations(Solver):
+    """A function of scipy.sparse.linalg as somebody called it, on the matrix of a map; transposed systems, which only
+    derivatives ask for, to nearly full precision."""
+
+    def __init__(self, L: Any, *, name: str, said: Any) -> None:
+        super().__init__(L.shape, L.dtype, f"scipy.sparse.linalg.{name}")
+        self.matrix, self._function, self._said = L.stored(), name, said
+
+    def _run(self, b: Any, transposed: bool) -> Any:
+        A: Any = self.matrix.T if transposed else self.matrix
+        named = {"rtol": 1e-12, "maxiter": 20 * self.shape[0]} if transposed else self._said.options
+        found = [getattr(sparse_linalg, self._function)(A, column, **named) for column in b.T]
+        for _, info in found:
+            if info:
+                raise SolveError(f"{self.name}: not there after {info} iterations; more (maxiter=…), or spsolve")
+        return np.stack([x for x, _ in found], axis=1).astype(self.dtype, copy=False)

@@ -4,6 +4,7 @@ docs/coverage.md`."""
 from __future__ import annotations
 
 import importlib
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def name_of(function: Any) -> str:
         numpys = getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
         return f"{'np' if numpys else 'scipy.special'}.{name}"
     if module.startswith("scipy"):
-        return ".".join([*module.split(".")[:2], name])
+        return ".".join([*takewhile(lambda part: part[0] != "_", module.split(".")), name])
     part = module.split(".")
     return "np." + ".".join([*[p for p in part[1:2] if not p.startswith("_")], name])
 

@@ -89,6 +89,10 @@ def _own(home: str) -> dict[str, tuple[Any, str, str]]:
         from .scipy_signal import COUNTERPARTS as SIGNALS
 
         return SIGNALS
+    if home.startswith("scipy.sparse"):
+        from .sparse.sparse_functions import LINALG, SPARSE
+
+        return SPARSE if home == "scipy.sparse" else LINALG
     from .linalg.scipy_linalg import COUNTERPARTS
 
     return COUNTERPARTS

@@ -176,6 +176,37 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     return _like(m.applied(BANDED, x, _columns(y), below=below, above=above, turned=False), y)
 
 
+@over_batch(2, "1|2")
+def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
+    """The same for a symmetric matrix given by half of its diagonals: the other half are these, moved."""
+    x, y = _common(ab, b)
+    if x.ndim != 2 or x.shape[1] != y.shape[0]:
+        raise ValueError(f"solveh_banded: diagonals of length {y.shape[0]} are wanted; got an array of shape {x.shape}")
+    k, n = x.shape[0] - 1, x.shape[1]
+    row, column = np.arange(1, k + 1)[:, None], np.arange(n)
+    half = x if lower else x[::-1]  # diagonal by diagonal from the main one
+    at = column - row if lower else column + row
+    there = (at >= 0) & (at < n)
+    mirrored = m.within(there, half[row, np.where(there, at, 0)]) if k else half[1:]
+    down, up = (half[1:], mirrored) if lower else (mirrored, half[1:])
+    full = concatenate([up[::-1], half[:1], down], 0)
+    return _like(m.applied(BANDED, full, _columns(y), below=k, above=k, turned=False), y)
+
+
+def solve_circulant(c: Any, b: Any, caxis: int = -1, baxis: int = 0, outaxis: int = 0, **named: Any) -> Any:
+    """C⁻¹b for the matrix with columns c moved round: a quotient of Fourier transforms."""
+    x, y = np.atleast_1d(tidy(c)), np.atleast_1d(tidy(b))
+    if np.ndim(x) != 1 or (caxis, outaxis) not in ((-1, 0), (0, 0)) or baxis != 0 or named.get("singular") == "lstsq":
+        raise refuse(
+            "scipy.linalg.solve_circulant is known to riesz for one vector c, the usual axes and singular='raise'"
+        )
+    if np.shape(x) != np.shape(y)[:1]:
+        raise ValueError(f"Shapes of c {np.shape(x)} and b {np.shape(y)} are incompatible")
+    values = np.fft.fft(x)
+    wide = np.reshape(values, (np.shape(x)[0], *(1,) * (np.ndim(y) - 1)))
+    return np.real(np.fft.ifft(np.fft.fft(y, axis=0) / wide, axis=0))
+
+
 # -- factorisations ---------------------------------------------------------------------------------------
 
 
@@ -338,6 +369,8 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "solve": (solve, "op solve, linear in b", SOLVES),
     "solve_triangular": (solve_triangular, "op solve_triangular, linear in b", _IN_TRIANGLE),
     "solve_banded": (solve_banded, "op solve_banded, linear in b", SOLVES),
+    "solveh_banded": (solveh_banded, "relational reductions and op solve_banded", SOLVES),
+    "solve_circulant": (solve_circulant, "Fourier transforms and a quotient", "that of both"),
     "solve_toeplitz": (solve_toeplitz, "relational reduction and op solve", SOLVES),
     "inv": (inv, "op inv", "−A⁻¹·dA·A⁻¹"),
     "det": (lambda a: linalg.det(convert(floating(a), FLOAT)), "op det", "⟨cofactors, dA⟩, at every rank and order"),

@@ -1,0 +1,218 @@
+"""scipy.sparse and scipy.sparse.linalg for matrices with traced data (sparse_arrays.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....runtime import later
+from ...trace import refuse
+from ...traced import holds_traced, tidy
+from ..array_products import is_sparse
+from .sparse_arrays import Numbering, SparseTraced, constants, kind_like, moved, moved_blocks, multiplied_pairs
+
+
+def _maker(name: str) -> Callable[..., Any]:
+    """A class of SciPy's, called with something traced."""
+
+    def make(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, **named: Any) -> SparseTraced:
+        import scipy.sparse
+
+        kind = getattr(scipy.sparse, name)
+        if type(arg1) is SparseTraced:
+            found = arg1.of_kind(kind)
+        else:
+            numbers = Numbering()
+            if isinstance(arg1, tuple) and len(arg1) in (2, 3) and not np.isscalar(arg1[0]):
+                data, *places = arg1
+                if holds_traced(places):
+                    raise refuse(f"{name}: the positions of a sparse matrix are fixed; these are traced")
+                listed = len(places) == 1 and isinstance(places[0], (tuple, list)) and len(places[0]) == 2
+                raw = kind_like(kind, "coo") if listed else kind  # nothing is added up among numbers of entries
+                numbered = raw((numbers.array(tidy(data)), *places), shape=shape, **named)
+            else:
+                numbered = kind_like(kind, "coo")(np.atleast_2d(numbers.array(tidy(arg1))))
+            found = numbers.found(numbered, kind)
+        return found if dtype is None else found.astype(dtype)
+
+    return make
+
+
+def _diagonals(name: str) -> Callable[..., Any]:
+    """diags and diags_array: the diagonals are numbered."""
+
+    def code(diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
+        import scipy.sparse
+
+        numbers = Numbering()
+        single = not isinstance(diagonals, (list, tuple)) and np.ndim(tidy(diagonals)) < 2
+        if isinstance(diagonals, (list, tuple)) and np.ndim(offsets) == 0:  # one diagonal, as a list of numbers
+            single = len(diagonals) != 1 or not np.ndim(diagonals[0])
+        rows = [tidy(diagonals)] if single else [tidy(d) for d in diagonals]
+        lines = [numbers.array(d if np.ndim(d) else np.reshape(d, (1,))) for d in rows]
+        whole = getattr(scipy.sparse, name)(lines, offsets=np.atleast_1d(offsets), shape=shape, dtype=np.int64)
+        kind = type(whole) if format is None else kind_like(type(whole), format)
+        found = numbers.found(whole, kind)
+        return found if dtype is None else found.astype(dtype)
+
+    return code
+
+
+def _spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: Any = None) -> Any:
+    shape = m if n is None else (m, n)
+    x = np.atleast_2d(tidy(data))
+    return _maker("dia_matrix")((x, diags), shape=shape if shape is not None else (x.shape[1],) * 2).asformat(format)
+
+
+def _joining(name: str) -> Callable[..., Any]:
+    """block_array, hstack and their like."""
+
+    def code(blocks: Any, format: Any = None, dtype: Any = None) -> Any:
+        import scipy.sparse
+
+        found = moved_blocks(getattr(scipy.sparse, name), blocks)
+        found = found if dtype is None else found.astype(dtype)
+        return found.asformat(format)
+
+    return code
+
+
+def _kron(A: Any, B: Any, format: Any = None) -> Any:
+    """A ⊗ B: every entry of A times every entry of B."""
+    a, b = [x if is_sparse(x) else _dense(x) for x in (A, B)]
+    kinds = [x.kind if type(x) is SparseTraced else type(x) for x in (a, b)]
+    kind = next((k for k in kinds if not k.__name__.endswith("matrix")), kinds[0])
+    left, right = [x if type(x) is SparseTraced else constants(x) for x in (a, b)]
+    (m, n), (p, q) = a.shape, b.shape
+    i, j = [np.repeat(np.arange(len(left.row)), len(right.row)), np.tile(np.arange(len(right.row)), len(left.row))]
+    data = multiplied_pairs(left.data, right.data, i, j)
+    found = SparseTraced(left.row[i] * p + right.row[j], left.col[i] * q + right.col[j], data, (m * p, n * q), kind)
+    return found.of_kind(kind_like(kind, format or "csr"))
+
+
+def _dense(x: Any) -> Any:
+    """An array as a sparse matrix with all its entries."""
+    import scipy.sparse
+
+    return _maker("coo_array")(x) if holds_traced(x) else scipy.sparse.coo_array(np.atleast_2d(x))
+
+
+def _triangle(name: str) -> Callable[..., Any]:
+    def code(A: Any, k: int = 0, format: Any = None) -> Any:
+        import scipy.sparse
+
+        return moved(lambda a: getattr(scipy.sparse, name)(a, k), A).asformat(format)
+
+    return code
+
+
+# -- solving ----------------------------------------------------------------------------------------------
+
+
+def map_of(A: Any) -> Any:
+    """A sparse matrix or an array, traced or not, as a linear map."""
+    if type(A) is SparseTraced:
+        return A.linear_map
+    if not is_sparse(A):
+        A = _dense(A)
+        return map_of(A)
+    entries = constants(A)
+    return later.map_of_entries(entries.row, entries.col, np.asarray(entries.data, _kind(A.dtype)), A.shape)
+
+
+def _kind(dtype: Any) -> Any:
+    return dtype if np.dtype(dtype).kind == "f" else np.dtype(float)
+
+
+def _square(A: Any) -> Any:
+    if A.shape[0] != A.shape[1]:
+        raise ValueError(f"matrix must be square (has shape {tuple(A.shape)})")
+    return A
+
+
+def _right(b: Any) -> Any:
+    return b.toarray() if is_sparse(b) else tidy(b)
+
+
+def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+    """A⁻¹b, by the structure of A."""
+    y = _right(b)
+    x = map_of(_square(A)).solve(y[:, 0] if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
+    return x if not is_sparse(b) or np.ndim(x) == 1 else _maker("csc_array")(x)
+
+
+class TracedFactors:
+    """What `splu` gives for a matrix with traced data: it solves."""
+
+    def __init__(self, A: Any) -> None:
+        self.shape, self._map = tuple(_square(A).shape), map_of(A)
+        self.nnz = A.nnz
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """A⁻¹b, or with trans="T" A⁻ᵀb."""
+        return (self._map if trans == "N" else self._map.T).solve(_right(rhs))
+
+
+def _factors(A: Any, *options: Any, **named: Any) -> TracedFactors:
+    return TracedFactors(A)
+
+
+class _Said:
+    """The options of a call; each call has its own."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+
+def _iterative(name: str) -> Callable[..., Any]:
+    """SciPy's iterations on a matrix with traced data or a traced right-hand side: the value is theirs, the derivative
+    that of the solution."""
+
+    def code(A: Any, b: Any, x0: Any = None, **named: Any) -> Any:
+        known = is_sparse(A) or np.ndim(A) == 2
+        if not known or holds_traced([x0, *named.values()]):
+            others = "its other arguments without traced arrays"
+            raise refuse(f"scipy.sparse.linalg.{name} is known to riesz for A a matrix, sparse or dense, and {others}")
+        y = _right(b)
+        said = _Said({"x0": x0, **named})
+        flat = y[:, 0] if np.ndim(y) == 2 else y
+        return map_of(_square(A)).solve(flat, method=later.ScipyIterations, name=name, said=said), 0
+
+    return code
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+    if axis is not None or ord not in (None, "fro"):
+        raise refuse(
+            "scipy.sparse.linalg.norm of a matrix with traced data is the Frobenius norm; others need toarray()"
+        )
+    return np.sqrt(np.sum(x.tocsr().data ** 2))
+
+
+_ENTRIES = "a sparse matrix with traced data: products are gather, product, relational reduction"
+_MOVED = "entries in other places: a gather of the data"
+_LINEAR = "the same of the data's differential"
+_SOLVES = "A⁻¹(db − dA·x), by the structure of A"
+_names = [f"{f}_{k}" for f in ("csr", "csc", "coo", "dia") for k in ("array", "matrix")]
+SPARSE: dict[str, tuple[Any, str, str]] = {
+    **{name: (_maker(name), _ENTRIES, _LINEAR) for name in _names},
+    **{name: (_diagonals(name), _MOVED, _LINEAR) for name in ("diags", "diags_array")},
+    "spdiags": (_spdiags, _MOVED, _LINEAR),
+    **{name: (_joining(name), _MOVED, _LINEAR) for name in ("block_array", "bmat", "hstack", "vstack", "block_diag")},
+    **{name: (_triangle(name), _MOVED, _LINEAR) for name in ("tril", "triu")},
+    "kron": (_kron, "a gather of both and their product", "db ⊗ a and da ⊗ b"),
+    "issparse": (lambda x: type(x) is SparseTraced, "whether it is a sparse matrix", "none"),
+    "isspmatrix": (lambda x: type(x) is SparseTraced and x.is_matrix, "whether it is one of SciPy's matrices", "none"),
+}
+LINALG: dict[str, tuple[Any, str, str]] = {
+    "spsolve": (spsolve, "op solve_map, linear in b", _SOLVES),
+    "splu": (_factors, "an object that solves by op solve_map", _SOLVES),
+    "factorized": (lambda A: TracedFactors(A).solve, "a function that solves by op solve_map", _SOLVES),
+    **{
+        name: (_iterative(name), "op solve_map; its value by SciPy's iterations", _SOLVES)
+        for name in ("cg", "gmres", "bicgstab", "minres")
+    },
+    "norm": (_norm, "√Σ data²", "⟨data, d⟩ / norm"),
+}
