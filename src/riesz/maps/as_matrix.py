@@ -18,7 +18,6 @@ from ..terms.declared import declare_linear
 from ..terms.term import Arrow, Term
 from .leaves import IN_TRACES, any_traced
 from .matrices.written_maps import as_matrix, code_of, is_sparse, is_symmetric, spread, written
-from .matrices.determinants import inverse_code, slogdet_in_traces
 from .structured import Structured, of_numbers
 
 if TYPE_CHECKING:
@@ -251,21 +250,24 @@ class AsMatrix(Structured):
         self._square("an inverse")
         if self._inverse is None:
             facts = self.facts if self.domain is self.codomain else ()
-            if self.leaves is not None:
-                code = inverse_code(cast(Any, self))
-            else:
-                code = _solving(self._factorised("auto", {}))
+            code = self._solved_code if self.leaves is not None else _solving(self.factorised("auto", {}))
             found = self._from_code(code, self.codomain, self.domain, facts)
             found._inverse, self._inverse = self, found
             found._inverts = self
         return self._inverse
 
-    def _factorised(self, method: str, options: dict[str, Any]) -> Solver:
+    def factorised(self, method: str, options: dict[str, Any]) -> Solver:
         if self._inverts is None or method != "auto":
-            return super()._factorised(method, options)
+            return super().factorised(method, options)
         from .solvers.composite import InverseSolver
 
-        return InverseSolver(self._inverts._factorised(method, options))
+        return InverseSolver(self._inverts.factorised(method, options))
+
+    def _solved_code(self, x: Any) -> Any:
+        """L⁻¹x on traced coordinates."""
+        if self.structure.kind in ("diagonal", "identity"):
+            return x * (1.0 / self.diagonal())  # a product can be transposed
+        return cast(Any, self.leaves).inverted(self, x, "auto", {})
 
     def slogdet(self) -> Slogdet:
         """The sign of the determinant and the logarithm of its size, by structure: (0, −inf) for a singular map.
@@ -278,12 +280,14 @@ class AsMatrix(Structured):
         """
         self._square("a determinant")
         if self.leaves is not None:
-            return Slogdet(*slogdet_in_traces(cast(Any, self)))
+            from .matrices.determinants import slogdet_at
+
+            return Slogdet(*slogdet_at(cast(Any, self), self.leaves))
         from .solvers.factorised import NotFinite
         from .solvers.krylov import Krylov
 
         try:
-            found = self._factorised("auto", {})
+            found = self.factorised("auto", {})
         except NotFinite:
             raise
         except SolveError:  # singular to working precision, or without a doubt
@@ -388,7 +392,7 @@ class AsMatrix(Structured):
         try:
             if self.shape[0] == self.shape[1]:
                 return self.inv()
-            return self._from_code(_solving(self._factorised("auto", {})), self.codomain, self.domain)
+            return self._from_code(_solving(self.factorised("auto", {})), self.codomain, self.domain)
         except NotFinite:
             raise
         except SolveError:
@@ -396,7 +400,7 @@ class AsMatrix(Structured):
         try:
             left, s, right = self._singular()
         except SolveError:
-            return self._from_code(_solving(self._factorised("lsmr", {})), self.codomain, self.domain)
+            return self._from_code(_solving(self.factorised("lsmr", {})), self.codomain, self.domain)
         kept = s > max(self.shape) * np.finfo(self.dtype).eps * s.max(initial=0.0)
         values = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0).astype(self.dtype)
         return right @ _diagonal(right, values) @ left.T

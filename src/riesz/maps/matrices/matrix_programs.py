@@ -19,6 +19,7 @@ from ..normal_form.coefficients import Factor
 from ..normal_form.entries import Entry, diagonal_entries, sparse_size
 from ..normal_form.network import Network, multiplied
 from ..normal_form.rebuilt import added, laid_out, placed
+from .parts import Part
 
 Shape = tuple[int, ...]
 
@@ -73,6 +74,13 @@ def diagonal(source: Instance) -> Program | None:
         return program.closed(program.joined(parts, 0, sizes))
 
     return source.once("diagonal", make)
+
+
+def part_program(source: Instance, net: Network, part: Part) -> Program:
+    """point ↦ an array made of entries of a network."""
+    with net.c.lock:
+        program = _Written(source, net, [e for e, _ in part.entries])
+        return program.closed(program.sum(part.entries, part.box))
 
 
 def _from_entries(source: Instance, net: Network, rows: Sequence[Shape], columns: Sequence[Shape]) -> Program:

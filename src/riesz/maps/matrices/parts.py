@@ -21,7 +21,7 @@ class Part:
     """A sum of entries as an array; each entry with an index map for each axis of the array."""
 
     def __init__(self, c: Coefficients, entries: Sequence[tuple[Entry, Sequence[IndexMap]]], box: Shape) -> None:
-        self.box = box
+        self.box, self.entries = box, entries
         self._direct = _direct(c, *entries[0], box) if len(entries) == 1 else None  # one entry that is the array
         self._placed = [] if self._direct is not None else [_Placed(c, e, maps, box) for e, maps in entries]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -238,15 +238,21 @@ def _by_structure(net: Network, entries: Sequence[Entry], row: Shape, column: Sh
     return [way for way in found if way is not None]
 
 
-def _banded(net: Network, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
-    """The diagonals as rows, in LAPACK's order: number j of a row belongs to column j."""
+def band_part(
+    net: Network, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape
+) -> tuple[Part, int, int]:
+    """The diagonals as rows, in LAPACK's order: number j of a row belongs to column j; how many are below and above."""
     upper, lower = max(max(lines), 0), max(-min(lines), 0)
     placed: list[tuple[Entry, tuple[Affine, Affine]]] = []
     for e in entries:
         down, across = flat_map(e.out, row), flat_map(e.inn, column)
         assert down is not None and across is not None
         placed.append((e, (Affine(upper - across.offset + down.offset), across)))
-    band = Part(net.c, placed, (lower + upper + 1, math.prod(column)))
+    return Part(net.c, placed, (lower + upper + 1, math.prod(column))), lower, upper
+
+
+def _banded(net: Network, entries: Sequence[Entry], lines: list[int], row: Shape, column: Shape) -> Way:
+    band, lower, upper = band_part(net, entries, lines, row, column)
 
     def way(v: Values) -> Solver:
         return DiagonalSolver(band.at(v)[0]) if lines == [0] else Banded(band.at(v), lower, upper)
@@ -270,15 +276,23 @@ def _any(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> l
     return [*_between(net, entries, row, column), *([dense] if n <= tuning.DENSE_UNKNOWNS else [])]
 
 
-def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
-    """One entry in independent parts, each square: factor by factor."""
+class Factors(NamedTuple):
+    """The factors of a Kronecker product: an entry each with its rows and columns, and the axes in their order."""
+
+    entries: list[tuple[Entry, Shape, Shape]]
+    down: list[int]
+    across: list[int]
+
+
+def factors_of(entries: Sequence[Entry], row: Shape, column: Shape) -> Factors | None:
+    """One entry in independent parts, each square."""
     if len(entries) != 1:
         return None
     e = entries[0]
     groups = parts(e)
     if len(groups) < 2:
         return None
-    every: list[list[Way]] = []
+    found: list[tuple[Entry, Shape, Shape]] = []
     down: list[int] = []
     across: list[int] = []
     for k, g in enumerate(groups):
@@ -290,13 +304,22 @@ def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape
         tall, wide = tuple([row[i] for i in mine]), tuple([column[j] for j in yours])
         if math.prod(tall) != math.prod(wide):
             return None
-        every.append(_any(net, [part], tall, wide))
+        found.append((part, tall, wide))
         down += mine
         across += yours
     rest = [i for i in range(len(row)) if i not in down], [j for j in range(len(column)) if j not in across]
     if any([row[i] != 1 for i in rest[0]]):  # all in one line of an axis
         return None
-    sides = row, [*down, *rest[0]], column, [*across, *rest[1]]
+    return Factors(found, [*down, *rest[0]], [*across, *rest[1]])
+
+
+def _kronecker(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+    """A Kronecker product: factor by factor."""
+    found = factors_of(entries, row, column)
+    if found is None:
+        return None
+    every = [_any(net, [part], tall, wide) for part, tall, wide in found.entries]
+    sides = row, found.down, column, found.across
     return _each(every, lambda solvers: composite.Axes(composite.Kronecker(*solvers), *sides))
 
 
@@ -361,8 +384,16 @@ def _blocks(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -
     return way
 
 
-def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
-    """A base with a solver of its own plus products through few labels: Woodbury."""
+class LowRank(NamedTuple):
+    """Entries that are a base, and pairs U, V of parts with their ranks: base + Σ U Vᵀ."""
+
+    base: list[Entry]
+    pairs: list[tuple[Part, Part]]
+    ranks: list[int]
+
+
+def low_rank_of(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> LowRank | None:
+    """A base plus products through few labels."""
     base: list[Entry] = []
     pairs: list[tuple[Part, Part]] = []
     ranks: list[int] = []
@@ -376,10 +407,16 @@ def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape)
                 return None
             ranks.append(found[0])
             pairs.append(found[1:])
-    n = math.prod(row)
-    if not base or not pairs or 4 * sum(ranks) > n:
+    return LowRank(base, pairs, ranks) if base and pairs and 4 * sum(ranks) <= math.prod(row) else None
+
+
+def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape) -> Way | None:
+    """A base with a solver of its own plus low rank: Woodbury."""
+    found = low_rank_of(net, entries, row, column)
+    if found is None:
         return None
-    sides = list(zip(*pairs, strict=True))
+    base, pairs, ranks = found
+    n, sides = math.prod(row), list(zip(*pairs, strict=True))
     ways = _between(net, base, row, column)
 
     def way(v: Values) -> Solver | None:
