@@ -164,7 +164,7 @@ def test_pandas():
     close(np.asarray(D.T @ L), X.T @ A)
     close((L + pd.DataFrame(A)).to_dense(), 2 * A)
     close((pd.DataFrame(A) - L).to_dense(), 0 * A)
-    with pytest.raises(SpaceError, match="np.diag"):
+    with pytest.raises(SpaceError, match=r"np\.diag"):
         s + L
 
 
@@ -269,7 +269,9 @@ def test_blocks_by_name():
         J["w"]
     with pytest.raises(SpaceError, match="no tuple, dict or dataclass"):
         J["u", ("a", "x")]
-    traced = rz.grad(lambda t: np.sum(rz.jacobian(f)({**p, "a": t})["v", "b"](3.0)[0] * rz.jacobian(f)({**p, "a": t})["u", "b"](1.0)))
+    traced = rz.grad(
+        lambda t: np.sum(rz.jacobian(f)({**p, "a": t})["v", "b"](3.0)[0] * rz.jacobian(f)({**p, "a": t})["u", "b"](1.0))
+    )
     close(traced(p["a"]), np.full(3, 2 * 2.0 * 3.0))
 
 
@@ -415,7 +417,13 @@ def test_cholesky(L):
 
 
 def test_roots_of_what_is_not_positive_are_refused():
-    for L in (code(lambda x: -x, 3), code(lambda x: tridiagonal(x) - 4 * x, 9), code(lambda x: -SPD @ x, 8), -1.0 * SYMMETRIC["blocks"], -1.0 * SYMMETRIC["sparse"]):
+    for L in (
+        code(lambda x: -x, 3),
+        code(lambda x: tridiagonal(x) - 4 * x, 9),
+        code(lambda x: -SPD @ x, 8),
+        -1.0 * SYMMETRIC["blocks"],
+        -1.0 * SYMMETRIC["sparse"],
+    ):
         with pytest.raises(SolveError, match="not positive definite"):
             L.cholesky()
         with pytest.raises(SolveError, match="negative eigenvalues"):
@@ -531,7 +539,9 @@ def residual(p):
     ids=str,
 )
 def test_scipys_least_squares(options):
-    found = scipy.optimize.least_squares(residual, np.ones(3), jac=rz.jacobian(residual), xtol=1e-12, gtol=1e-12, **options)
+    found = scipy.optimize.least_squares(
+        residual, np.ones(3), jac=rz.jacobian(residual), xtol=1e-12, gtol=1e-12, **options
+    )
     close(found.x, [2.0, 1.3, 0.5], 1e-6)
     x, _ = scipy.optimize.curve_fit(
         lambda t, a, b, c: a * np.exp(-b * t) + c,
@@ -550,17 +560,25 @@ def rosenbrock(x):
 @pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr", "dogleg"])
 def test_scipys_minimize(method):
     start = np.full(6, 1.2) if method != "dogleg" else np.full(6, 1.02)
-    found = scipy.optimize.minimize(rosenbrock, start, jac=rz.grad(rosenbrock), hess=rz.hessian(rosenbrock), method=method)
+    found = scipy.optimize.minimize(
+        rosenbrock, start, jac=rz.grad(rosenbrock), hess=rz.hessian(rosenbrock), method=method
+    )
     close(found.x, np.ones(6), 1e-4)
 
 
 def test_scipys_constraints():
     constraint = scipy.optimize.NonlinearConstraint(
-        lambda x: np.array([x @ x]), 1.0, 1.0, jac=rz.jacobian(lambda x: np.stack([x @ x])), hess=lambda x, v: 2 * v[0] * np.eye(6)
+        lambda x: np.array([x @ x]),
+        1.0,
+        1.0,
+        jac=rz.jacobian(lambda x: np.stack([x @ x])),
+        hess=lambda x, v: 2 * v[0] * np.eye(6),
     )
     for method in ("trust-constr", "SLSQP"):
         given = {} if method == "SLSQP" else {"hess": rz.hessian(rosenbrock)}
-        found = scipy.optimize.minimize(rosenbrock, np.full(6, 0.3), jac=rz.grad(rosenbrock), method=method, constraints=constraint, **given)
+        found = scipy.optimize.minimize(
+            rosenbrock, np.full(6, 0.3), jac=rz.grad(rosenbrock), method=method, constraints=constraint, **given
+        )
         assert abs(found.x @ found.x - 1) < 1e-6
 
 
@@ -585,7 +603,12 @@ def test_huge_maps_are_operators_to_scipy():
     found = scipy.optimize.least_squares(f, np.full(n, 1.5), jac=rz.jacobian(f), max_nfev=30)
     close(found.x, np.ones(n), 1e-5)
     found = scipy.optimize.minimize(
-        rosenbrock, np.full(n, 1.05), jac=rz.grad(rosenbrock), hess=rz.hessian(rosenbrock), method="trust-ncg", options={"maxiter": 60}
+        rosenbrock,
+        np.full(n, 1.05),
+        jac=rz.grad(rosenbrock),
+        hess=rz.hessian(rosenbrock),
+        method="trust-ncg",
+        options={"maxiter": 60},
     )
     assert found.fun < 1.0
     assert pickle.loads(pickle.dumps(J)).shape == J.shape
@@ -601,12 +624,23 @@ def family(kind, n):
     K = S4 / 4
     return {
         "diagonal": lambda x: rz.jacobian(lambda y: np.exp(y) + y**3)(x),
-        "tridiagonal": lambda x: rz.hessian(lambda y: np.sum(np.cosh(y)) + np.sum((y[1:] - y[:-1]) ** 2 * y[1:] ** 2))(x),
+        "tridiagonal": lambda x: rz.hessian(lambda y: np.sum(np.cosh(y)) + np.sum((y[1:] - y[:-1]) ** 2 * y[1:] ** 2))(
+            x
+        ),
         "unsymmetric band": lambda x: rz.jacobian(
-            lambda y: 4.0 * y + np.sin(y) + np.concatenate([y[1:] * y[:-1], y[:1]]) * 0.3 + np.concatenate([[0.0, 0.0], y[:-2] ** 2])
+            lambda y: (
+                4.0 * y
+                + np.sin(y)
+                + np.concatenate([y[1:] * y[:-1], y[:1]]) * 0.3
+                + np.concatenate([[0.0, 0.0], y[:-2] ** 2])
+            )
         )(x),
-        "blocks": lambda x: rz.jacobian(lambda y: (y.reshape(m, 5) * (1 + np.sum(y.reshape(m, 5) ** 2, 1))[:, None]).reshape(-1))(x),
-        "Kronecker": lambda x: rz.jacobian(lambda X: (np.diag(np.exp(x[:3])) + 0.1) @ X @ (K + x[0] ** 2 * np.eye(4)))(np.zeros((3, 4))),
+        "blocks": lambda x: rz.jacobian(
+            lambda y: (y.reshape(m, 5) * (1 + np.sum(y.reshape(m, 5) ** 2, 1))[:, None]).reshape(-1)
+        )(x),
+        "Kronecker": lambda x: rz.jacobian(lambda X: (np.diag(np.exp(x[:3])) + 0.1) @ X @ (K + x[0] ** 2 * np.eye(4)))(
+            np.zeros((3, 4))
+        ),
         "low rank": lambda x: rz.jacobian(lambda y: y * np.exp(x) + B @ (B.T @ y) * x[0])(x),
         "dense": lambda x: rz.jacobian(lambda y: np.tanh(T6[:5, :5] @ y[:5]) + 3 * y[:5] ** 3)(x[:5]),
         "plus a matrix": lambda x: rz.jacobian(lambda y: y**3)(x) + np.outer(x, x) + 2 * rz.id + x[0] * np.eye(n),
@@ -680,7 +714,7 @@ def test_operations_in_traces(kind):
     for name, (op, plain) in operations.items():
         want = plain(F(x).to_dense())
         close(np.asarray(rz.function(op)(x)), want, 1e-7), name
-        y, dy = rz.jvp(op, (x,), (v,))
+        _, dy = rz.jvp(op, (x,), (v,))
         reference = rz.jvp(lambda x, plain=plain: plain(F(x).to_dense()), (x,), (v,))[1]
         if name not in ("svd", "sqrt"):
             close(np.asarray(dy), np.asarray(reference), 1e-6)
@@ -693,7 +727,9 @@ def test_structured_determinants_in_traces_at_size():
     n = 20_000
 
     def f(p):
-        return rz.hessian(lambda y: np.sum(np.cosh(y) * np.exp(p)) + np.sum((y[1:] - y[:-1]) ** 2))(np.linspace(0, 1, n)).logdet()
+        return rz.hessian(lambda y: np.sum(np.cosh(y) * np.exp(p)) + np.sum((y[1:] - y[:-1]) ** 2))(
+            np.linspace(0, 1, n)
+        ).logdet()
 
     p = np.linspace(-1, 1, n)
     g = rz.grad(f)(p)
@@ -766,7 +802,7 @@ def test_low_rank_plus_a_diagonal_of_many():
     S = M.sqrt()
     close(S(S(v)), M(v), 1e-9)
     close(M.eigvalsh()[-3:], 2 + np.linalg.eigvalsh(P.T @ P), 1e-9)
-    w, V = M.eigh(2)
+    w, _ = M.eigh(2)
     close(w, 2 + np.linalg.eigvalsh(P.T @ P)[-2:], 1e-8)
     with pytest.raises(SolveError, match="ask for k of them"):
         L.eigh()

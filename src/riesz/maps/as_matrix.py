@@ -1,6 +1,8 @@
 """A linear map as a matrix: what NumPy, SciPy and pandas ask of one, rows and columns, blocks by name; and what is done
 with matrices, each by structure: inverse, determinant, least squares, spectra, square roots."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 import sys
@@ -84,13 +86,15 @@ class AsMatrix(Structured):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The matrix: np.asarray(L)."""
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        caller = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
         if caller == "scipy.sparse._base":  # A @ L asks whether L is an array; one that is not multiplies by itself
             held = np.empty((), object)
             held[()] = self
             return held
         if copy is False:
-            raise ValueError("a linear map holds no matrix: np.asarray(L, copy=False) cannot give one without making it")
+            raise ValueError(
+                "a linear map holds no matrix: np.asarray(L, copy=False) cannot give one without making it"
+            )
         found = self.to_dense()
         return found if dtype is None or any_traced(found) else found.astype(dtype, copy=False)
 
@@ -104,7 +108,7 @@ class AsMatrix(Structured):
         return function(*_arrays(args), **{k: _arrays(v) for k, v in named.items()})
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         # SciPy's optimisers ask isinstance(J, LinearOperator). Huge maps are; others become the matrices that most of
         # their methods want. `type(L)` is LinearMap.
         m, n = self.shape
@@ -169,10 +173,10 @@ class AsMatrix(Structured):
             if found.codomain is self.codomain.unweighted and found.domain is self.domain.unweighted:
                 found = cast(Any, type(self))(self.domain, self.codomain, found.program)
             found.dtype = self.dtype  # a term has no type of its own
-            if found.domain is found.codomain and found.domain.plain:
-                if found.structure.kind in ("identity", "diagonal"):
-                    signs = {"definite"} if (found.diagonal() >= 0).all() else set[str]()
-                    found.facts = found.facts | {"symmetric"} | signs
+            plain = found.domain is found.codomain and found.domain.plain
+            if plain and found.structure.kind in ("identity", "diagonal"):
+                signs = {"definite"} if (found.diagonal() >= 0).all() else set[str]()
+                found.facts = found.facts | {"symmetric"} | signs
             return found
         if isinstance(other, (int, float, complex)) and not isinstance(other, bool):
             other = np.asarray(other)
@@ -204,10 +208,12 @@ class AsMatrix(Structured):
         >>> J["u", "a"], J["u", "b"].structure
         (..., diagonal)
         """
-        rows, columns = key if isinstance(key, tuple) and len(cast(Any, key)) == 2 else (key, slice(None))
+        pair: Any = key if isinstance(key, tuple) and len(cast(Any, key)) == 2 else (key, slice(None))
+        rows, columns = cast("tuple[Any, Any]", pair)
         if isinstance(key, tuple) and len(cast(Any, key)) > 2:
             raise SpaceError(f"L[rows, columns] takes two indices, a matrix has two axes; got {key!r}")
-        if np.ndim(rows) == np.ndim(columns) == 2 and np.shape(rows)[1] == np.shape(columns)[0] == 1:  # of np.ix_
+        shapes: Any = np.shape(rows), np.shape(columns)
+        if [len(s) for s in shapes] == [2, 2] and shapes[0][1] == shapes[1][0] == 1:  # of np.ix_
             rows, columns = np.ravel(rows), np.ravel(columns)
         named = any([isinstance(side, (str, tuple)) for side in (rows, columns)])
         down, across = _side(self.codomain, rows, named, "rows"), _side(self.domain, columns, named, "columns")
@@ -490,7 +496,9 @@ class AsMatrix(Structured):
             u, s, vt = self.leaves.arrays.linalg.svd(self.to_dense(), full_matrices=False)
             few = _flat(min(self.shape))
             return Svd(
-                self._from_code(lambda x: u @ x, few, self.codomain), s, self._from_code(lambda x: vt @ x, self.domain, few)
+                self._from_code(lambda x: u @ x, few, self.codomain),
+                s,
+                self._from_code(lambda x: vt @ x, self.domain, few),
             )
         _count(k, min(self.shape), "singular values")
         large = min(self.shape) > tuning.DENSE_UNKNOWNS
@@ -556,8 +564,8 @@ class AsMatrix(Structured):
         self._symmetric("sqrt")
         facts = ("symmetric", "definite")
         if self.leaves is not None:
-            w, V = self.leaves.arrays.linalg.eigh(self.to_dense())
-            root = (V * self.leaves.arrays.sqrt(w)) @ V.T
+            w, v = self.leaves.arrays.linalg.eigh(self.to_dense())
+            root = (v * self.leaves.arrays.sqrt(w)) @ v.T
             return self._from_code(lambda x: root @ x, self.domain, self.codomain, facts)
         from .solvers import spectra
         from .solvers.composite import LowRankPlus
@@ -565,10 +573,10 @@ class AsMatrix(Structured):
         S = self._parts()
         if isinstance(S, LowRankPlus) and (shift := spectra.multiple(S)) is not None:
             Q, small = spectra.low_rank_form(S)
-            w, V = np.linalg.eigh(small)
-            roots, Q = _roots(np.append(w + shift, shift)), Q @ V
+            w, v = np.linalg.eigh(small)
+            roots, rows = _roots(np.append(w + shift, shift)), Q @ v
             few, base = roots[:-1] - roots[-1], roots[-1]
-            return self._from_code(lambda x: base * x + Q @ (few * (Q.T @ x)), self.domain, self.codomain, facts)
+            return self._from_code(lambda x: base * x + rows @ (few * (rows.T @ x)), self.domain, self.codomain, facts)
         values, code, _ = spectra.symmetric_spectrum(S, self.to_dense)
         V = self._from(code, np.arange(len(values)), len(values), self.domain)
         found = V @ _diagonal(V, _roots(values)) @ V.T
@@ -626,10 +634,10 @@ class AsMatrix(Structured):
 
 # -- vectors and matrices -------------------------------------------------------------------------------------
 
-# Note [Vectors and matrices]: an array in a product with a map is an element of the space if it has its shape. If not, a
-# matrix with as many rows (before L: columns) as the space has dimensions holds vectors of coordinates; and one vector
-# of so many numbers holds the coordinates of one. So a matrix-shaped element, of ℝ^(n×m), has shape (n, m), and an array
-# of k vectors shape (n·m, k). Only at (n, 1) both readings are there, and it is an element.
+# Note [Vectors and matrices]: an array in a product with a map is an element of the space if it has its shape. If not,
+# a matrix with as many rows (before L: columns) as the space has dimensions holds vectors of coordinates; and one
+# vector of so many numbers holds the coordinates of one. So a matrix-shaped element, of ℝ^(n×m), has shape (n, m), and an
+# array of k vectors shape (n·m, k). Only at (n, 1) both readings are there, and it is an element.
 
 
 def _reading(space: Space, shape: tuple[int, ...], axis: int, what: str) -> str:
@@ -652,9 +660,10 @@ def _of_tables(x: Any) -> Any:
 
 def _plain(x: Any, L: AsMatrix) -> Any:
     """An array, traced or not; None for other values."""
-    found = _of_tables(x)
+    found: Any = _of_tables(x)
     if isinstance(found, (list, np.generic)) and len(L.domain.code) == len(L.codomain.code) == 1:
         found = x if any_traced(found) else np.asarray(found)
+    found = cast(Any, found)
     known = type(found) is np.ndarray or (hasattr(found, "shape") and (L.leaves or IN_TRACES).owns(found))
     return found if known and (any_traced(found) or found.dtype.kind in "fiub" or L.leaves is not None) else None
 
@@ -777,9 +786,9 @@ def _numpy_norm(L: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 def _numpy_solve(L: Any, b: Any) -> Any:
-    if isinstance(b, AsMatrix) or (L.leaves is None and np.ndim(b) not in (1, 2)):
+    if isinstance(b, AsMatrix) or len(np.shape(b)) not in (1, 2):
         return NotImplemented
-    flat = cast(Any, L)._from_code(lambda x: x, L.domain, _flat(L.shape[1])) @ L.inv()
+    flat = L._from_code(lambda x: x, L.domain, _flat(L.shape[1])) @ L.inv()
     return flat._product(b)
 
 

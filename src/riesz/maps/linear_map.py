@@ -253,7 +253,9 @@ class LinearMap(AsMatrix):
     @overload
     def __rmatmul__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any:
-        return LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self._product_from_left(other)
+        return (
+            LinearMap.of(other.at(self.codomain)) @ self if isinstance(other, Arrow) else self._product_from_left(other)
+        )
 
     def __radd__(self, other: Any) -> LinearMap:
         return self if isinstance(other, int) and other == 0 else self._plus(other, 1.0)  # sum([L, M]) begins with 0

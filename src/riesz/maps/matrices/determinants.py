@@ -5,6 +5,8 @@ one is eliminated, again and again (block cyclic reduction), so that a program f
 batched steps. Rows are exchanged within blocks only.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 import math
@@ -91,7 +93,7 @@ class _Determinant:
         if not entries:
             return 0.0, -np.inf
         lines = offsets(c, entries, row, column)
-        if lines == [0]:
+        if lines is not None and lines == [0]:
             return self._diagonal(self.part(band_part(self.net, entries, lines, row, column)[0])[0])
         if lines is not None and max(lines) - min(lines) <= 64 and n > _SMALL:
             band, lower, upper = band_part(self.net, entries, lines, row, column)
@@ -101,8 +103,11 @@ class _Determinant:
             sizes = [math.prod(tall) for _, tall, _ in factors.entries]
             every = [self._any([e], tall, wide) for e, tall, wide in factors.entries]
             found = self._joined(every, [n // k for k in sizes])
-            places = [np.arange(n).reshape(s).transpose(o).reshape(-1) for s, o in ((row, factors.down), (column, factors.across))]
-            turn = 1.0 if np.array_equal(*places) else parity(places[0]) * parity(places[1])
+            places = [
+                np.arange(n).reshape(s).transpose(o).reshape(-1)
+                for s, o in ((row, factors.down), (column, factors.across))
+            ]
+            turn = 1.0 if np.array_equal(places[0], places[1]) else parity(places[0]) * parity(places[1])
             return None if found is None else (found[0] * turn, found[1])
         axes = batch_axes(c, entries, row, column)
         if axes:
@@ -133,11 +138,13 @@ class _Determinant:
         """det(D + U Vᵀ) = det D · det(I + VᵀD⁻¹U) for a diagonal D."""
         found, n, xp = low_rank_of(self.net, entries, row, column), math.prod(row), self.xp
         lines = None if found is None else offsets(self.net.c, found.base, row, column)
-        if found is None or lines != [0]:
+        if found is None or lines is None or lines != [0]:
             return None
         d = self.part(band_part(self.net, found.base, lines, row, column)[0])[0]
         U, V = [
-            xp.concatenate([xp.reshape(self.part(p[i]), (n, k)) for p, k in zip(found.pairs, found.ranks, strict=True)], 1)
+            xp.concatenate(
+                [xp.reshape(self.part(p[i]), (n, k)) for p, k in zip(found.pairs, found.ranks, strict=True)], 1
+            )
             for i in (0, 1)
         ]
         small = np.eye(sum(found.ranks)) + V.T @ (U / xp.reshape(d, (n, 1)))
@@ -147,34 +154,34 @@ class _Determinant:
 def _banded(xp: Any, ab: Any, lower: int, upper: int) -> Pair:
     """Block cyclic reduction of a band matrix in LAPACK's storage."""
     n, m = ab.shape[1], max(lower, upper, _BLOCK)
-    N = -(-n // m)
+    count = -(-n // m)
     flat = xp.concatenate([xp.reshape(ab, (ab.shape[0] * n,)), np.array([0.0, 1.0])])
-    at = np.arange(N)[:, None, None] * m + np.arange(m)[:, None]  # rows of each block
+    at = np.arange(count)[:, None, None] * m + np.arange(m)[:, None]  # rows of each block
 
     def blocks(shift: int) -> Any:
         """The blocks so many block columns beside the diagonal; past the end, the identity."""
-        to = (np.arange(N)[:, None, None] + shift) * m + np.arange(m)
+        to = (np.arange(count)[:, None, None] + shift) * m + np.arange(m)
         d = at - to
         inside = (-upper <= d) & (d <= lower) & (at < n) & (to < n) & (to >= 0)
         index = np.where(inside, (upper + d) * n + to, ab.shape[0] * n + ((d == 0) & (at >= n)))
         return flat[index]
 
-    D, before, after = blocks(0), blocks(-1), blocks(1)
+    main, before, after = blocks(0), blocks(-1), blocks(1)
     sign: Any = 1.0
     size: Any = 0.0
     none = np.zeros((1, m, m))
-    while N > 1:
-        if N % 2:
-            D = xp.concatenate([D, np.eye(m)[None]])
+    while count > 1:
+        if count % 2:
+            main = xp.concatenate([main, np.eye(m)[None]])
             before, after = [xp.concatenate([x, none]) for x in (before, after)]
-            N += 1
-        signs, sizes = xp.linalg.slogdet(D[1::2])
+            count += 1
+        signs, sizes = xp.linalg.slogdet(main[1::2])
         sign, size = sign * xp.prod(signs), size + xp.sum(sizes)
-        X = xp.linalg.solve(D[1::2], xp.concatenate([before[1::2], after[1::2]], 2))
-        left, right = X[:, :, :m], X[:, :, m:]
+        both = xp.linalg.solve(main[1::2], xp.concatenate([before[1::2], after[1::2]], 2))
+        left, right = both[:, :, :m], both[:, :, m:]
         last = [xp.concatenate([none, x[:-1]]) for x in (left, right)]
-        D = D[::2] - after[::2] @ left - before[::2] @ last[1]
+        main = main[::2] - after[::2] @ left - before[::2] @ last[1]
         before, after = -(before[::2] @ last[0]), -(after[::2] @ right)
-        N //= 2
-    signs, sizes = xp.linalg.slogdet(D[0])
+        count //= 2
+    signs, sizes = xp.linalg.slogdet(main[0])
     return sign * signs, size + sizes

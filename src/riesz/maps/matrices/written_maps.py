@@ -1,5 +1,7 @@
 """Linear maps from matrices: dense, sparse, traced, or NumPy code that is linear in one vector of coordinates."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -66,7 +68,7 @@ def code_of(matrix: Any) -> Code:
     sparsely = is_sparse(matrix)
     count = matrix.nnz if sparsely else np.count_nonzero(matrix)
     few = sparsely or 8 * count <= matrix.size
-    lines = np.zeros(0, int)
+    entries, lines = matrix, np.zeros(0, int)
     if few or count <= 3 * max(matrix.shape):
         entries = cast(Any, sparse).coo_array(matrix)
         entries.sum_duplicates()

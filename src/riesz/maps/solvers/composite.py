@@ -345,7 +345,7 @@ class InverseSolver(Composite):
     """A⁻¹, of a solver for A."""
 
     def __init__(self, inner: Solver) -> None:
-        super().__init__(inner.shape[::-1], inner.dtype, f"the inverse of: {inner.name}", inner.flops, inner.rcond)
+        super().__init__(inner.shape, inner.dtype, f"the inverse of: {inner.name}", inner.flops, inner.rcond)
         self.inner = inner
 
     def _through(self, x: Any, method: str, transposed: bool) -> Any:

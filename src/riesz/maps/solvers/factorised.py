@@ -7,7 +7,7 @@ factorised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -34,7 +34,7 @@ care = _care.get
 
 
 @contextmanager
-def caring_for(what: str) -> Iterator[None]:
+def caring_for(what: str) -> Generator[None]:
     """Solvers made inside are for "factors" or "parts" alone. See Note [Care]."""
     token = _care.set(what)
     try:

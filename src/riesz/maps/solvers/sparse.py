@@ -12,8 +12,19 @@ import scipy.sparse.csgraph as _csgraph  # pyright: ignore[reportMissingTypeStub
 from ...errors import SolveError, VectorError
 from ...runtime.warnings_off import quietly
 from .composite import Reordered
-from .factorised import Banded, BlockDiagonalSolver, Dense, DiagonalSolver, Permutation, Solver, care, numbers, parity, powers
-from .factorised import signs_and_logs
+from .factorised import (
+    Banded,
+    BlockDiagonalSolver,
+    Dense,
+    DiagonalSolver,
+    Permutation,
+    Solver,
+    care,
+    numbers,
+    parity,
+    powers,
+    signs_and_logs,
+)
 from .krylov import sparse_linalg
 
 sparse = cast(Any, _sparse)

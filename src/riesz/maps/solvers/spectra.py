@@ -3,6 +3,8 @@
 Orthogonal matrices and factors are given as code on columns, (n, k) → (m, k), which is traced into a linear map.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -142,8 +144,8 @@ def _banded(S: Banded, vectors: bool = True) -> Any:
 
 
 def ends_of(S: Solver, k: int, which: str) -> Any:
-    """The k smallest and the k largest eigenvalues of a tridiagonal matrix, with vectors; None for others, and where the
-    smallest in size lie between."""
+    """The k smallest and the k largest eigenvalues of a tridiagonal matrix, with vectors; None for others, and where
+    the smallest in size lie between."""
     if not isinstance(S, Banded) or S.lower > 1 or 2 * k >= S.shape[0]:
         return None
     n, line = S.shape[0], (S.ab[-1, :-1] if S.lower else np.zeros(S.shape[0] - 1, S.dtype))
@@ -241,7 +243,7 @@ def eigenvalues(S: Solver, dense: Callable[[], Any]) -> Any:
 
 def multiple(S: LowRankPlus) -> Any:
     """The c of a base c·I, and None for any other."""
-    d = cast(DiagonalSolver, S.base).d if isinstance(S.base, DiagonalSolver) else np.zeros(0)
+    d = S.base.d if isinstance(S.base, DiagonalSolver) else np.zeros(0)
     return d[0] if len(d) and (d == d[0]).all() else None
 
 
