@@ -808,6 +808,20 @@ def test_low_rank_plus_a_diagonal_of_many():
         L.eigh()
 
 
+def test_low_rank_of_many():
+    n = 30_000
+    P, Q = rng.normal(size=(n, 3)), rng.normal(size=(3, n - 1))
+    L = code(lambda x: P @ (Q @ x), n - 1)
+    U, s, Vt = L.svd()
+    v = rng.normal(size=n - 1)
+    close(U(s * Vt(v)), L(v))
+    close(L.svd(2)[1], s[:2])
+    close(s**2, np.sort(np.linalg.eigvals(P.T @ P @ Q @ Q.T).real)[::-1])
+    close(L.norm(2), s[0])
+    b = P @ np.array([1.0, 2.0, 3.0])
+    close(L(L.lstsq(b)), b, 1e-7)
+
+
 def test_few_of_many():
     n = 40_000
     L = code(lambda x: tridiagonal(x) - 2.0 * x, n)
