@@ -27,7 +27,7 @@ from ..spaces.space import DirectSum, Space, real_space
 from ..terms.term import Arrow, Term, require_linear
 from ..tracing.trace import forgive, refused
 from . import instances
-from .as_matrix import AsMatrix
+from .decomposed import Decomposed
 from .instances import Instance
 from .leaves import IN_TRACES, Leaves, any_traced, met
 
@@ -40,7 +40,7 @@ Facts = Iterable[str]
 Spaces = tuple[Space, Space]
 
 
-class LinearMap(AsMatrix):
+class LinearMap(Decomposed):
     """A linear map between two spaces. `L(v)`, `L.H` (adjoint), `L.T` (transpose), `L @ M`, `L + M`, `k * L`;
     `L.to_dense()` only on request.
 

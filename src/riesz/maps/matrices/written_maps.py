@@ -51,10 +51,12 @@ def as_matrix(given: Any, shape: tuple[int, int]) -> Any:
         due = f"a matrix of shape {shape}"
         if len(found.shape) == 1:
             other = "for a diagonal write np.diag(d) or scipy.sparse.diags_array(d), for rows np.tile(d, (rows, 1))"
-            raise SpaceError(f"a linear map and a matrix add, {due} is due; got a vector of {found.shape[0]}: {other}")
+            raise LinearityError(
+                f"a linear map and a matrix add, {due} is due; got a vector of {found.shape[0]}: {other}"
+            )
         if not found.shape:
             other = "k * rz.id adds to the diagonal, k * np.ones(L.shape) to every entry"
-            raise SpaceError(f"a linear map and a number do not add: {other}; or {due}")
+            raise LinearityError(f"a linear map and a number do not add: {other}; or {due}")
         raise SpaceError(f"a linear map and a matrix add, {due} is due; got shape {tuple(found.shape)}")
     return found
 
