@@ -77,10 +77,12 @@ def test_a_combinator(minimise):
 @both
 @pytest.mark.parametrize("method", ["dense", "iterative"])
 @pytest.mark.parametrize("weight", [np.diag([1.0, 3.0]), np.array([[1.0, 0.5], [0.5, 3.0]])], ids=["scales", "matrix"])
-def test_the_inner_product_of_the_codomain_counts(minimise, method, weight):
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_inner_product_of_the_codomain_counts(minimise, method, weight, sparse):
     """min ‖x·(1, 1) − d‖² in a weighted norm is a weighted mean of d."""
     plain, data, ones = rz.R ** rz.seg(2), np.array([1.0, 5.0]), np.ones(2)
-    space = plain.weighted(np.diag(weight).copy() if weight[0, 1] == 0.0 else weight)
+    given = np.diag(weight).copy() if weight[0, 1] == 0.0 else weight
+    space = plain.weighted(scipy.sparse.csr_array(weight) if sparse else given)
     residual = bridged(plain, space) @ rz.contract_left(ones[:, None]).at(rz.R ** rz.seg(1)) - rz.const(data, space).at(
         rz.R ** rz.seg(1)
     )

@@ -29,6 +29,7 @@ SMALL = {
     "per_example": {"layers": 3, "width": 4, "batch": 5},
     "relations": {"pairs": 100, "width": 3},
     "sparse": None,
+    "structured_solve": {"n": 50},
     "tiny": {},
 }
 

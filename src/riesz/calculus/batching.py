@@ -104,8 +104,15 @@ class Mapped(Generic[Leaf]):
     def _discrete(self, op: Discrete, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
         return self._broadcast(op, args) if op.shaped is None else self._spread(op, args)
 
-    @BATCHED("the same if it takes leading axes, else one by one", Ruled)
+    @BATCHED("more columns of one matrix; the same if it takes leading axes, else one by one", Ruled)
     def _ruled(self, op: Ruled, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        alone = not any([a.moving for a in args[:-1]])  # one matrix, many right-hand sides
+        if op.smooth.mixes == (-2,) and alone and len(self.shape(args[-1])) == 2:
+            rows, k = self.shape(args[-1])
+            b = self.base.step(Reshape((rows, self.n * k)), (_swapped(self.base, args[-1].value),))
+            x = self.base.step(op, [*[a.value for a in args[:-1]], b])
+            found = self.base.step(Reshape((self.base.shape(x)[0], self.n, k)), (x,))
+            return Lane(_swapped(self.base, found), True)
         return self._spread(op if op.smooth.batched else one_by_one(op, self.n), args)
 
     @BATCHED("as the op inside", Strongly)

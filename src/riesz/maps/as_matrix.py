@@ -325,7 +325,11 @@ def _coordinates(space: Space, which: Any) -> Any:
 
 def _alone(f: Any) -> Any:
     """Without options; with them, on the matrix."""
-    return lambda *args, **named: NotImplemented if len(args) > 1 or named else f(args[0])
+
+    def called(L: Any, *args: Any, **named: Any) -> Any:
+        return NotImplemented if args or named else f(L)
+
+    return called
 
 
 def _numpy_norm(L: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

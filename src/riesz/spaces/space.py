@@ -21,6 +21,7 @@ from ..runtime.interning import Node, derived, documented, each, postorder
 from .contraction import number
 from .formal_vectors import Formal, FormalProduct, TensorValue, dense, freeze_leaf, leaf_bound, leaf_inner, leaf_norm
 from .layout import INVERSE, METRIC, ROOT, Branch, Form, Leaf, build, check_leaf, container, describe, layout, leaf_axes
+from .mass import Mass, mass_of
 
 
 class Space(Node):
@@ -70,7 +71,8 @@ class Space(Node):
 
     def weighted(self, weight: Any) -> Weighted:
         """The same vectors with another inner product: a positive number, a positive scale per component (an
-        element of V), or, on ℝ^X, a symmetric positive definite matrix.
+        element of V), or, on ℝ^X, a symmetric positive definite matrix M: an array, a matrix of scipy.sparse or a
+        linear map. Sparse ones stay sparse and are factorised once; a component of a direct sum may have its own.
 
         >>> import riesz as rz, numpy as np
         >>> V = (rz.R ** rz.seg(2)).weighted(np.array([1.0, 4.0]))
@@ -121,6 +123,8 @@ class Space(Node):
 
     def norm(self, v: Any) -> float:
         """√(v ⊙ v)."""
+        if not self.plain and any([isinstance(w.arrays[0], Mass) for leaf in self.leaves for w in leaf.weights]):
+            return math.sqrt(max(self.inner(v, v), 0.0))
         return math.hypot(*[leaf_norm(a) for a in self._weighed(self.open(v), ROOT)])
 
     def equal(self, u: Any, v: Any, tolerance: float = 1e-12) -> bool:
@@ -350,7 +354,11 @@ class Weighted(Space):
         la: Any = np.linalg
         if self.matrix:
             return [(m, freeze(la.inv(m)), freeze(la.cholesky(m).T)) for m in self.weights]
-        return [(w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))) for w in self.weights]
+        found: list[tuple[Any, Any, Any]] = []
+        for w in self.weights:
+            whole = isinstance(w, Mass)  # it has all three
+            found.append((w, w, w) if whole else (w, freeze(np.asarray(1.0 / w)), freeze(np.asarray(np.sqrt(w)))))
+        return found
 
 
 R: Real = documented(
@@ -469,22 +477,32 @@ def _scales(space: Space, weight: Any) -> list[Any]:
         w = stack.pop()
         number_given = isinstance(w, (int, float)) and not isinstance(w, bool)
         if isinstance(step, Leaf):
-            found.append(np.full(step.shape, float(w)) if number_given else check_leaf(w, step.shape, space))
+            mass = None if number_given else mass_of(w)
+            if mass is not None and mass.shape != (step.size, step.size):
+                due = f"a matrix of shape {(step.size, step.size)} for the {step.size} numbers of a component"
+                raise SpaceError(f"the weight of {space} must be {due}; got one of shape {mass.shape}")
+            plain = np.full(step.shape, float(w)) if number_given else None
+            found.append(mass or (check_leaf(w, step.shape, space) if plain is None else plain))
         else:
             stack.extend([w] * step.arity if number_given else [part for _, part in step.take(w, space, ())])
     return found[::-1]
 
 
 def _positive(space: Space, weights: list[Any]) -> Weighted:
-    arrays = [_canonical(np.array(w, float)) for w in weights]
-    if not all([bool(((w > 0) & np.isfinite(w)).all()) for w in arrays]):
-        raise SpaceError(f"the weight of {space} must be positive and finite in every component")
+    arrays = [_canonical(w if isinstance(w, Mass) else np.array(w, float)) for w in weights]
+    for w in arrays:
+        if isinstance(w, Mass) and (due := w.wrong()) is not None:
+            raise SpaceError(f"the weight of {space} must be {due}: the matrix given is not")
+        if not isinstance(w, Mass) and not bool(((w > 0) & np.isfinite(w)).all()):
+            raise SpaceError(f"the weight of {space} must be positive and finite in every component")
     return Weighted(space, tuple(arrays), False)
 
 
-_weights: weakref.WeakValueDictionary[Any, Array] = weakref.WeakValueDictionary()
+_weights: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
-def _canonical(weight: Array) -> Array:
+def _canonical(weight: Any) -> Any:
     """Equal weights are one array, so that weighting a space twice gives one space."""
+    if isinstance(weight, Mass):
+        return _weights.setdefault((weight.shape, weight.key), weight)
     return _weights.setdefault((weight.shape, weight.tobytes()), freeze(weight))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from ...errors import SpaceError
 from ...ops.domain import Domain, Leaf
 from ...ops.number_domains import NUMBERS
-from ...ops.op import Combination, contraction
-from ...ops.opaque import Declared, Get
-from ...spaces.layout import INVERSE, METRIC, Weight
-from ...spaces.space import Space
+from ...ops.op import Combination, Reduction, Reshape, contraction
+from ...ops.opaque import Declared, DeclaredForm, Get
+from ...spaces.layout import INVERSE, METRIC, ROOT, Weight
+from ...spaces.mass import Mass
+from ...spaces.space import Space, real_space
 from ...terms import bilinear
 from ...terms.applied_op import Applied
 from ...terms.bilinear import Bilinear, Labelled, Section
@@ -64,7 +66,9 @@ def weigh(value: Leaf, weights: tuple[Weight, ...], lead: int, ndim: int, which:
     for weight in weights:
         where = slice(lead + weight.first, lead + weight.first + weight.arity)
         at, array = axes[where], weight.arrays[which]
-        if weight.matrix:
+        if isinstance(array, Mass):
+            value = _massed(array, value, where, which, D)
+        elif weight.matrix:
             new = tuple([a + len(axes) for a in at])
             shaped = array.reshape(D.shape(value)[where] * 2)
             out = (*axes[: where.start], *new, *axes[where.stop :])
@@ -72,6 +76,37 @@ def weigh(value: Leaf, weights: tuple[Weight, ...], lead: int, ndim: int, which:
         else:
             value = D.step(contraction((at, axes), axes), (D.const(array), value))
     return value
+
+
+def _massed(mass: Mass, value: Leaf, where: slice, which: int, D: Domain[Leaf]) -> Leaf:
+    """M, M⁻¹ or a root of M along some axes: a sparse product, or a step of its own."""
+    shape, n = D.shape(value), mass.shape[0]
+    flat = (*shape[: where.start], n, *shape[where.stop :])
+    value = value if flat == shape else D.step(Reshape(flat), (value,))
+    axes, k = tuple(range(len(flat))), where.start
+    product = mass.products[which]
+    if product is not None:
+        taken = D.step(Reduction((product.taken,), k), (value,))
+        scaled = D.step(contraction(((k,), axes), axes), (D.const(product.data), taken))
+        value = D.step(Reduction((product.summed,), k), (scaled,))
+    elif which == ROOT:
+        other = "give the weight as a sparse matrix, L.to_sparse()"
+        raise SpaceError(f"a root of the inner product is needed, and a linear map with {n} unknowns has none: {other}")
+    else:
+        last = (*axes[:k], *axes[k + 1 :], k)
+        back = tuple([last.index(a) for a in axes])
+        turned = value if last == axes else D.step(contraction((axes,), last), (value,))
+        solved = D.step(Get(0), (D.step(Declared(_form(mass, which), 1), (turned,)),))
+        value = solved if last == axes else D.step(contraction((axes,), back), (solved,))
+    return value if flat == shape else D.step(Reshape(shape), (value,))
+
+
+def _form(mass: Mass, which: int) -> DeclaredForm:
+    """M or M⁻¹ along the last axis, as a declared function: it is its own transpose."""
+    if which not in mass.known:
+        V, function = real_space((mass.shape[0],)), mass.solve if which == INVERSE else cast(Any, mass).apply
+        mass.known[which] = DeclaredForm("M⁻¹" if which == INVERSE else "M", (V, V), (function, function), True)
+    return mass.known[which]
 
 
 def metric(leaves: list[Leaf], space: Space, which: int, D: Domain[Leaf], lead: int = 0) -> list[Leaf]:

@@ -24,7 +24,7 @@ from ...ops.opaque import Op, Ruled, Smooth
 from ...programs.program import Program, outputs
 from ...relations.index_sets import Seg
 from ...relations.kinds import Range
-from ...runtime import later, tuning
+from ...runtime import tuning
 from ...runtime.warnings_off import quietly
 from ...tracing.differentials import plus
 from ...tracing.surroundings.contents import equal
@@ -40,7 +40,7 @@ class Solving:
     """A family of maps that systems are solved with, and how: its programs, and the last solvers by the point."""
 
     def __init__(self, L: LinearMap, method: str, options: dict[str, Any]) -> None:
-        self.spaces, self.dtype, self.facts = (L.domain, L.codomain), L.dtype, L.facts
+        self.kind, self.spaces, self.dtype, self.facts = type(L), (L.domain, L.codomain), L.dtype, L.facts
         self.program, self.fixed = L.instance.program, len(L.instance.point)
         self.method, self.options = method, options
         self._made: dict[Any, Program] = {}
@@ -66,7 +66,7 @@ class Solving:
                 return kept(specialised(self.program, there))
 
         make = lambda: Instance(self.program, tuple(there))  # noqa: E731
-        L: LinearMap = later.LinearMap(*self.spaces, written, self.dtype, make, self.facts)
+        L = self.kind(*self.spaces, written, self.dtype, make, self.facts)
         solver = L.factorised(self.method, self.options)
         self._kept = [(there, solver), *self._kept[: tuning.KEPT_SOLVERS - 1]]
         return solver
@@ -169,18 +169,18 @@ def _differential(d: Any, x: Any, *xs: Any, family: Solving, transposed: bool) -
     live = tuple([i for i, dp in enumerate(d[:-1]) if dp is not None])
     home = trace_of(*xs)
 
-    def solved(b: Any, turned: bool = False) -> Traced:
+    def solved(b: Any, turned: bool = False) -> Any:
         op = Ruled(SOLVED, (("family", family), ("transposed", transposed != turned)))
         return Traced(home, home.step(op, [p.slot for p in point] + [b.slot]))
 
     def written(program: Program, v: Traced, *more: Any) -> Traced:
         return Traced(home, outputs(program, home, [a.slot for a in (*point, v, *more)])[0])
 
-    def moved(v: Traced, turned: bool = False) -> Traced:
+    def moved(v: Traced, turned: bool = False) -> Any:
         program = family.moved(transposed != turned, v.shape[1], live)
         return written(program, v, *[d[i] for i in live])
 
-    def times(v: Traced) -> Traced:
+    def times(v: Traced) -> Any:
         return written(family.product(transposed, v.shape[1]), v)
 
     if not live:

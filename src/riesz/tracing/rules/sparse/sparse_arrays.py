@@ -137,8 +137,8 @@ class SparseTraced:
 
     def transpose(self, axes: Any = None, copy: bool = False) -> SparseTraced:
         """The transpose, as in SciPy by columns if this is by rows."""
-        other = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
-        return SparseTraced(self.col, self.row, self.data, self.shape[::-1], kind_like(self.kind, other))
+        other: str = {"csr": "csc", "csc": "csr"}.get(str(self.format), str(self.format))
+        return SparseTraced(self.col, self.row, self.data, (self.shape[1], self.shape[0]), kind_like(self.kind, other))
 
     # -- as arrays ----------------------------------------------------------------------------------------
 

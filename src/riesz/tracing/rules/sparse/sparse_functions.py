@@ -116,8 +116,7 @@ def map_of(A: Any) -> Any:
     if type(A) is SparseTraced:
         return A.linear_map
     if not is_sparse(A):
-        A = _dense(A)
-        return map_of(A)
+        return map_of(_dense(A))
     entries = constants(A)
     return later.map_of_entries(entries.row, entries.col, np.asarray(entries.data, _kind(A.dtype)), A.shape)
 
