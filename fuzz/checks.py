@@ -636,7 +636,7 @@ def gradient(p: Point) -> None:
     if not finite(flat(p.value)):
         raise Skip("value not finite")
     w = flat(p.weights) + flat(p.curves) * flat(p.value)
-    if finite(p.dense) and finite(flat(found)):
+    if finite(p.dense) and finite(w) and finite(flat(found)):
         p.same("gradient", flat(found), p.dense.T @ w, lambda *m: flat(rz.grad(p.moved(p.g), tuple(range(len(m))))(*m)))
     else:
         raise Skip("derivative not finite")
