@@ -97,8 +97,12 @@ class Derivation(Shown):
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
 
-    def __init__(self, term: Term, names: Names = None, arrays: Arrays = None) -> None:
+    def __init__(
+        self, term: Term, names: Names = None, arrays: Arrays = None, source: Any = None, spaces: tuple[Space, ...] = ()
+    ) -> None:
         self.function, self.names, self._arrays = term, names, arrays
+        self.source: Any = term if source is None else source  # what was derived, for closed forms
+        self.spaces = spaces or (term.domain,)
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -120,8 +124,28 @@ class Derivation(Shown):
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
         return Family(program, V, W, V, self.names, self._arrays)
 
+    @cached_property
+    def gradient(self) -> Any:
+        """∇f as a closed form, for functions into ℝ; a tuple of one for each of several arguments."""
+        return later.closed_form("gradient", self)
+
+    @cached_property
+    def jacobian(self) -> Any:
+        """f' as a closed form."""
+        return later.closed_form("jacobian", self)
+
+    @cached_property
+    def hessian(self) -> Any:
+        """∇²f as a closed form, for functions into ℝ."""
+        return later.closed_form("hessian", self)
+
+    @property
+    def hvp(self) -> Any:
+        """(x, v) ↦ ∇²f(x) v."""
+        return later.product_with_hessian(self)
+
     def __getstate__(self) -> Any:
-        kept = {name: getattr(self, name) for name in ("function", "names", "programs")}
+        kept = {name: getattr(self, name) for name in ("function", "names", "programs", "source", "spaces")}
         return kept | {"_arrays": None}  # captured arrays lose their names
 
     @property
