@@ -31,7 +31,7 @@ class Half(NamedTuple):
     vector: int
 
 
-class Diagonal(NamedTuple):
+class FactorDiagonal(NamedTuple):
     """diag L, or its logarithm."""
 
     matrix: int
@@ -58,10 +58,10 @@ class _Known:
             case Select(), _ if isinstance(facts.get(given[1]), Triangle):
                 new = facts[given[1]]  # triangular solves read one half only
             case Contraction(labels=((0, 0),), out=(0,)), Triangle():
-                new = Diagonal(fact.matrix, False)
-            case Elementwise(), Diagonal(logarithm=False) if op.primitive.name in ("ln", "log"):
+                new = FactorDiagonal(fact.matrix, False)
+            case Elementwise(), FactorDiagonal(logarithm=False) if op.primitive.name in ("ln", "log"):
                 new = fact._replace(logarithm=True)
-            case Contraction(labels=((0,),), out=()), Diagonal(logarithm=True):
+            case Contraction(labels=((0,),), out=()), FactorDiagonal(logarithm=True):
                 return self._traced(small, lambda M: 0.5 * np.linalg.slogdet(M)[1], fact.matrix)
             case float(), Half():
                 new = fact._replace(vector=small.scale(op, fact.vector))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ExpressionError
-from .layout import Tree
+from .expression_trees import Tree
 
 SUM, TIMES, POWER, ATOM = range(4)
 Code = tuple[str, int]
@@ -34,12 +34,26 @@ class Dialect:
 
 
 _SHARED = {
-    **{name: name for name in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag")},
+    **{
+        name: name
+        for name in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag")
+    },
     **{"log1p": "log1p", "expm1": "expm1", "maximum": "maximum", "minimum": "minimum", "mean": "mean"},
     **{"arcsin": "arcsin", "arccos": "arccos", "arctan": "arctan", "max": "max", "min": "min", "pow": "power"},
 }
-_LINALG = {"det": "linalg.det", "inverse": "linalg.inv", "norm": "linalg.norm", "power": "linalg.matrix_power", "eigh": "linalg.eigh"}
-_NUMPY = {**{k: f"np.{v}" for k, v in (_SHARED | _LINALG).items()}, "Σ": "np.sum", "tr": "np.trace", "larger": "np.heaviside"}
+_LINALG = {
+    "det": "linalg.det",
+    "inverse": "linalg.inv",
+    "norm": "linalg.norm",
+    "power": "linalg.matrix_power",
+    "eigh": "linalg.eigh",
+}
+_NUMPY = {
+    **{k: f"np.{v}" for k, v in (_SHARED | _LINALG).items()},
+    "Σ": "np.sum",
+    "tr": "np.trace",
+    "larger": "np.heaviside",
+}
 _NUMPY |= {"kron": "np.kron", "outer": "np.outer", "ones": "np.ones", "eye": "np.eye", "expm": "scipy.linalg.expm"}
 _SOFTMAX = """def softmax(z):
     e = {0}.exp(z - {0}.max(z, axis=-1, keepdims=True))
@@ -47,15 +61,38 @@ _SOFTMAX = """def softmax(z):
 """
 _SIGMOID = "def sigmoid(z):\n    return 1 / (1 + {0}.exp(-z))\n"
 _TORCH = {**{k: f"torch.{v}" for k, v in (_SHARED | _LINALG).items()}, "Σ": "torch.sum", "tr": "torch.trace"}
-_TORCH |= {"larger": "torch.heaviside", "kron": "torch.kron", "outer": "torch.outer", "ones": "torch.ones", "eye": "torch.eye"}
-_TORCH |= {"softmax": "torch.softmax", "sigmoid": "torch.sigmoid", "expm": "torch.linalg.matrix_exp", "pow": "torch.pow"}
-_MATLAB = {k: k for k in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag", "det")}
-_MATLAB |= {"log1p": "log1p", "expm1": "expm1", "maximum": "max", "minimum": "min", "kron": "kron", "expm": "expm", "inverse": "inv"}
+_TORCH |= {
+    "larger": "torch.heaviside",
+    "kron": "torch.kron",
+    "outer": "torch.outer",
+    "ones": "torch.ones",
+    "eye": "torch.eye",
+}
+_TORCH |= {
+    "softmax": "torch.softmax",
+    "sigmoid": "torch.sigmoid",
+    "expm": "torch.linalg.matrix_exp",
+    "pow": "torch.pow",
+}
+_MATLAB = {
+    k: k for k in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag", "det")
+}
+_MATLAB |= {
+    "log1p": "log1p",
+    "expm1": "expm1",
+    "maximum": "max",
+    "minimum": "min",
+    "kron": "kron",
+    "expm": "expm",
+    "inverse": "inv",
+}
 _MATLAB |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "tr": "trace", "eye": "eye", "ones": "ones"}
 _JULIA = {**_MATLAB, "eye": "I", "tr": "tr"}
 
 DIALECTS = {
-    "numpy": Dialect("numpy", _NUMPY, False, helpers={"softmax": _SOFTMAX.format("np"), "sigmoid": _SIGMOID.format("np")}),
+    "numpy": Dialect(
+        "numpy", _NUMPY, False, helpers={"softmax": _SOFTMAX.format("np"), "sigmoid": _SIGMOID.format("np")}
+    ),
     "jax": Dialect(
         "jax",
         {k: v.replace("np.", "jnp.").replace("scipy.", "jax.scipy.") for k, v in _NUMPY.items()},
@@ -97,7 +134,9 @@ class CodeWriter:
             self.used.add(name)
             known = name
         if known is None:
-            raise ExpressionError(f"{name} has no counterpart in {self.dialect.name}; D.gradient.code('numpy') may know it")
+            raise ExpressionError(
+                f"{name} has no counterpart in {self.dialect.name}; D.gradient.code('numpy') may know it"
+            )
         if known.startswith("scipy."):
             self.used.add("import scipy.linalg")
         elif known.startswith("jax.scipy."):
@@ -134,7 +173,9 @@ class CodeWriter:
             case "chain":
                 return self._chain(t, done)
             case "hadamard":
-                return d.times.join([inside(x, TIMES) if k == 0 else inside(x, POWER) for k, x in enumerate(t.kids)]), TIMES
+                return d.times.join(
+                    [inside(x, TIMES) if k == 0 else inside(x, POWER) for k, x in enumerate(t.kids)]
+                ), TIMES
             case "quotient":
                 return f"{_within(kids[0], TIMES)}{d.over}{_within(kids[1], POWER)}", TIMES
             case "kronecker":

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from .polynomials import ONE, Algebra, Atom, Factor, Form, Labels, Product
+from .polynomials import ONE, Algebra, Atom, Labels, Monomial, Polynomial, Power
 
-Law = Callable[[Algebra, Product, int], Product | None]
+Law = Callable[[Algebra, Monomial, int], Monomial | None]
 LAWS: list[Law] = []
 
 
@@ -21,7 +21,7 @@ def law(f: Law) -> Law:
     return f
 
 
-def applied(algebra: Algebra, product: Product, rank: int) -> Product | None:
+def applied(algebra: Algebra, product: Monomial, rank: int) -> Monomial | None:
     """The first law that applies."""
     for k in range(len(product.factors)):
         for f in LAWS:
@@ -31,16 +31,16 @@ def applied(algebra: Algebra, product: Product, rank: int) -> Product | None:
     return None
 
 
-def _without(product: Product, *places: int) -> tuple[Factor, ...]:
+def _without(product: Monomial, *places: int) -> tuple[Power, ...]:
     return tuple([f for k, f in enumerate(product.factors) if k not in places])
 
 
-def _left(f: Factor, used: Fraction) -> tuple[Factor, ...]:
+def _left(f: Power, used: Fraction) -> tuple[Power, ...]:
     """What is left of a factor when some of its power is used."""
     return (f._replace(power=f.power - used),) if f.power != used else ()
 
 
-def _place(product: Product, atom: Atom, labels: Labels) -> int | None:
+def _place(product: Monomial, atom: Atom, labels: Labels) -> int | None:
     """Where a factor with a positive power stands."""
     for k, f in enumerate(product.factors):
         if f.atom is atom and f.labels == labels and f.power > 0:
@@ -48,17 +48,17 @@ def _place(product: Product, atom: Atom, labels: Labels) -> int | None:
     return None
 
 
-def called(atom: Atom, name: str) -> Form | None:
+def called(atom: Atom, name: str) -> Polynomial | None:
     """The argument of a function of this name."""
     return atom.args[0] if atom.kind == "call" and atom.name == name else None
 
 
-def sigmoid(algebra: Algebra, z: Form) -> Atom:
+def sigmoid(algebra: Algebra, z: Polynomial) -> Atom:
     """σ(z)."""
     return algebra.atom("call", "sigmoid", (z,), z.shape, algebra.is_symmetric(z))
 
 
-def _one_beside(algebra: Algebra, atom: Atom, name: str, scale: int) -> Factor | None:
+def _one_beside(algebra: Algebra, atom: Atom, name: str, scale: int) -> Power | None:
     """f(z) of the sum 1 + scale · f(z)."""
     if atom.kind != "sum" or len(atom.args[0].products) != 2:
         return None
@@ -72,7 +72,7 @@ def _one_beside(algebra: Algebra, atom: Atom, name: str, scale: int) -> Factor |
 
 
 @law
-def exponential_over_one_plus(algebra: Algebra, product: Product, k: int) -> Product | None:
+def exponential_over_one_plus(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """exp(z) / (1 + exp(z)) = σ(z) and 1 / (1 + exp(z)) = σ(−z)."""
     f = product.factors[k]
     if f.power >= 0 or f.power.denominator != 1:
@@ -90,14 +90,14 @@ def exponential_over_one_plus(algebra: Algebra, product: Product, k: int) -> Pro
             rest[i : i + 1] = _left(g, times)
             break
     if times:
-        rest.append(Factor(sigmoid(algebra, z), labels, times))
+        rest.append(Power(sigmoid(algebra, z), labels, times))
     if -f.power - times:
-        rest.append(Factor(sigmoid(algebra, algebra.scaled(-1, z)), labels, -f.power - times))
+        rest.append(Power(sigmoid(algebra, algebra.scaled(-1, z)), labels, -f.power - times))
     return product._replace(factors=tuple(rest))
 
 
 @law
-def exponential_times_sigmoid(algebra: Algebra, product: Product, k: int) -> Product | None:
+def exponential_times_sigmoid(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """σ(z) exp(−z) = σ(−z)."""
     f = product.factors[k]
     z = called(f.atom, "sigmoid")
@@ -109,13 +109,11 @@ def exponential_times_sigmoid(algebra: Algebra, product: Product, k: int) -> Pro
         return None
     times = min(f.power, product.factors[at].power)
     kept = (*_left(f, times), *_left(product.factors[at], times))
-    return product._replace(
-        factors=(*_without(product, k, at), *kept, Factor(sigmoid(algebra, minus), f.labels, times))
-    )
+    return product._replace(factors=(*_without(product, k, at), *kept, Power(sigmoid(algebra, minus), f.labels, times)))
 
 
 @law
-def one_minus_sigmoid(algebra: Algebra, product: Product, k: int) -> Product | None:
+def one_minus_sigmoid(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """1 − σ(z) = σ(−z), inside products."""
     f = product.factors[k]
     s = _one_beside(algebra, f.atom, "sigmoid", -1)
@@ -123,11 +121,11 @@ def one_minus_sigmoid(algebra: Algebra, product: Product, k: int) -> Product | N
         return None
     labels = tuple([f.labels[i] for i in s.labels])
     other = sigmoid(algebra, algebra.scaled(-1, s.atom.args[0]))
-    return product._replace(factors=(*_without(product, k), Factor(other, labels, f.power)))
+    return product._replace(factors=(*_without(product, k), Power(other, labels, f.power)))
 
 
 @law
-def softmax(algebra: Algebra, product: Product, k: int) -> Product | None:
+def softmax(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """exp(z) / Σ exp(z) = softmax(z) along the axis that is summed; what is constant along it drops out of z."""
     f = product.factors[k]
     if f.power >= 0 or f.atom.kind != "sum" or len(f.atom.args[0].products) != 1:
@@ -148,12 +146,12 @@ def softmax(algebra: Algebra, product: Product, k: int) -> Product | None:
             moving = [p for p in z.products if any([axis in q.labels for q in p.factors])]
             atom = algebra.atom("call", f"softmax{axis}", (algebra.form(z.shape, moving),), z.shape)
             kept = (*_left(g, ONE), *((f._replace(power=f.power + 1),) if f.power != -1 else ()))
-            return product._replace(factors=(*_without(product, k, at), *kept, Factor(atom, g.labels)))
+            return product._replace(factors=(*_without(product, k, at), *kept, Power(atom, g.labels)))
     return None
 
 
 @law
-def rows_that_sum_to_one(algebra: Algebra, product: Product, k: int) -> Product | None:
+def rows_that_sum_to_one(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """Σ softmax(z) = 1, and the same for arrays whose rows sum to 1."""
     f = product.factors[k]
     if f.power != 1 or not f.labels:
@@ -168,11 +166,28 @@ def rows_that_sum_to_one(algebra: Algebra, product: Product, k: int) -> Product 
     if label not in product.sizes or sum([g.labels.count(label) for g in product.factors]) != 1:
         return None
     sizes = {key: n for key, n in product.sizes.items() if key != label}
-    return Product(product.scale, _without(product, k), sizes)
+    return Monomial(product.scale, _without(product, k), sizes)
 
 
 @law
-def unit_vectors(algebra: Algebra, product: Product, k: int) -> Product | None:
+def orthogonal(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
+    """QᵀQ = I and Q Qᵀ = I."""
+    f = product.factors[k]
+    if f.atom.kind != "array" or f.atom.name not in algebra.orthogonal:
+        return None
+    for at, g in enumerate(product.factors):
+        if at != k and g.atom is f.atom and f.power == g.power == 1:
+            for i in (0, 1):
+                label = f.labels[i]
+                if g.labels[i] == label in product.sizes and sum([label in h.labels for h in product.factors]) == 2:
+                    unit = Power(algebra.identity(f.atom.shape[0]), (f.labels[1 - i], g.labels[1 - i]))
+                    sizes = {key: n for key, n in product.sizes.items() if key != label}
+                    return Monomial(product.scale, (*_without(product, k, at), unit), sizes)
+    return None
+
+
+@law
+def unit_vectors(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """Σ e[k] a[k] b[k] = (Σ e[k] a[k]) (Σ e[k] b[k]) for a unit vector e, and e[k]² = e[k]."""
     f = product.factors[k]
     if f.atom.kind != "array" or f.atom.name not in algebra.units:
@@ -186,11 +201,11 @@ def unit_vectors(algebra: Algebra, product: Product, k: int) -> Product | None:
     other = algebra.fresh()
     moved = on[0].at(lambda i: other if i == label else i)
     rest = tuple([moved if g is on[0] else g for g in product.factors])
-    return Product(product.scale, (*rest, Factor(f.atom, (other,))), product.sizes | {other: f.atom.shape[0]})
+    return Monomial(product.scale, (*rest, Power(f.atom, (other,))), product.sizes | {other: f.atom.shape[0]})
 
 
 @law
-def steps(algebra: Algebra, product: Product, k: int) -> Product | None:
+def steps(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """[u > 0]² = [u > 0] and max(0, u) [u > 0] = max(0, u)."""
     f = product.factors[k]
     if f.atom.kind != "call" or f.atom.name != "larger":
@@ -208,7 +223,7 @@ def steps(algebra: Algebra, product: Product, k: int) -> Product | None:
 
 
 @law
-def hyperbolic(algebra: Algebra, product: Product, k: int) -> Product | None:
+def hyperbolic(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """sinh(z) / cosh(z) = tanh(z), sin(z) / cos(z) = tan(z)."""
     f = product.factors[k]
     pairs = {"cosh": ("sinh", "tanh"), "cos": ("sin", "tan")}
@@ -221,11 +236,11 @@ def hyperbolic(algebra: Algebra, product: Product, k: int) -> Product | None:
     times = min(product.factors[at].power, -f.power)
     rest = (*_left(product.factors[at], times), *((f._replace(power=f.power + times),) if f.power + times else ()))
     atom = algebra.atom("call", quotient, f.atom.args, f.atom.shape, f.atom.symmetric)
-    return product._replace(factors=(*_without(product, k, at), *rest, Factor(atom, f.labels, times)))
+    return product._replace(factors=(*_without(product, k, at), *rest, Power(atom, f.labels, times)))
 
 
 @law
-def inverse_times_matrix(algebra: Algebra, product: Product, k: int) -> Product | None:
+def inverse_times_matrix(algebra: Algebra, product: Monomial, k: int) -> Monomial | None:
     """M⁻¹ M = I and M M⁻¹ = I."""
     f = product.factors[k]
     if f.atom.kind != "inverse" or f.power != 1 or f.labels[0] == f.labels[1]:
@@ -245,6 +260,6 @@ def inverse_times_matrix(algebra: Algebra, product: Product, k: int) -> Product 
                 meets = j == p if summed == j else i == q
                 if meets and summed in product.sizes and sum([summed in h.labels for h in product.factors]) == 2:
                     sizes = {key: n for key, n in product.sizes.items() if key != summed}
-                    unit = Factor(algebra.identity(f.atom.shape[0]), (left, right))
-                    return Product(product.scale, (*_without(product, k, at), unit), sizes)
+                    unit = Power(algebra.identity(f.atom.shape[0]), (left, right))
+                    return Monomial(product.scale, (*_without(product, k, at), unit), sizes)
     return None

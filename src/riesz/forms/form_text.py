@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from ..show.notation import Notation
-from .layout import Layout, Tree
+from .expression_trees import Tree
 
 SUM, TIMES, CHAIN, ATOM = range(4)
 LEVELS = {"sum": SUM, "hadamard": TIMES, "quotient": TIMES, "kronecker": TIMES, "chain": CHAIN}
@@ -43,7 +44,11 @@ class FormText:
     def _within(self, t: Tree, level: int, done: dict[int, str]) -> str:
         named = t.id in self.names
         low = not named and LEVELS.get(t.kind, ATOM) < level
-        if t.kind == "number" and level > SUM and (t.value < 0 or isinstance(t.value, Fraction) and t.value.denominator > 1):
+        if (
+            t.kind == "number"
+            and level > SUM
+            and (t.value < 0 or (isinstance(t.value, Fraction) and t.value.denominator > 1))
+        ):
             low = level > TIMES and t.value != Fraction(1, 2)
         return self.notation.parens(done[t.id]) if low else done[t.id]
 
@@ -95,7 +100,12 @@ class FormText:
 
     def _term(self, t: Tree, done: dict[int, str]) -> str:
         """A term of a sum; what is the same at every index is written as a number."""
-        if t.kind == "chain" and t.kids[-1].kind == "ones" and all([x.rank == 0 for x in t.kids[:-1]]) and t.id not in self.names:
+        if (
+            t.kind == "chain"
+            and t.kids[-1].kind == "ones"
+            and all([x.rank == 0 for x in t.kids[:-1]])
+            and t.id not in self.names
+        ):
             return self._chain([self._link(t, x, done) for x in t.kids[:-1]])
         return "1" if t.kind == "ones" else self._within(t, TIMES, done)
 
@@ -112,7 +122,7 @@ class FormText:
         if self.notation.latex:
             return " ".join(parts)
         text = parts[0]
-        for before, after in zip(parts, parts[1:], strict=False):
+        for before, after in pairwise(parts):
             close = _CLOSE.fullmatch(before) and _CLOSE.fullmatch(after) and after[0] not in "0123456789"
             text += after if close else f" {after}"
         return text
@@ -136,7 +146,11 @@ class FormText:
         if n.latex:
             word = "\\sigma" if shown == "σ" else "\\textstyle\\sum" if shown == "Σ" else f"\\{shown}"
             known = shown in _LATEX_CALLS or shown in "σΣ"
-            shown = word if known else f"\\operatorname{{{n.name(shown).removeprefix(chr(92) + 'mathrm{').removesuffix('}')}}}"
+            shown = (
+                word
+                if known
+                else f"\\operatorname{{{n.name(shown).removeprefix(chr(92) + 'mathrm{').removesuffix('}')}}}"
+            )
         return f"{shown}{n.parens(', '.join(parts))}"
 
     def _number(self, k: Any) -> str:
@@ -181,10 +195,3 @@ def shared_parts(roots: Sequence[Tree], taken: Iterable[str], given: dict[int, s
             named[t.id] = name
             found.append((name, t))
     return found
-
-
-def lines(layout: Layout, notation: Notation, heads: Sequence[tuple[str, Tree]], where: Sequence[tuple[str, Tree]]) -> Any:
-    """Each head as text, and each named part."""
-    names = {t.id: name for name, t in where}
-    writer = FormText(notation, names)
-    return [(name, writer.text(t)) for name, t in heads], [(name, writer.text(t, top=True)) for name, t in where]

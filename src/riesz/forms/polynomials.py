@@ -33,37 +33,39 @@ class Atom:
 
     __slots__ = ("args", "id", "kind", "name", "shape", "symmetric")
 
-    def __init__(self, id: int, kind: str, name: str, args: tuple[Form, ...], shape: Labels, symmetric: bool) -> None:
+    def __init__(
+        self, id: int, kind: str, name: str, args: tuple[Polynomial, ...], shape: Labels, symmetric: bool
+    ) -> None:
         self.id, self.kind, self.name, self.args, self.shape = id, kind, name, args, shape
         self.symmetric = symmetric
 
 
-class Factor(NamedTuple):
+class Power(NamedTuple):
     """atom[labels]^power."""
 
     atom: Atom
     labels: Labels
     power: Fraction = ONE
 
-    def at(self, labels: Callable[[int], int]) -> Factor:
+    def at(self, labels: Callable[[int], int]) -> Power:
         """The same with other labels."""
-        return Factor(self.atom, tuple([labels(label) for label in self.labels]), self.power)
+        return Power(self.atom, tuple([labels(label) for label in self.labels]), self.power)
 
 
-class Product(NamedTuple):
+class Monomial(NamedTuple):
     """scale · Π factors, summed over the labels in `sizes`."""
 
     scale: Number
-    factors: tuple[Factor, ...]
+    factors: tuple[Power, ...]
     sizes: dict[int, int]
 
 
-class Form:
+class Polynomial:
     """A sum of products with free labels 0, …, rank − 1. Equal forms of one algebra are one object."""
 
     __slots__ = ("id", "products", "shape")
 
-    def __init__(self, id: int, shape: Labels, products: tuple[Product, ...]) -> None:
+    def __init__(self, id: int, shape: Labels, products: tuple[Monomial, ...]) -> None:
         self.id, self.shape, self.products = id, shape, products
 
     @property
@@ -78,7 +80,7 @@ class Form:
         return [label for label in range(self.rank) if label in every]
 
     @property
-    def single(self) -> Factor | None:
+    def single(self) -> Power | None:
         """Its one factor, where it is one factor and nothing else."""
         if len(self.products) == 1:
             scale, factors, sizes = self.products[0]
@@ -103,15 +105,18 @@ class Algebra:
 
     def __init__(self) -> None:
         self._atoms: dict[Any, Atom] = {}
-        self._forms: dict[Any, Form] = {}
+        self._forms: dict[Any, Polynomial] = {}
         self._fresh = 10**6
         self.stochastic: set[str] = set()  # arrays whose rows sum to 1
+        self.orthogonal: set[str] = set()
         self.units: set[str] = set()  # unit vectors
-        self.laws: Callable[[Algebra, Product, int], Product | None] = lambda algebra, product, rank: None
+        self.laws: Callable[[Algebra, Monomial, int], Monomial | None] = lambda algebra, product, rank: None
 
     # -- interning ----------------------------------------------------------------------------------------
 
-    def atom(self, kind: str, name: str, args: Sequence[Form], shape: Iterable[int], symmetric: bool = False) -> Atom:
+    def atom(
+        self, kind: str, name: str, args: Sequence[Polynomial], shape: Iterable[int], symmetric: bool = False
+    ) -> Atom:
         """An atom, the same for the same description."""
         key = kind, name, tuple([a.id for a in args]), tuple(shape)
         if key not in self._atoms:
@@ -127,10 +132,10 @@ class Algebra:
         self._fresh += 1
         return self._fresh
 
-    def form(self, shape: Sequence[int], products: Iterable[Product]) -> Form:
+    def form(self, shape: Sequence[int], products: Iterable[Monomial]) -> Polynomial:
         """Σ of products: each simplified, like ones collected."""
         shape = tuple(shape)
-        rank, total = len(shape), dict[Any, Product]()
+        rank, total = len(shape), dict[Any, Monomial]()
         waiting = list(products)[::-1]
         while waiting:
             product = self._simplified(waiting.pop(), rank)
@@ -152,31 +157,31 @@ class Algebra:
         ]
         key = shape, tuple(numbers)
         if key not in self._forms:
-            self._forms[key] = Form(len(self._forms), shape, tuple(kept))
+            self._forms[key] = Polynomial(len(self._forms), shape, tuple(kept))
         return self._forms[key]
 
     @staticmethod
-    def _opens(f: Factor, rank: int) -> bool:
+    def _opens(f: Power, rank: int) -> bool:
         """Whether a term is a sum alone, at free labels: then it is no product."""
         distinct = len(set(f.labels)) == len(f.labels)
         return f.atom.kind == "sum" and f.power == 1 and distinct and all([label < rank for label in f.labels])
 
-    def renamed(self, p: Product, labels: Sequence[int]) -> Product:
+    def renamed(self, p: Monomial, labels: Sequence[int]) -> Monomial:
         """A product with its free labels renamed and its summed ones fresh."""
         names = dict(enumerate(labels))
         sizes: dict[int, int] = {}
         for label, n in p.sizes.items():
             names[label] = self.fresh()
             sizes[names[label]] = n
-        return Product(p.scale, tuple([f.at(names.__getitem__) for f in p.factors]), sizes)
+        return Monomial(p.scale, tuple([f.at(names.__getitem__) for f in p.factors]), sizes)
 
-    def _simplified(self, product: Product, rank: int) -> Product | None:
+    def _simplified(self, product: Monomial, rank: int) -> Monomial | None:
         """A product by the laws of all products, then by the laws of functions; None where it is zero."""
         scale, factors, sizes = product.scale, list(product.factors), dict(product.sizes)
         if scale == 0:
             return None
         while True:
-            opened: list[Factor] = []
+            opened: list[Power] = []
             for f in factors:  # sums of one product
                 if f.atom.kind == "sum" and len(f.atom.args[0].products) == 1 and f.power == 1:
                     p = self.renamed(f.atom.args[0].products[0], f.labels)
@@ -190,20 +195,22 @@ class Algebra:
             for atom, labels, power in self._without_identities(opened, sizes):
                 key = atom, tuple(sorted(labels)) if atom.symmetric else labels
                 merged[key] = merged.get(key, Fraction(0)) + power
-            factors = [Factor(*key, power) for key, power in merged.items() if power]
-            found = self.laws(self, Product(scale, tuple(factors), sizes), rank)
+            factors = [Power(atom, labels, power) for (atom, labels), power in merged.items() if power]
+            found = self.laws(self, Monomial(scale, tuple(factors), sizes), rank)
             if found is None:
-                if not any([f.atom.kind == "sum" and len(f.atom.args[0].products) < 2 and f.power == 1 for f in factors]):
+                if not any(
+                    [f.atom.kind == "sum" and len(f.atom.args[0].products) < 2 and f.power == 1 for f in factors]
+                ):
                     break
             else:
                 scale, factors, sizes = found.scale, list(found.factors), dict(found.sizes)
         on = {label for f in factors for label in f.labels}
         for label in [label for label in sizes if label not in on]:
             scale = scale * sizes.pop(label)
-        return Product(scale, tuple(factors), sizes)
+        return Monomial(scale, tuple(factors), sizes)
 
     @staticmethod
-    def _without_identities(factors: list[Factor], sizes: dict[int, int]) -> list[Factor]:
+    def _without_identities(factors: list[Power], sizes: dict[int, int]) -> list[Power]:
         """δ[i, j] with one of its labels summed renames that label."""
         while True:
             for k, (atom, labels, _) in enumerate(factors):
@@ -223,11 +230,11 @@ class Algebra:
                 return factors
 
     @staticmethod
-    def _canonical(p: Product, rank: int) -> Product:
+    def _canonical(p: Monomial, rank: int) -> Monomial:
         """The same product with its summed labels numbered by where they stand, whatever they were called."""
         bound = [label for label in p.sizes if any([label in f.labels for f in p.factors])]
         on = {label: [f for f in p.factors if label in f.labels] for label in bound}
-        colour = {label: label for label in range(rank)} | {label: rank for label in bound}
+        colour = {label: label for label in range(rank)} | dict.fromkeys(bound, rank)
 
         def seen(label: int) -> Any:
             rows: list[Any] = []
@@ -258,30 +265,31 @@ class Algebra:
             for label in bound:
                 colour[label] += rank - min(lowest, rank)
         places = {label: rank + k for k, label in enumerate(sorted(bound, key=colour.__getitem__))}
-        factors: list[Factor] = []
+        factors: list[Power] = []
         for f in p.factors:
             f = f.at(lambda label: places.get(label, label))
-            factors.append(Factor(f.atom, tuple(sorted(f.labels)), f.power) if f.atom.symmetric else f)
+            factors.append(Power(f.atom, tuple(sorted(f.labels)), f.power) if f.atom.symmetric else f)
         factors.sort(key=lambda f: (f.atom.id, f.labels, f.power))
-        return Product(p.scale, tuple(factors), {places[label]: p.sizes[label] for label in sorted(bound, key=places.get)})  # type: ignore[arg-type]
+        sizes = {place: p.sizes[label] for label, place in places.items()}
+        return Monomial(p.scale, tuple(factors), sizes)
 
     # -- building -----------------------------------------------------------------------------------------
 
-    def constant(self, k: Any, shape: Sequence[int] = ()) -> Form:
+    def constant(self, k: Any, shape: Sequence[int] = ()) -> Polynomial:
         """One number at every index."""
-        return self.form(shape, [Product(exact(k), (), {})])
+        return self.form(shape, [Monomial(exact(k), (), {})])
 
-    def array(self, name: str, shape: Sequence[int], symmetric: bool = False) -> Form:
+    def array(self, name: str, shape: Sequence[int], symmetric: bool = False) -> Polynomial:
         """A named array."""
         return self.of(self.atom("array", name, (), shape, symmetric))
 
-    def of(self, atom: Atom) -> Form:
+    def of(self, atom: Atom) -> Polynomial:
         """An atom as a form."""
-        return self.form(atom.shape, [Product(ONE, (Factor(atom, tuple(range(len(atom.shape)))),), {})])
+        return self.form(atom.shape, [Monomial(ONE, (Power(atom, tuple(range(len(atom.shape)))),), {})])
 
-    def total(self, parts: Sequence[tuple[Any, Form]], shape: Sequence[int]) -> Form:
+    def total(self, parts: Sequence[tuple[Any, Polynomial]], shape: Sequence[int]) -> Polynomial:
         """Σ k · x, broadcast as in NumPy."""
-        products: list[Product] = []
+        products: list[Monomial] = []
         for k, x in parts:
             shift = len(shape) - x.rank
             single = [i for i in range(x.rank) if x.shape[i] == 1 and shape[shift + i] != 1]
@@ -291,20 +299,22 @@ class Algebra:
                 products.append(p._replace(sizes=p.sizes | {labels[i]: 1 for i in single}))
         return self.form(shape, products)
 
-    def scaled(self, k: Any, x: Form) -> Form:
+    def scaled(self, k: Any, x: Polynomial) -> Polynomial:
         """k · x."""
         return self.form(x.shape, [p._replace(scale=exact(k) * p.scale) for p in x.products])
 
-    def contracted(self, labels: Sequence[Labels], out: Labels, xs: Sequence[Form], extra: Any = ()) -> Form:
+    def contracted(
+        self, labels: Sequence[Labels], out: Labels, xs: Sequence[Polynomial], extra: Any = ()
+    ) -> Polynomial:
         """Σ of a product, with labels for each factor and for the result."""
         sizes: dict[int, int] = dict(extra)
         for ls, x in zip(labels, xs, strict=True):
             sizes |= dict(zip(ls, x.shape, strict=True))
         names: dict[int, int] = {}
-        factors: list[Factor] = []
+        factors: list[Power] = []
         for k, label in enumerate(out):
             if label in names:  # a diagonal
-                factors.append(Factor(self.identity(sizes[label]), (names[label], k)))
+                factors.append(Power(self.identity(sizes[label]), (names[label], k)))
             names.setdefault(label, k)
         bound = {label: self.fresh() for label in sizes if label not in names}
         names |= bound
@@ -320,28 +330,28 @@ class Algebra:
                 content, f = self.together(x)
                 scale = scale * content
                 factors.append(f.at(here.__getitem__))
-        return self.form([sizes[label] for label in out], [Product(scale, tuple(factors), summed)])
+        return self.form([sizes[label] for label in out], [Monomial(scale, tuple(factors), summed)])
 
-    def times(self, a: Form, b: Form) -> Form:
+    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """a · b at every index, broadcast."""
         shape = np.broadcast_shapes(a.shape, b.shape)
 
-        def labels(x: Form, own: int) -> Labels:
+        def labels(x: Polynomial, own: int) -> Labels:
             shift = len(shape) - x.rank
             return tuple([shift + i if n == shape[shift + i] else own + i for i, n in enumerate(x.shape)])
 
         return self.contracted((labels(a, 100), labels(b, 200)), tuple(range(len(shape))), (a, b), enumerate(shape))
 
-    def permuted(self, x: Form, order: Sequence[int]) -> Form:
+    def permuted(self, x: Polynomial, order: Sequence[int]) -> Polynomial:
         """x with axis k of the result being axis order[k]."""
         back = [list(order).index(i) for i in range(x.rank)]
         return self.form([x.shape[i] for i in order], [self.renamed(p, back) for p in x.products])
 
-    def is_symmetric(self, x: Form) -> bool:
+    def is_symmetric(self, x: Polynomial) -> bool:
         """Whether a square form is its own transpose."""
         return x.rank == 2 and x.shape[0] == x.shape[1] and self.permuted(x, (1, 0)) is x
 
-    def content(self, x: Form) -> tuple[Number, Form]:
+    def content(self, x: Polynomial) -> tuple[Number, Polynomial]:
         """(k, x / k): the common number of a sum, with the sign that most of its terms have."""
         if not x.products:
             return Fraction(0), x
@@ -356,7 +366,7 @@ class Algebra:
             common = -common
         return (ONE, x) if common == 1 else (common, self.scaled(1 / common, x))
 
-    def narrowed(self, x: Form) -> tuple[list[int], Form]:
+    def narrowed(self, x: Polynomial) -> tuple[list[int], Polynomial]:
         """The labels that x depends on, and x as a form of these alone."""
         used = x.used
         if len(used) == x.rank:
@@ -364,16 +374,16 @@ class Algebra:
         places = [used.index(label) if label in used else -1 for label in range(x.rank)]
         return used, self.form([x.shape[k] for k in used], [self.renamed(p, places) for p in x.products])
 
-    def together(self, x: Form, power: Fraction = ONE) -> tuple[Number, Factor]:
+    def together(self, x: Polynomial, power: Fraction = ONE) -> tuple[Number, Power]:
         """x^power as a number and one factor."""
         common, rest = self.content(x)
         if common < 0 and power.denominator != 1:  # a root keeps the sign inside
             common, rest = -common, self.scaled(-1, rest)
         used, small = self.narrowed(rest)
         atom = self.atom("sum", "", (small,), small.shape, self.is_symmetric(small))
-        return common, Factor(atom, tuple(used), power)
+        return common, Power(atom, tuple(used), power)
 
-    def power(self, x: Form, p: Any) -> Form:
+    def power(self, x: Polynomial, p: Any) -> Polynomial:
         """x^p at every index."""
         p = Fraction(p).limit_denominator(1000)
         whole = p.denominator == 1
@@ -384,31 +394,31 @@ class Algebra:
             alone = scale > 0 and len(factors) <= 1 and all([f.power == 1 or f.power.denominator > 1 for f in factors])
             if whole or alone:
                 raised = tuple([f._replace(power=f.power * p) for f in factors])
-                return self.form(x.shape, [Product(_raised(scale, p), raised, {})])
+                return self.form(x.shape, [Monomial(_raised(scale, p), raised, {})])
         common, factor = self.together(x, p)
-        return self.form(x.shape, [Product(_raised(common, p), (factor,), {})])
+        return self.form(x.shape, [Monomial(_raised(common, p), (factor,), {})])
 
-    def call(self, name: str, xs: Sequence[Form], shape: Sequence[int]) -> Form:
+    def call(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
         """A function of numbers at every index."""
         rank = len(shape)
         shifts = [rank - x.rank for x in xs]
         used = sorted({label + shift for x, shift in zip(xs, shifts, strict=True) for label in x.used})
         small = [shape[k] for k in used]
-        args: list[Form] = []
+        args: list[Polynomial] = []
         for x, shift in zip(xs, shifts, strict=True):
             labels = [used.index(k + shift) if k + shift in used else -1 for k in range(x.rank)]
             args.append(self.form(small, [self.renamed(p, labels) for p in x.products]))
         symmetric = all([self.is_symmetric(x) for x in args])
         atom = self.atom("call", name, args, small, symmetric)
-        return self.form(shape, [Product(ONE, (Factor(atom, tuple(used)),), {})])
+        return self.form(shape, [Monomial(ONE, (Power(atom, tuple(used)),), {})])
 
-    def whole(self, name: str, xs: Sequence[Form], shape: Sequence[int]) -> Form:
+    def whole(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
         """A function of whole arrays."""
         kept = tuple([i for i, n in enumerate(shape) if n != 1])
         atom = self.atom("whole", name, xs, [shape[i] for i in kept])
-        return self.form(shape, [Product(ONE, (Factor(atom, kept),), {})])
+        return self.form(shape, [Monomial(ONE, (Power(atom, kept),), {})])
 
-    def inverse(self, x: Form) -> Form:
+    def inverse(self, x: Polynomial) -> Polynomial:
         """x⁻¹ of a matrix: (k M)⁻¹ = M⁻¹ / k, (M⁻¹)⁻¹ = M, (Mᵀ)⁻¹ = (M⁻¹)ᵀ, (A B)⁻¹ = B⁻¹ A⁻¹ for square factors."""
         common, rest = self.content(x)
         if not x.products:
@@ -420,6 +430,8 @@ class Algebra:
             if one.atom.kind == "inverse":
                 inner = one.atom.args[0]
                 return self.scaled(1 / common, inner if one.labels == (0, 1) else self.permuted(inner, (1, 0)))
+            if one.atom.kind == "array" and one.atom.name in self.orthogonal:
+                return self.scaled(1 / common, self.permuted(rest, (1, 0)))
             if one.labels == (1, 0):
                 return self.scaled(1 / common, self.permuted(self.inverse(self.permuted(rest, (1, 0))), (1, 0)))
         elif len(rest.products) == 1 and len(rest.products[0].factors) > 1:
@@ -433,20 +445,22 @@ class Algebra:
         atom = self.atom("inverse", "", (rest,), x.shape, self.is_symmetric(rest))
         return self.scaled(1 / common, self.of(atom))
 
-    def determinant(self, x: Form) -> Form:
+    def determinant(self, x: Polynomial) -> Polynomial:
         """det x: det(k M) = kⁿ det M, det M⁻¹ = 1 / det M, det Mᵀ = det M."""
         common, rest = self.content(x)
         one = rest.single
         if one is not None and one.power == 1 and one.atom.kind == "inverse":
-            return self.scaled(_raised(common, Fraction(x.shape[0])), self.power(self.determinant(one.atom.args[0]), -1))
+            return self.scaled(
+                _raised(common, Fraction(x.shape[0])), self.power(self.determinant(one.atom.args[0]), -1)
+            )
         if one is not None and one.labels == (1, 0):
             rest = self.permuted(rest, (1, 0))
         atom = self.atom("determinant", "det", (rest,), ())
-        return self.form((), [Product(_raised(common, Fraction(x.shape[0])), (Factor(atom, ()),), {})])
+        return self.form((), [Monomial(_raised(common, Fraction(x.shape[0])), (Power(atom, ()),), {})])
 
-    def multiplied_out(self, x: Form, only: Atom | None = None) -> Form:
+    def multiplied_out(self, x: Polynomial, only: Atom | None = None) -> Polynomial:
         """Products of sums written as sums; those that contain an atom, or all."""
-        waiting, done = list(x.products), list[Product]()
+        waiting, done = list(x.products), list[Monomial]()
         most = MANY if only is None else 10 * MANY
         while waiting:
             p = waiting.pop()
@@ -455,22 +469,22 @@ class Algebra:
                     continue
                 if (power <= 2) if only is None else contains(atom, only):
                     inner = atom.args[0]
-                    left = (Factor(atom, labels, power - 1),) if power > 1 else ()
+                    left = (Power(atom, labels, power - 1),) if power > 1 else ()
                     rest = p.factors[:k] + p.factors[k + 1 :] + left
                     if len(inner.products) + len(waiting) + len(done) > most:
                         raise Unreadable("a product of too many sums")
                     for q in inner.products:
                         q = self.renamed(q, labels)
-                        waiting.append(Product(p.scale * q.scale, rest + q.factors, p.sizes | q.sizes))
+                        waiting.append(Monomial(p.scale * q.scale, rest + q.factors, p.sizes | q.sizes))
                     break
             else:
                 done.append(p)
         return self.form(x.shape, done)
 
-    def coefficient(self, x: Form, vector: Atom) -> Form:
+    def coefficient(self, x: Polynomial, vector: Atom) -> Polynomial:
         """L of x = L v, for a form that is linear in v: axes of x, then axes of v."""
         x = self.multiplied_out(x, vector)
-        products: list[Product] = []
+        products: list[Monomial] = []
         for p in x.products:
             here = [f for f in p.factors if f.atom is vector]
             if len(here) != 1 or here[0].power != 1:
@@ -478,8 +492,8 @@ class Algebra:
             p = self.renamed(p, range(x.rank))
             (v,) = [f for f in p.factors if f.atom is vector]
             rest = tuple([f for f in p.factors if f is not v])
-            units = [Factor(self.identity(n), (v.labels[k], x.rank + k)) for k, n in enumerate(vector.shape)]
-            products.append(Product(p.scale, (*rest, *units), p.sizes))
+            units = [Power(self.identity(n), (v.labels[k], x.rank + k)) for k, n in enumerate(vector.shape)]
+            products.append(Monomial(p.scale, (*rest, *units), p.sizes))
         return self.form((*x.shape, *vector.shape), products)
 
 
@@ -496,7 +510,7 @@ def contains(atom: Atom, what: Atom) -> bool:
     return False
 
 
-def chained(factors: Sequence[Factor], start: int, end: int) -> list[tuple[Atom, bool]] | None:
+def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, bool]] | None:
     """Matrices that follow one another from one label to another, each with whether it is transposed."""
     left, at, found = list(factors), start, list[tuple[Atom, bool]]()
     while left:
@@ -517,7 +531,7 @@ def _raised(k: Number, p: Fraction) -> Number:
     return exact(float(k) ** float(p))
 
 
-def _as_mean(p: Product) -> Number:
+def _as_mean(p: Monomial) -> Number:
     """The number of a term, read as a mean where that is simpler: Σ x / n = mean(x)."""
     k = p.scale
     for label, n in p.sizes.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,7 @@ from ..ops.opaque import Discrete, Get, Ruled, Select, Strongly
 from ..programs.program import Constant, Program
 from ..relations.base import Relation
 from ..relations.kinds import Diagonal, Full, Function, Gather, Place, Point, Range
-from .polynomials import Algebra, Factor, Form, Labels, Product, Unreadable
+from .polynomials import Algebra, Labels, Monomial, Polynomial, Power, Unreadable
 
 CUT = 200
 """Programs with more steps are cut into named parts, so that the forms stay small."""
@@ -29,7 +28,7 @@ LISTED = 12
 class Grouped:
     """A form seen under another shape: each axis a group of its axes."""
 
-    def __init__(self, form: Form, groups: list[Labels]) -> None:
+    def __init__(self, form: Polynomial, groups: list[Labels]) -> None:
         self.form, self.groups = form, groups
 
 
@@ -38,14 +37,14 @@ class Reader:
 
     def __init__(self, algebra: Algebra, known: dict[str, Any], taken: Sequence[str]) -> None:
         self.algebra, self.known = algebra, known
-        self.parts: list[tuple[str, Form]] = []
+        self.parts: list[tuple[str, Polynomial]] = []
         self.constants: dict[str, Any] = {}  # arrays without a name of their own
         self.chosen: dict[str, tuple[int, str]] = {}  # matrices that select rows: I_n[rows], by name
-        self.spectra: dict[Form, tuple[str, str]] = {}  # names of eigenvalues and eigenvectors
-        self._selections: dict[Relation, Form] = {}
+        self.spectra: dict[Polynomial, tuple[str, str]] = {}  # names of eigenvalues and eigenvectors
+        self._selections: dict[Relation, Polynomial] = {}
         self.taken: set[str] = set(taken)
 
-    def read(self, program: Program, inputs: Sequence[Form]) -> list[Form]:
+    def read(self, program: Program, inputs: Sequence[Polynomial]) -> list[Polynomial]:
         """The outputs of a program at forms."""
         program = program.prune(program.inputs, program.outputs)
         values: list[Any] = [None] * len(program.ops)
@@ -60,7 +59,7 @@ class Reader:
             if values[slot] is None:
                 x = values[slot] = self.step(op, [values[a] for a in program.args[slot]], program.shapes[slot])
                 depth[slot] = 1 + max([depth[a] for a in program.args[slot]], default=0)
-                if isinstance(x, Form) and x.products and slot not in program.outputs:
+                if isinstance(x, Polynomial) and x.products and slot not in program.outputs:
                     weight = sum([1 + len(p.factors) for p in x.products])
                     if depth[slot] > DEEP or (cut and (weight > HEAVY or (weight > 2 and uses[slot] > 1))):
                         depth[slot] = 0
@@ -81,7 +80,7 @@ class Reader:
                 return STEPS[kind](self, op, xs, shape)
         raise Unreadable(f"a step {getattr(op, 'title', type(op).__name__)}")
 
-    def constant(self, value: Any, shape: Labels) -> Form:
+    def constant(self, value: Any, shape: Labels) -> Polynomial:
         """A fixed array: one number, a multiple of the identity, an array that has a name, or a new name."""
         array = np.asarray(getattr(value, "value", value), float)
         if not array.size:
@@ -104,7 +103,7 @@ class Reader:
         self.constants[name] = array
         return self.algebra.array(name, shape, symmetric)
 
-    def eigenvectors(self, x: Form) -> tuple[Form, Form]:
+    def eigenvectors(self, x: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Eigenvalues and eigenvectors of a symmetric matrix, under names."""
         if x not in self.spectra:
             self.spectra[x] = self.fresh_name("λμν"), self.fresh_name("VUW")
@@ -117,7 +116,7 @@ class Reader:
         self.taken.add(name)
         return name
 
-    def selection(self, R: Relation) -> Form:
+    def selection(self, R: Relation) -> Polynomial:
         """red_R as a matrix, target by source: rows of an identity, or its transpose."""
         if R in self._selections:
             return self._selections[R]
@@ -148,14 +147,14 @@ class Reader:
         self._selections[R] = found
         return found
 
-    def _rows(self, rows: str, n: int, m: int) -> Form:
+    def _rows(self, rows: str, n: int, m: int) -> Polynomial:
         name = self.fresh_name("PQDEFGH")
         self.chosen[name] = m, rows
         return self.algebra.array(name, (n, m))
 
-    def reduced(self, op: Reduction, xs: list[Form], shape: Labels) -> Form:
+    def reduced(self, op: Reduction, xs: list[Polynomial], shape: Labels) -> Polynomial:
         """Σ red_R(x) along one axis."""
-        parts: list[tuple[Any, Form]] = []
+        parts: list[tuple[Any, Polynomial]] = []
         for R, x in zip(op.relations, xs, strict=True):
             before, after = R.source.box or (), R.target.box or ()
             if len(before) > 1 or len(after) > 1:
@@ -165,10 +164,10 @@ class Reader:
             axes = [source if i == op.axis and before else i for i in range(x.rank)]
             out = [*kept[: op.axis], *([1001] if after else []), *kept[op.axis :]]
             P = self.selection(R)
-            parts.append((1, self.algebra.contracted(((1001, source), tuple(axes)), tuple(out), (P, x), {} if before else {})))
+            parts.append((1, self.algebra.contracted(((1001, source), tuple(axes)), tuple(out), (P, x))))
         return self.algebra.total(parts, shape)
 
-    def reshaped(self, x: Form, shape: Labels) -> Any:
+    def reshaped(self, x: Polynomial, shape: Labels) -> Any:
         """Axes of length 1 come and go; others are grouped, or split where identities allow it."""
         a, b = [n for n in x.shape if n != 1], [n for n in shape if n != 1]
         if a == b:
@@ -183,12 +182,12 @@ class Reader:
             raise Unreadable("a reshape")
         return self._split(x, shape, groups)
 
-    def _split(self, x: Form, shape: Labels, groups: list[Labels]) -> Form:
+    def _split(self, x: Polynomial, shape: Labels, groups: list[Labels]) -> Polynomial:
         """An axis split into several: the identity of a product is a product of identities."""
-        products: list[Product] = []
+        products: list[Monomial] = []
         for p in x.products:
             p = self.algebra.renamed(p, range(x.rank))
-            factors: list[Factor] = []
+            factors: list[Power] = []
             for f in p.factors:
                 free = [label for label in f.labels if label < x.rank]
                 if all([len(groups[label]) == 1 for label in free]):
@@ -198,8 +197,8 @@ class Reader:
                 if f.atom.kind != "identity" or len(free) < 2 or lengths[0] != lengths[1]:
                     raise Unreadable("a reshape")
                 pairs = zip(groups[free[0]], groups[free[1]], strict=True)
-                factors += [Factor(self.algebra.identity(shape[i]), (i, j)) for i, j in pairs]
-            products.append(Product(p.scale, tuple(factors), p.sizes))
+                factors += [Power(self.algebra.identity(shape[i]), (i, j)) for i, j in pairs]
+            products.append(Monomial(p.scale, tuple(factors), p.sizes))
         return self.algebra.form(shape, products)
 
     def _regrouped(self, op: Any, xs: list[Any], shape: Labels) -> Any:
@@ -230,9 +229,7 @@ class Reader:
         opened = [tuple([numbers[p] for label in labels for p in parts[label]]) for labels in op.labels]
         out = tuple([numbers[p] for label in op.out for p in parts[label]])
         extra = {numbers[label, 0]: n for label, n in op.extra}
-        found = self.algebra.contracted(
-            opened, out, [x.form if isinstance(x, Grouped) else x for x in xs], extra
-        )
+        found = self.algebra.contracted(opened, out, [x.form if isinstance(x, Grouped) else x for x in xs], extra)
         if all([len(parts[label]) == 1 for label in op.out]):
             return found
         at, groups = 0, list[Labels]()
@@ -260,10 +257,10 @@ def _grouping(fine: Labels, coarse: Labels) -> list[Labels] | None:
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-Step = Callable[[Reader, Any, list[Form], Labels], Any]
+Step = Callable[[Reader, Any, list[Polynomial], Labels], Any]
 
 
-def _elementwise(reader: Reader, op: Elementwise, xs: list[Form], shape: Labels) -> Form:
+def _elementwise(reader: Reader, op: Elementwise, xs: list[Polynomial], shape: Labels) -> Polynomial:
     algebra, primitive = reader.algebra, op.primitive
     name = primitive.name
     if name == "power" or name.startswith("(_)"):
@@ -275,10 +272,10 @@ def _elementwise(reader: Reader, op: Elementwise, xs: list[Form], shape: Labels)
     if name == "power_slope":
         less = algebra.total([(1, xs[1]), (-1, algebra.constant(1))], xs[1].shape)
         return algebra.times(xs[1], algebra.call("pow", [xs[0], less], shape))
-    return algebra.call(NAMES.get(name, name), xs, shape)
+    return algebra.call(NAMES.get(name) or name, xs, shape)
 
 
-def _ruled(reader: Reader, op: Ruled, xs: list[Form], shape: Labels) -> Any:
+def _ruled(reader: Reader, op: Ruled, xs: list[Polynomial], shape: Labels) -> Any:
     algebra, parameters = reader.algebra, dict(op.parameters)
     x = xs[0]
     if x.rank > 2 and op.title in ("inv", "det", "cofactors", "solve"):
@@ -316,7 +313,7 @@ def _ruled(reader: Reader, op: Ruled, xs: list[Form], shape: Labels) -> Any:
             raise Unreadable(f"a step {op.title}")
 
 
-def _discrete(reader: Reader, op: Discrete, xs: list[Form], shape: Labels) -> Form:
+def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels) -> Polynomial:
     algebra = reader.algebra
     match op.title:
         case "top" | "shares":
@@ -341,14 +338,14 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Form], shape: Labels) -> Fo
             raise Unreadable(f"a step {op.title}")
 
 
-def truth(x: Form) -> bool:
+def truth(x: Polynomial) -> bool:
     """Whether all numbers of a form are 0 or 1."""
     return all([p.scale == 1 and not p.sizes for p in x.products]) and all(
         [f.atom.kind == "identity" or f.atom.name == "larger" for p in x.products for f in p.factors]
     )
 
 
-def _select(reader: Reader, op: Select, xs: list[Form], shape: Labels) -> Form:
+def _select(reader: Reader, op: Select, xs: list[Polynomial], shape: Labels) -> Polynomial:
     """where(c, a, b) = c a + (1 − c) b."""
     algebra = reader.algebra
     c, a, b = xs

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.linearity import specialised
+from ..errors import SpaceError
 from ..ops.number_domains import NUMBERS
 from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
@@ -103,6 +104,7 @@ class Derivation(Shown):
         self.function, self.names, self._arrays = term, names, arrays
         self.source: Any = term if source is None else source  # what was derived, for closed forms
         self.spaces = spaces or (term.domain,)
+        self.forms: dict[str, Any] = {}  # closed forms that were asked for
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -139,14 +141,24 @@ class Derivation(Shown):
         """∇²f as a closed form, for functions into ℝ."""
         return later.closed_form("hessian", self)
 
+    def show(self, notation: str = "matrix") -> str:
+        """In matrix notation, as a textbook writes it, or in the combinators of the paper."""
+        if notation == "paper":
+            return later.text(self)
+        if notation != "matrix":
+            raise SpaceError(f"show({notation!r}): the notations are 'matrix' and 'paper'")
+        kind = "gradient" if self.function.codomain.dim == 1 else "jacobian"
+        return repr(getattr(self, kind))
+
     @property
     def hvp(self) -> Any:
         """(x, v) ↦ ∇²f(x) v."""
         return later.product_with_hessian(self)
 
     def __getstate__(self) -> Any:
-        kept = {name: getattr(self, name) for name in ("function", "names", "programs", "source", "spaces")}
-        return kept | {"_arrays": None}  # captured arrays lose their names
+        kept: dict[str, Any] = {name: getattr(self, name) for name in ("function", "names", "programs", "spaces")}
+        # captured arrays lose their names; a Python function is its term from then on
+        return {**kept, "_arrays": None, "forms": {}, "source": self.function}
 
     @property
     def size(self) -> int:
