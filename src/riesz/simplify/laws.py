@@ -1,8 +1,8 @@
 """The laws of the simplifier: data, both sides patterns, oriented from left to right.
 
-Why rewriting ends: every law makes the measure smaller (`measures.py`). Most have fewer nodes on the right; each other
-says what becomes less. Why nothing grows: the engine counts what a law makes against what it is sure to drop, so shared
-parts are paid for.
+Why rewriting ends: every law makes less of something (`MEANING` in page.py), and a test measures it. Most have fewer
+nodes on the right; each other says what becomes less. Why nothing grows: the engine counts what a law makes against
+what it is sure to drop, so shared parts are paid for.
 """
 
 from __future__ import annotations
