@@ -16,6 +16,7 @@ from sampling import examples
 import riesz as rz
 from riesz import R, seg
 from riesz.calculus.derive import lower
+from riesz.ops.op import Contraction, contraction
 from riesz.programs.program_to_term import to_term
 from riesz.relations import Diagonal, Empty, Full, Segments, freeze, function
 from riesz.relations.index_sets import Seg
@@ -27,7 +28,8 @@ from riesz.simplify.term_patterns import Found
 from riesz.spaces.formal_vectors import Formal
 from riesz.spaces.formal_vectors import FormalProduct as FormalProduct
 from riesz.spaces.space import Copower, DirectSum, Space, direct_sum, real_space
-from riesz.terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
+from riesz.terms.applied_op import Applied
+from riesz.terms.bilinear import Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
 from riesz.terms.sums import (
     Add,
     BlockDiag,
@@ -237,7 +239,7 @@ def tensors(b: Builder) -> list[Space]:
     return [b.space(3, 1) for _ in range(4)]
 
 
-def labelled(b: Builder) -> Labelled:
+def labelled(b: Builder) -> Applied:
     n, m, k = 1 + b.pick(3), 1 + b.pick(3), 1 + b.pick(3)
     rows = [
         (((0,), (0,)), (0,), ((n,), (n,))),
@@ -246,18 +248,20 @@ def labelled(b: Builder) -> Labelled:
         (((0, 1), (1,)), (0,), ((n, m), (m,))),
         (((0, 1), (1, 2)), (0, 2), ((n, m), (m, k))),
     ]
-    return Labelled(*b.among(rows), ())
+    labels, out, shapes = b.among(rows)
+    return Applied(contraction(labels, out), shapes)
 
 
 def named(b: Builder) -> Term:
-    single = [Labelled(((0, 1),), (), ((2, 3),), ()), Labelled(((),), (0,), ((),), ((0, 3),))]
+    single = [Applied(contraction(((0, 1),), ()), ((2, 3),)), Applied(contraction(((),), (0,), {0: 3}), ((),))]
     return b.among([labelled(b), *single])
 
 
 def fixed(b: Builder, side: int) -> Term:
     t = labelled(b)
     if b.maybe():  # the arguments the other way round
-        t = Labelled(t.labels[::-1], t.out, t.shapes[::-1], ())
+        assert t.product is not None
+        t = Applied(contraction(t.product.labels[::-1], t.product.out), t.shapes[::-1])
     spaces = [real_space(s) for s in t.shapes]
     constant = Const(domain := V(b), spaces[side], b.leaves(spaces[side]))
     other = b.toward(domain, spaces[1 - side])
@@ -555,7 +559,7 @@ def measure(t: Term, atoms: Collection[Term] = ()) -> Measure:
 def _unusual(t: Term) -> int:
     if isinstance(t, Section) and not isinstance(t.bilinear, Contract):
         return t.side + isinstance(t.bilinear, (Inner, Hadamard))
-    return int(isinstance(t, (Labelled, Reduce, Regroup)))
+    return int(isinstance(t, (Reduce, Regroup)) or (isinstance(t, Applied) and isinstance(t.op, Contraction)))
 
 
 def _sections(t: Term) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.op import Op, Single
+from ..ops.op import Contraction, Op, Single
 from ..spaces.space import Space, direct_sum, real_space
 from .term import Term
 
 
 class Applied(Term):
-    """op : ⊕ ℝ^Xᵢ → ⊕ ℝ^Yⱼ, an operation on arrays of the given shapes; linear where the op is."""
+    """op : ⊕ ℝ^Xᵢ → ⊕ ℝ^Yⱼ, an operation on arrays of the given shapes; linear where the op is, or a contraction of one
+    array."""
 
     op: Op
     shapes: tuple[tuple[int, ...], ...]
@@ -20,7 +21,13 @@ class Applied(Term):
         found: Any = self.op.shape_of(self.shapes)
         target: Space = direct_sum(*[real_space(s) for s in found]) if self.several else real_space(found)
         spaces = [real_space(s) for s in self.shapes]
-        self._type(spaces[0] if len(spaces) == 1 else direct_sum(*spaces), target, isinstance(self.op, Single))
+        linear = isinstance(self.op, Single) or (self.product is not None and len(spaces) == 1)
+        self._type(spaces[0] if len(spaces) == 1 else direct_sum(*spaces), target, linear)
+
+    @property
+    def product(self) -> Contraction | None:
+        """The op, if it is a contraction and nothing more: Σ over labels of the product of its arguments."""
+        return self.op if isinstance(self.op, Contraction) and not self.op.strong else None
 
     @property
     def several(self) -> bool:
@@ -31,5 +38,6 @@ class Applied(Term):
     @property
     def turned(self) -> Term:
         """The adjoint, of a linear op with one argument."""
-        assert isinstance(self.op, Single)
-        return Applied(self.op.turned(self.shapes[0]), (self.op.result(self.shapes),))
+        op: Any = self.op
+        turned = op.turned(self.shapes[0]) if isinstance(op, Single) else op.transpose(0, self.shapes)
+        return Applied(turned, (op.result(self.shapes),))

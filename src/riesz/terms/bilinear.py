@@ -13,8 +13,9 @@ from ..ops.op import contraction
 from ..relations.index_sets import Seg
 from ..runtime.interning import derived
 from ..spaces.space import Copower, R, Space, Tensor, direct_sum, real_space
+from .applied_op import Applied
 from .sums import Map, Par, Regroup, Zip
-from .term import Compose, Derived, Term
+from .term import Compose, Term
 from .unitary import Bra, Ket, Unbra, Unket
 
 Labels = tuple[int, ...]
@@ -245,20 +246,6 @@ class Hadamard(Bilinear):
         return Compose(Map(ScalarMul(R), self.space.index), Zip(direct_sum(self.space, self.space)))
 
 
-class Labelled(Derived):
-    """A labelled contraction of any number of arrays, Σ over labels of their product: a program's step as a term."""
-
-    labels: tuple[Labels, ...]
-    out: Labels
-    shapes: tuple[tuple[int, ...], ...]
-    extra: tuple[tuple[int, int], ...]
-
-    def check(self) -> None:
-        spaces = [real_space(s) for s in self.shapes]
-        domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
-        op = contraction(self.labels, self.out, dict(self.extra))
-        self._type(domain, real_space(op.result(self.shapes)), len(spaces) == 1)
-
-    @property
-    def definition(self) -> Term:
-        return self
+def Labelled(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: tuple[tuple[int, int], ...]) -> Term:
+    """A class in pickles of 0.1.0: a contraction as a term."""
+    return Applied(contraction(labels, out, dict(extra)), shapes)

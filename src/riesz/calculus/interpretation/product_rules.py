@@ -13,7 +13,7 @@ from ...spaces.layout import INVERSE, METRIC, Weight
 from ...spaces.space import Space
 from ...terms import bilinear
 from ...terms.applied_op import Applied
-from ...terms.bilinear import Bilinear, Labelled, Section
+from ...terms.bilinear import Bilinear, Section
 from ...terms.declared import DeclaredBilinear, DeclaredLinear
 from ...terms.primitives import Primitive
 from ...terms.unitary import Transpose
@@ -98,12 +98,6 @@ def _transpose(t: Transpose, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[
     return t.codomain.tree(made)
 
 
-def _labelled(t: Labelled, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    head = tuple(range(-len(lead), 0))
-    labels = tuple([(*head, *ls) for ls in t.labels])
-    return D.step(contraction(labels, (*head, *t.out), dict(t.extra)), leaves_of(x))
-
-
 def _applied(t: Applied, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     """An op at every index of the leading axes: one mapped domain inside the other."""
     domain: Any = D
@@ -130,7 +124,6 @@ PRODUCTS: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
     Represent: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, INVERSE, D, len(lead))),
     Weigh: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, METRIC, D, len(lead))),
     Transpose: _transpose,
-    Labelled: _labelled,
     Primitive: lambda t, x, lead, D: D.step(t.op, leaves_of(x)),
     Applied: _applied,
     DeclaredLinear: lambda t, x, lead, D: _declared(Declared(t.form, t.target), leaves_of(x), D),
