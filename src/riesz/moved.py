@@ -43,7 +43,7 @@ programs to programs.passes: collecting deferring fusing hoisting ordering
 relations to relations: core=base makers=constructors
 relations to relations.cpu: compiled=numba_loops groups running=pair_sums strips
 relations to relations.jax: in_jax=reduction_in_jax rows_on_gpu=gpu_rows
-show to show: networks=network_text patterns=contraction_names programs=program_text terms=term_text
+show to show: networks=network_text patterns=notation programs=program_text terms=term_text
 simplify to simplify: patterns=term_patterns
 syntax to functions: comparing control custom functions=function points remade
 syntax to functions.versions: answering
@@ -56,7 +56,7 @@ syntax to tracing.rules: rules=all_rules scipy_names scipy_signal sorting specia
 syntax to tracing.rules.complex: complex_arrays complex_functions complexes=complex_pairs
 syntax to tracing.rules.linalg: determinants linalg=numpy_linalg matrices=matrix_ops norms scipy_linalg
 syntax to tracing.surroundings: contents outside watching
-terms to terms: applied=applied_op core=term makers=open open_makers=open
+terms to terms: applied=bilinear applied_op=bilinear core=term makers=open open_makers=open
 terms to terms.named: named_declared named_products named_sums named_unitary
 testing to testing: checks=law_checks linear=random_linear spaces=random_spaces terms=random_terms
 """

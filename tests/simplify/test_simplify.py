@@ -28,8 +28,7 @@ from riesz.simplify.term_patterns import Found
 from riesz.spaces.formal_vectors import Formal
 from riesz.spaces.formal_vectors import FormalProduct as FormalProduct
 from riesz.spaces.space import Copower, DirectSum, Space, direct_sum, real_space
-from riesz.terms.applied_op import Applied
-from riesz.terms.bilinear import Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
+from riesz.terms.bilinear import Applied, Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
 from riesz.terms.sums import (
     Add,
     BlockDiag,

@@ -8,8 +8,7 @@ from typing import Any
 from ..runtime.interning import children, postorder
 from ..runtime.stackless import quiet
 from ..terms import sums
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Section
+from ..terms.bilinear import Applied, Section
 from ..terms.declared import DeclaredLinear
 from ..terms.sums import BlockDiag, Fork, Inject, Join, Map, Par, Project, Reduce, Rep, Scan, Total
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap, require_linear

@@ -12,7 +12,7 @@ from ..ops.opaque import Declared, Get
 from ..relations import Beside
 from ..relations.index_sets import Plus, box_set
 from ..spaces.space import Copower, DirectSum, Space, direct_sum, real_space, zero_space
-from ..terms.applied_op import Applied
+from ..terms.bilinear import Applied
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap

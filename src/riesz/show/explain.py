@@ -12,8 +12,7 @@ from ..ops.opaque import Declared, Discrete, Ruled, Select
 from ..programs.program import Program
 from ..programs.sub_programs import Block
 from ..runtime.interning import children, postorder
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear
+from ..terms.bilinear import Applied, Bilinear
 from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
 from ..terms.term import Combine, Compose, Const, Term

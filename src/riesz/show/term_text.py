@@ -19,16 +19,14 @@ from ..relations.spans import Span
 from ..runtime.interning import Node, children, postorder
 from ..spaces.space import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
 from ..terms import open, sums
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.open import Combinator, OpenPointwise
 from ..terms.primitives import Primitive
 from ..terms.term import Arrow, Combine, Compose, Const, ZeroMap
 from ..terms.unitary import Transpose
 from ..terms.weights import Represent, Weigh
-from .contraction_names import one, two
-from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, one, two
 
 _LIFTED = {Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
 BILINEAR: dict[type, str] = {Contract: "⊛", **_LIFTED}

@@ -16,8 +16,7 @@ from ..ops.op import Contraction
 from ..relations import Diagonal, Empty, Full, Function, Segments, fused
 from ..spaces.space import DirectSum, R
 from ..terms import bilinear, sums, unitary
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
+from ..terms.bilinear import Applied, Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
 from ..terms.term import Combine, Const, Id, Term, Unitary, ZeroMap
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
 from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Par, Project, Reduce, Regroup, Rep, Total
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
 from .term_patterns import Calc, Each, Head, Var

@@ -1,5 +1,5 @@
-"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), and their
-sections   (§3.1, §3.3)."""
+"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), their sections
+(§3.1, §3.3), and any step of a program as a term."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from itertools import accumulate, pairwise, product
 from typing import Any, ClassVar, NamedTuple
 
 from ..errors import SpaceError
-from ..ops.op import contraction
+from ..ops.op import Contraction, Op, Single, contraction
 from ..relations.index_sets import Seg
 from ..runtime.interning import derived
 from ..spaces.space import Copower, R, Space, Tensor, direct_sum, real_space
-from .applied_op import Applied
 from .sums import Map, Par, Regroup, Zip
 from .term import Compose, Term
 from .unitary import Bra, Ket, Unbra, Unket
@@ -123,14 +122,18 @@ class Contract(Bilinear):
         return Section(Contract(W, U, V), 1, transposed(leaves, V, U))  # (⊛w)* = (⊛wᵀ)
 
 
+def transposition(V: Space, W: Space, lead: int = 0) -> list[tuple[int, Contraction]]:
+    """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W: which leaf of t each is, and how its axes change, behind leading ones."""
+    found: list[tuple[int, Contraction]] = []
+    for (j, w), (i, v) in product(enumerate(W.leaves), enumerate(V.leaves)):
+        head, lv, lw = _runs((0,) * lead, v.shape, w.shape)
+        found.append((i * len(W.leaves) + j, contraction((head + lv + lw,), head + lw + lv)))
+    return found
+
+
 def transposed(leaves: tuple[Any, ...], V: Space, W: Space) -> tuple[Any, ...]:
     """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W."""
-    found: list[Any] = []
-    for (j, w), (i, v) in product(enumerate(W.leaves), enumerate(V.leaves)):
-        lv, lw = _runs(v.shape, w.shape)
-        leaf = leaves[i * len(W.leaves) + j]
-        found.append(contraction((lv + lw,), lw + lv).run(leaf) if lv + lw else leaf)
-    return tuple(found)
+    return tuple([op.run(leaves[i]) if op.out else leaves[i] for i, op in transposition(V, W)])
 
 
 class Outer(Bilinear):
@@ -244,6 +247,42 @@ class Hadamard(Bilinear):
         if not isinstance(self.space, Copower) or self.space.base is not R:
             return self
         return Compose(Map(ScalarMul(R), self.space.index), Zip(direct_sum(self.space, self.space)))
+
+
+# -- a step of a program as a term: how what NumPy code does beyond the paper appears in combinatory form -------------
+
+
+class Applied(Term):
+    """op : ⊕ ℝ^Xᵢ → ⊕ ℝ^Yⱼ, an operation on arrays of the given shapes; linear where the op is, or a contraction of one
+    array."""
+
+    op: Op
+    shapes: tuple[tuple[int, ...], ...]
+
+    def check(self) -> None:
+        found: Any = self.op.shape_of(self.shapes)
+        target: Space = direct_sum(*[real_space(s) for s in found]) if self.several else real_space(found)
+        spaces = [real_space(s) for s in self.shapes]
+        linear = isinstance(self.op, Single) or (self.product is not None and len(spaces) == 1)
+        self._type(spaces[0] if len(spaces) == 1 else direct_sum(*spaces), target, linear)
+
+    @property
+    def product(self) -> Contraction | None:
+        """The op, if it is a contraction and nothing more: Σ over labels of the product of its arguments."""
+        return self.op if isinstance(self.op, Contraction) and not self.op.strong else None
+
+    @property
+    def several(self) -> bool:
+        """Whether the op has a tuple of results."""
+        found: Any = self.op.shape_of(self.shapes)
+        return bool(found) and type(found[0]) is tuple
+
+    @property
+    def turned(self) -> Term:
+        """The adjoint, of a linear op with one argument."""
+        op: Any = self.op
+        turned = op.turned(self.shapes[0]) if isinstance(op, Single) else op.transpose(0, self.shapes)
+        return Applied(turned, (op.result(self.shapes),))
 
 
 def Labelled(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: tuple[tuple[int, int], ...]) -> Term:

@@ -12,8 +12,7 @@ from ..ops.op import Reshape, contraction
 from ..relations.index_sets import Product, Seg, Set
 from ..spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, real_space
 from ..terms import sums, unitary
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import declare_bilinear, declare_linear
 from ..terms.sums import Fork, Map, Regroup, Rep, Zip
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap

@@ -12,8 +12,7 @@ from ...ops.opaque import Declared, Get
 from ...spaces.layout import INVERSE, METRIC, Weight
 from ...spaces.space import Space
 from ...terms import bilinear
-from ...terms.applied_op import Applied
-from ...terms.bilinear import Bilinear, Section
+from ...terms.bilinear import Applied, Bilinear, Section, transposition
 from ...terms.declared import DeclaredBilinear, DeclaredLinear
 from ...terms.primitives import Primitive
 from ...terms.unitary import Transpose
@@ -88,14 +87,8 @@ def weighed(leaves: list[Any], space: Space, which: int) -> list[Any]:
 
 
 def _transpose(t: Transpose, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    rows, cols, given = t.first.leaves, t.last.leaves, leaves_of(x)
-    made: list[Any] = []
-    for j, w in enumerate(cols):
-        for i, v in enumerate(rows):
-            labels, a, b = tuple(range(len(lead) + len(v.shape) + len(w.shape))), len(lead), len(lead) + len(v.shape)
-            op = contraction((labels,), (*labels[:a], *labels[b:], *labels[a:b]))
-            made.append(D.step(op, (given[i * len(cols) + j],)))
-    return t.codomain.tree(made)
+    given, turned = leaves_of(x), transposition(t.first, t.last, len(lead))
+    return t.codomain.tree([D.step(op, (given[i],)) for i, op in turned])
 
 
 def _applied(t: Applied, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
