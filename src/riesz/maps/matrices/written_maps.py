@@ -56,7 +56,7 @@ def as_matrix(given: Any, shape: tuple[int, int]) -> Any:
             )
         if not found.shape:
             other = "k * rz.id adds to the diagonal, k * np.ones(L.shape) to every entry"
-            raise LinearityError(f"a linear map and a number do not add: {other}; or {due}")
+            raise LinearityError(f"a linear map and the number {found[()]} do not add: {other}; or {due}")
         raise SpaceError(f"a linear map and a matrix add, {due} is due; got shape {tuple(found.shape)}")
     return found
 
