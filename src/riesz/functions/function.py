@@ -28,7 +28,7 @@ from ..spaces.formal_vectors import dense
 from ..spaces.layout import build, describe, hint, own_arithmetic
 from ..spaces.space import Space, real_space
 from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
-from ..tracing.classes import held_in
+from ..tracing.classes import INTEGER, held_in
 from ..tracing.mistakes import foreign
 from ..tracing.registry import PARTS
 from ..tracing.sharing import ARGUMENT, rooted
@@ -47,12 +47,17 @@ class Aval:
 
     __slots__ = ("dtype", "shape", "weak")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool | None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: int | None) -> None:
         self.shape, self.dtype, self.weak = shape, dtype, weak
 
     def given(self, array: Any) -> Any:
         """An array of this kind as it would be given: a number may be one of Python's or of NumPy's."""
         return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
+
+    @property
+    def moving(self) -> Aval:
+        """What is known of a differential: that of an integer is a float."""
+        return Aval((), FLOAT, True) if self.weak == INTEGER else self
 
 
 class Record:
@@ -490,6 +495,8 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
     value = dense(x)
     if not aval.shape:
         scalar = np.asarray(value, aval.dtype)[()]
+        if aval.weak == INTEGER:
+            return int(scalar)
         return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
     return buffers.handed(np.asarray(value, aval.dtype), shared)
 
@@ -514,7 +521,8 @@ def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace
     """A program written into a trace: its outputs as traced arrays. See Note [Numbers] in symbolic.py."""
     slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured)]
     found = outputs(program, home, slots)
-    return [typed(Traced(home, s, a.dtype, a.weak), True) for s, a in zip(found, avals, strict=True)]
+    kinds = [a.weak if a.weak == INTEGER else True for a in avals]
+    return [typed(Traced(home, s, a.dtype, a.weak), k) for s, a, k in zip(found, avals, kinds, strict=True)]
 
 
 def result_space(name: str, results: Sequence[Any], tree: Tree, what: str) -> Space:

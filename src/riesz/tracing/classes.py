@@ -20,13 +20,19 @@ from .trace import refuse
 _AUTHORS = ("riesz.", "scipy.sparse", "numpy.ma", "jax.", *[f"{name}." for name in sorted(OTHERS)])
 
 
+INTEGER: int = 2
+"""As `weak` of a traced number: an integer of Python's, held as a float. True stands for a float of Python's."""
+
+
 def asks_as_author(frame: Any) -> bool:
     """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
     return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
 
 
 def class_of(x: Any) -> Any:
-    """The class of the value a traced array stands for: an array, a Python float or complex number, a NumPy number."""
+    """The class of the value a traced array stands for: an array, a number of Python's, a NumPy number."""
+    if x.weak == INTEGER:
+        return int
     return np.ndarray if x.shape or x.weak is None else type(x.dtype.type(0).item()) if x.weak else x.dtype.type
 
 
@@ -109,9 +115,6 @@ class Described:
             raise TypeError(f"unhashable type: '{kind.__name__}'")
         key = "a key of a dictionary, a member of a set or an argument of a cached function"
         raise refuse(f"a traced number cannot be {key}: its value is not known yet")
-
-    def __trunc__(self) -> int:
-        raise refuse("math.trunc() needs a number, but this is a traced one; write np.trunc(x)")
 
     def __deepcopy__(self, memo: Any = None) -> Any:
         return cast(Any, self).copy()

@@ -10,8 +10,6 @@ from __future__ import annotations
 import operator as operator_module
 import sys
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -20,14 +18,13 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
-from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
+from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
 from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
-    MOVERS,
     OPERANDS,
     VIEWS,
     Look,
@@ -38,7 +35,8 @@ from .sharing import (
     rearranges,
     rooted,
     traced_in,
-    viewed,
+    views,
+    without_out,
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
@@ -80,7 +78,7 @@ class Traced(Described, Operators, metaclass=Kind):
     __slots__ = ("_shape", "dtype", "home", "look", "own_slot", "weak")
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool | None = False) -> None:
+    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: int | None = False) -> None:
         self.home = trace
         self.own_slot = slot
         self._shape: Shape = trace.shapes[slot]
@@ -129,7 +127,7 @@ class Traced(Described, Operators, metaclass=Kind):
             from .rules.elementwise import ufunc_method
 
             return ufunc_method(ufunc, method, args, named)
-        return typed(call_ufunc(ufunc, args, named), False)
+        return typed(call_ufunc(ufunc, integers(args), named), False)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         if is_complex(args) or (named and is_complex(tuple(named.values()))):
@@ -171,6 +169,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
+        if self.weak == INTEGER and all([type(x) is int or _is_integer(x) for x in (left, right)]):
+            return _of_integers(ufunc, left, right)
         if type(left) is not Traced or type(right) is not Traced:
             result = operator(ufunc, left, right)
         else:
@@ -181,7 +181,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate_alone(self, ufunc: Any) -> Any:
         """The ufunc of an operator with one operand."""
-        return typed(call_ufunc(ufunc, (self,), {}), bool(self.weak))
+        found = call_ufunc(ufunc, (typed(self, True) if self.weak == INTEGER else self,), {})
+        return typed(found, self.weak or False)
 
     def change(self, ufunc: Any, other: Any) -> Any:
         """An in-place operator's ufunc."""
@@ -307,7 +308,23 @@ class Traced(Described, Operators, metaclass=Kind):
         self[...] = value
 
     def __round__(self, digits: int | None = None) -> Any:
-        return typed(self._call(np.round, digits or 0), bool(self.weak))
+        rounded = self._call(np.round, digits or 0)
+        return self.whole(rounded) if digits is None else typed(rounded, bool(self.weak))
+
+    def whole(self, found: Any) -> Any:
+        """A number without a fraction as Python's integer; of NumPy's integers those of NumPy."""
+        if self.shape:
+            raise TypeError(f"only 0-dimensional arrays can be converted to Python scalars, not shape {self.shape}")
+        return typed(found, INTEGER if self.dtype.kind == "f" else False)
+
+    def __floor__(self) -> Any:
+        return self.whole(np.floor(cast(Any, self)))
+
+    def __ceil__(self) -> Any:
+        return self.whole(np.ceil(cast(Any, self)))
+
+    def __trunc__(self) -> Any:
+        return self.whole(np.trunc(cast(Any, self)))
 
 
 WRITTEN: set[Any] = set()
@@ -337,6 +354,7 @@ PLAIN.add(Traced)
 # -- from values to slots ---------------------------------------------------------------------------------
 
 
+_OPERATING = {np.where, np.clip, np.round, np.around}  # to these Python's numbers are what they are to operators
 KINDS: dict[Any, Any] = {
     **dict.fromkeys((np.tensordot, np.linalg.tensordot, np.full, np.piecewise, np.i0, np.cross, np.roll), None),
     **dict.fromkeys((np.interp, np.nan_to_num), False),
@@ -347,12 +365,14 @@ KINDS: dict[Any, Any] = {
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     if len(args) > 2 or "out" in named:
-        args, named, target = _without_out(function, args, named)
+        args, named, target = without_out(function, args, named)
         if target is not None:
             target[...] = call_function(function, args, named)
             return target
     if (home := inmost()) is not None and home.marked:
         args, named = settle(args), {k: settle(v) for k, v in named.items()}
+    if any([_is_integer(x) for x in args]) and function not in _OPERATING:
+        args = tuple([convert(x, INT) if _is_integer(x) else x for x in args])
     given = traced_in(args)
     note((*args, *named.values()), function not in OPERANDS)
     try:
@@ -360,61 +380,35 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     except Exception as problem:
         raise_explained(problem, function, args, named)
     if function in VIEWS or (function == np.einsum and rearranges(args)):
-        return _views(function, result, args, named, given)
+        return views(function, result, args, named, given)
     result = fresh(result, (*given, *args))  # of a Python number too it is one of NumPy, but for its parts
     if function in KINDS and type(result) is Traced:
         return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
 
 
-def _without_out(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The arguments of a function, and the array that its result goes to, given by name or by position."""
-    place = _place_of_out(function)
-    if len(args) > place:
-        return (*args[:place], *((None,) if args[place + 1 :] else ()), *args[place + 1 :]), named, args[place]
-    target = named.get("out")
-    return args, {k: v for k, v in named.items() if k != "out"}, target[0] if type(target) is tuple else target
+_INTEGRAL = {np.add, np.subtract, np.multiply, np.floor_divide, np.remainder}
+_BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
 
 
-@lru_cache(256)
-def _place_of_out(function: Any) -> int:
-    try:
-        found = list(signature(function).parameters.values())
-    except ValueError:  # a compiled one
-        return 2 if function in (np.dot, np.concatenate) else sys.maxsize
-    named = [i for i, p in enumerate(found) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
-    return named[0] if named else sys.maxsize
+def _is_integer(x: Any) -> bool:
+    return type(x) is Traced and x.weak == INTEGER
 
 
-def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
-    """The result of a function that gives views: which array each looks into, and how."""
-    if not isinstance(result, (list, tuple)):
-        return _view(function, result, args, named, given[0], None) if given else result
-    parts = cast("list[Any]", result)
-    apart = len(args) == len(parts) > 1 or function is np.broadcast_arrays  # one for each argument
-    looked = [(x, args[i] if apart else given[0], None if apart else i) for i, x in enumerate(parts)]
-    return cast(Any, type(result))([_view(function, x, args, named, of, i) for x, of, i in looked])
+def integers(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers of Python's among arguments of NumPy's functions: integers of NumPy's, where no array gives the type."""
+    if not any([_is_integer(x) for x in args]) or not all([of_python(x) for x in args]):
+        return args
+    return tuple([convert(x, INT) if _is_integer(x) else x for x in args])
 
 
-def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None) -> Any:
-    """A result as a view of x; `i`: it is one of several."""
-    if type(part) is not Traced or type(x) is not Traced:
-        return part
-    number = not (x.shape or (x.weak and function is not np.real) or function is np.broadcast_to)
-    part = Traced(part.home, part.slot, part.dtype, part.weak if number or part.shape else None)
-
-    def how(p: Any) -> Any:
-        if i is None and len(args) > 1 and function in _EACH:
-            return function(p)
-        if function is np.broadcast_arrays:
-            return p if p.shape == part.shape else np.broadcast_to(p, part.shape)
-        found = function(*[p if a is x else a for a in args], **{k: p if a is x else a for k, a in named.items()})
-        return found if i is None else found[i]
-
-    return viewed(x, part, how, function in MOVERS)
-
-
-_EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
+def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator of two integers of Python's."""
+    if ufunc in _BITWISE:
+        return call_ufunc(ufunc, integers((left, right)), {})
+    whole = ufunc in _INTEGRAL or (ufunc is np.power and type(right) is int and right >= 0)
+    found = call_ufunc(ufunc, (typed(left, True), typed(right, True)), {})
+    return typed(found, INTEGER if whole else True)
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
@@ -428,10 +422,14 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
     return call_ufunc(ufunc, (left, right), {})
 
 
-def typed(x: Any, weak: bool | None) -> Any:
+def typed(x: Any, weak: int | None) -> Any:
     """A traced number as one of Python (of its operators), of NumPy (of ufuncs), or (None) an array without axes."""
-    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
+    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT and weak != INTEGER):
         return x
+    if weak == INTEGER and x.dtype is not FLOAT:
+        x = convert(x, FLOAT)
+    elif weak is None and x.weak == INTEGER:
+        x = convert(x, INT)
     return Traced(x.home, x.slot, x.dtype, weak)
 
 
@@ -581,7 +579,7 @@ def is_complex(x: Any) -> bool:
 def witness(x: Any) -> Any:
     """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
     if type(x) is Traced:
-        return 0.0 if x.weak else x.dtype
+        return (0 if x.weak == INTEGER else 0.0) if x.weak else x.dtype
     return x if isinstance(x, _PYTHON) else x.dtype
 
 

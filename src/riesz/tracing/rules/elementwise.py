@@ -12,6 +12,7 @@ from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
 from .. import traced as t
+from ..classes import INTEGER
 from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
@@ -22,7 +23,7 @@ def is_discrete(*xs: Any) -> bool:
     """Whether values are of integers or truth values, all of them."""
     for x in xs:
         if type(x) is Traced:
-            kind = x.dtype.kind
+            kind = "i" if x.weak == INTEGER else x.dtype.kind
         else:
             x = tidy(x) if isinstance(x, (list, tuple)) else x
             kind = "i" if isinstance(x, int) else getattr(getattr(x, "dtype", None), "kind", "f")
@@ -54,11 +55,13 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
 def _kind(x: Any) -> Any:
     """The type of an argument of a ufunc; Python's numbers take that of what they meet."""
     if type(x) in (int, float) or (type(x) is Traced and x.weak):
-        return int if type(x) is int else float
+        return int if type(x) is int or (type(x) is Traced and x.weak == INTEGER) else float
     return x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
 
 
 def _plain(x: Any) -> Any:
+    if type(x) is Traced:
+        return convert(x, t.INT) if x.weak == INTEGER else x
     return np.asarray(x) if isinstance(x, (bool, int)) else x
 
 
