@@ -392,13 +392,15 @@ def trace_function(*what: Any, **how: Any) -> Record:
     """Run a function on traced arrays: see `_traced`.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced
-    arrays: it runs once more. So does one that writes, with arrays from outside whose copies may be written to.
+    arrays: it runs once more. So does one that writes, or indexes plain arrays by traced ones, with arrays from outside
+    whose copies may be written to.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(*what, **how)
     except Exception as problem:
-        writes = not how.get("arrays") and how.get("outside") is not None and how["outside"].careful
+        around = None if how.get("arrays") else how.get("outside")
+        writes = around is not None and (around.careful or around.indexed)
         if [part in sys.modules for part in PARTS] == before and not writes:
             said = unlike_plain(problem, *what[:3])
             if said is problem:

@@ -21,7 +21,7 @@ from ..spaces.layout import own_arithmetic
 from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
+from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
@@ -121,6 +121,8 @@ class Traced(Described, Operators, metaclass=Kind):
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if not MASKED.isdisjoint(map(type, args)):
+            return NotImplemented
         if method == "at" or (named and any([x is not None for x in named.get("out") or ()])):
             return WRITING["ufunc_on"](ufunc, method, args, named)
         if method != "__call__":
@@ -130,6 +132,8 @@ class Traced(Described, Operators, metaclass=Kind):
         return typed(call_ufunc(ufunc, integers(args), named), False)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if not MASKED.isdisjoint(types):
+            return NotImplemented
         if is_complex(args) or (named and is_complex(tuple(named.values()))):
             from .rules.complex.complex_pairs import call
 
@@ -148,6 +152,8 @@ class Traced(Described, Operators, metaclass=Kind):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
             return closed
+        if self.dtype.kind != "f" and (home := inmost()) is not None:
+            home.outside.indexed = True
         if self.dtype.kind == "b":
             mask = "a mask that depends on the numbers cannot select from a NumPy array"
             raise refuse(f"{mask}: the result's length is not known; write np.where(mask, a, 0)")
@@ -194,6 +200,8 @@ class Traced(Described, Operators, metaclass=Kind):
         from .rules.indexing import index
 
         try:
+            if type(key) is not int and any([_masks(k) for k in (key if type(key) is tuple else (key,))]):
+                return WRITING["masked"](self, key)
             found = index(self, key)
             whole = not found.shape and (key is ... or (type(key) is tuple and any([k is ... for k in key])))
             return typed(found, None) if whole else found
@@ -219,10 +227,15 @@ class Traced(Described, Operators, metaclass=Kind):
         "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
         "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
     )
-    __index__ = _refusing(
-        "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
-        "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
-    )
+
+    def __index__(self) -> int:
+        if (home := inmost()) is not None:
+            home.outside.indexed = True
+        raise refuse(
+            "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
+            "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
+        )
+
     __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
     item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
     tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
@@ -411,10 +424,16 @@ def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:
     return typed(found, INTEGER if whole else True)
 
 
+def _masks(key: Any) -> bool:
+    """Whether an index is a mask that depends on the numbers, or positions of one."""
+    return type(key) in MASKED or (type(key) is Traced and key.dtype.kind == "b")
+
+
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
     """An operator's ufunc; what refuses ufuncs gets its own turn."""
     for other in (left, right):
-        if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+        kind: Any = type(other)
+        if kind is not Traced and (kind in MASKED or getattr(kind, "__array_ufunc__", 0) is None):
             return NotImplemented
     second = ufunc is np.power and type(right) is int and right == 2
     if second and left.dtype.kind == "b" and (left.shape or left.weak is None):

@@ -260,7 +260,7 @@ for _u in (
 @answers(np.where, what="selection", rule="the differential of the branch taken; the other leaves no trace")
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if a is None or b is None:
-        raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
+        return np.nonzero(condition)
     c, given = tidy(condition), [tidy(a), tidy(b)]
     if type(c) is not Traced and not holds_traced((a, b)):
         return np.where(c, a, b)

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..registry import WRITING, writing
+from ..registry import MASKED, WRITING, writing
 from ..sharing import moved, rooted
 from ..surroundings.contents import owner
 from ..surroundings.outside import note
@@ -158,9 +158,13 @@ class WrittenArray(np.ndarray):
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if not MASKED.isdisjoint(map(type, args)):
+            return NotImplemented
         return WRITING["ufunc_on"](ufunc, method, args, named)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if not MASKED.isdisjoint(types):
+            return NotImplemented
         return WRITING["function_on"](function, args, named)
 
     def __array_wrap__(self, array: Any, *more: Any) -> Any:
@@ -328,7 +332,7 @@ def is_traced(x: Any) -> bool:
     """Whether something inside is traced, or an array that traced values were written to."""
     if type(x) is tuple or type(x) is list:
         return any([is_traced(part) for part in cast("list[Any]", x)])
-    return type(x) in TRACED or (type(x) is WrittenArray and x.memory is not None)
+    return type(x) in TRACED or type(x) in MASKED or (type(x) is WrittenArray and x.memory is not None)
 
 
 @writing
