@@ -197,11 +197,6 @@ def index_of_a_list(x: Any) -> Any:
     return [1.0, 2.0, 3.0][np.argmax(x)] * x  # here
 
 
-@says("np.take(a, i)")
-def index_of_a_numpy_array(x: Any) -> Any:
-    return OUT[np.argmax(x)] * x  # here
-
-
 @says(".astype(int)")
 def float_as_index(x: Any) -> Any:
     return x[x[0]]  # here
@@ -216,23 +211,28 @@ def numpy_on_a_list(x: Any) -> Any:
 
 
 @says("np.where(mask, x, 0)")
-def mask(x: Any) -> Any:
-    return np.sum(x[x > 1])  # here
-
-
-@says("np.where(mask, a, 0)")
-def mask_of_a_numpy_array(x: Any) -> Any:
-    return np.sum(OUT[x > 1])  # here
+def length_of_a_part(x: Any) -> Any:
+    return len(x[x > 1]) * x  # here
 
 
 @says("np.where(mask, x, 0)")
-def nonzero(x: Any) -> Any:
-    return np.nonzero(x)  # here
+def part_of_a_numpy_array(x: Any) -> Any:
+    return np.sort(OUT[x > 1])  # here
 
 
-@says("np.where(c, a, b)")
-def where_with_one_argument(x: Any) -> Any:
-    return np.where(x > 1)  # here
+@says("a[mask]")
+def part_beside_an_array(x: Any) -> Any:
+    return np.sum(x[x > 1] + x)  # here
+
+
+@says("np.where(mask, x, 0)")
+def positions_of_a_mask(x: Any) -> Any:
+    return np.stack(np.nonzero(x))  # here
+
+
+@says("np.where(mask, x, 0)")
+def shape_of_a_part(x: Any) -> Any:
+    return np.zeros(x[np.where(x > 1)].shape)  # here
 
 
 @says("np.where(mask, x, 0)")

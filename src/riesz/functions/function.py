@@ -30,7 +30,7 @@ from ..spaces.space import Space, real_space
 from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
 from ..tracing.classes import INTEGER, held_in
 from ..tracing.mistakes import foreign
-from ..tracing.registry import PARTS
+from ..tracing.registry import MASKED, PARTS
 from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
@@ -464,6 +464,9 @@ def presented(result: Any) -> Any:
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
+    if type(x) in MASKED:
+        part = "x[mask] with a mask that depends on the numbers, whose length is not known"
+        raise TraceError(f"{trace.name} returns {part}; return np.where(mask, x, 0), or a sum of it")
     x = x if (held := held_in(x)) is None else held
     if type(x) in TRACED and type(x) is not Traced:
         advice = "but results are real; return real and imaginary part, z.real and z.imag"

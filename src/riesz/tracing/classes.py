@@ -116,6 +116,14 @@ class Described:
         key = "a key of a dictionary, a member of a set or an argument of a cached function"
         raise refuse(f"a traced number cannot be {key}: its value is not known yet")
 
+    def whole(self, found: Any) -> Any:
+        """A number without a fraction, as Python's integer."""
+        raise TypeError(f"must be real number, not {class_of(self).__name__}")
+
+    __floor__: Any = lambda self: self.whole(np.floor(self))
+    __ceil__: Any = lambda self: self.whole(np.ceil(self))
+    __trunc__: Any = lambda self: self.whole(np.trunc(self))
+
     def __deepcopy__(self, memo: Any = None) -> Any:
         return cast(Any, self).copy()
 
@@ -147,6 +155,11 @@ def held_in(x: Any) -> Any:
 def of_python(x: Any) -> bool:
     """Whether a number is Python's own, not NumPy's."""
     return bool(x.weak) if isinstance(type(x), Kind) else type(x) in (float, int, bool)
+
+
+def is_integer(x: Any) -> bool:
+    """Whether something is traced, and an integer of Python's."""
+    return isinstance(type(x), Kind) and x.weak == INTEGER
 
 
 _KINDS = (np.ndarray, np.generic, np.float64, np.int64, float, int, complex)

@@ -18,7 +18,7 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
-from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
+from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, is_integer, of_python
 from .mistakes import raise_explained
 from .operators import Operators
 from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
@@ -107,7 +107,7 @@ class Traced(Described, Operators, metaclass=Kind):
 
     T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
     mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
-    real: Any = property(lambda self: self, doc="The array itself.")
+    real: Any = property(lambda self: self, lambda self, x: self.__setitem__(..., x), doc="The array itself.")
     imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
 
     @property
@@ -175,7 +175,7 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
-        if self.weak == INTEGER and all([type(x) is int or _is_integer(x) for x in (left, right)]):
+        if self.weak == INTEGER and all([type(x) is int or is_integer(x) for x in (left, right)]):
             return _of_integers(ufunc, left, right)
         if type(left) is not Traced or type(right) is not Traced:
             result = operator(ufunc, left, right)
@@ -330,15 +330,6 @@ class Traced(Described, Operators, metaclass=Kind):
             raise TypeError(f"only 0-dimensional arrays can be converted to Python scalars, not shape {self.shape}")
         return typed(found, INTEGER if self.dtype.kind == "f" else False)
 
-    def __floor__(self) -> Any:
-        return self.whole(np.floor(cast(Any, self)))
-
-    def __ceil__(self) -> Any:
-        return self.whole(np.ceil(cast(Any, self)))
-
-    def __trunc__(self) -> Any:
-        return self.whole(np.trunc(cast(Any, self)))
-
 
 WRITTEN: set[Any] = set()
 """The class of arrays that a trace made and may write to; writing/written.py enters it."""
@@ -384,8 +375,8 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
             return target
     if (home := inmost()) is not None and home.marked:
         args, named = settle(args), {k: settle(v) for k, v in named.items()}
-    if any([_is_integer(x) for x in args]) and function not in _OPERATING:
-        args = tuple([convert(x, INT) if _is_integer(x) else x for x in args])
+    if any([is_integer(x) for x in args]) and function not in _OPERATING:
+        args = tuple([convert(x, INT) if is_integer(x) else x for x in args])
     given = traced_in(args)
     note((*args, *named.values()), function not in OPERANDS)
     try:
@@ -404,15 +395,11 @@ _INTEGRAL = {np.add, np.subtract, np.multiply, np.floor_divide, np.remainder}
 _BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
 
 
-def _is_integer(x: Any) -> bool:
-    return type(x) is Traced and x.weak == INTEGER
-
-
 def integers(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Integers of Python's among arguments of NumPy's functions: integers of NumPy's, where no array gives the type."""
-    if not any([_is_integer(x) for x in args]) or not all([of_python(x) for x in args]):
+    if not any([is_integer(x) for x in args]) or not all([of_python(x) for x in args]):
         return args
-    return tuple([convert(x, INT) if _is_integer(x) else x for x in args])
+    return tuple([convert(x, INT) if is_integer(x) else x for x in args])
 
 
 def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:

@@ -12,7 +12,7 @@ from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
 from .. import traced as t
-from ..classes import INTEGER
+from ..classes import INTEGER, is_integer
 from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
@@ -55,7 +55,7 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
 def _kind(x: Any) -> Any:
     """The type of an argument of a ufunc; Python's numbers take that of what they meet."""
     if type(x) in (int, float) or (type(x) is Traced and x.weak):
-        return int if type(x) is int or (type(x) is Traced and x.weak == INTEGER) else float
+        return int if type(x) is int or is_integer(x) else float
     return x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
 
 

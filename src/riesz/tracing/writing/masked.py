@@ -40,9 +40,11 @@ class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
     more: Any = property(lambda self: np.ndim(self.whole) - self.mask.ndim, doc="The number of axes but the first.")
     real: Any = property(lambda self: self.again(np.real(self.whole)), doc="The real part.")
 
+    __class__: Any = property(lambda self: np.ndarray)  # pyright: ignore[reportIncompatibleMethodOverride]
+
     @property
     def size(self) -> Any:
-        """How many numbers there are, which is not known yet."""
+        """How many numbers there are, a traced one."""
         return np.sum(self.mask) * int(np.prod(self.whole.shape[self.mask.ndim :]))
 
     @property
@@ -137,7 +139,7 @@ class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         part = self[key]
-        value = cast(Any, part).alike(value, "x[mask] = …")
+        value = part.alike(value, "x[mask] = …")
         self.whole = convert(np.where(_wide(part.mask, self.whole), value, self.whole), self.dtype)
 
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
@@ -147,6 +149,14 @@ class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
     def copy(self, *args: Any) -> Any:
         """The same numbers, on their own."""
         return self.again(self.whole)
+
+    def ravel(self, *args: Any) -> Any:
+        """In one axis."""
+        if self.more:
+            raise _unknown("all of them in one axis")
+        return self.again(self.whole)
+
+    flatten = ravel
 
     def dot(self, other: Any) -> Any:
         """As np.dot."""

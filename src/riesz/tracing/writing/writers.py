@@ -11,7 +11,7 @@ from ...ops.op import Reduction
 from ...ops.opaque import Put
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
-from ..registry import FUNCTIONS, NOTES, WRITERS, writing
+from ..registry import FUNCTIONS, NOTES, WRITERS, WRITING, writing
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy, trace_of
@@ -38,9 +38,11 @@ def assign(x: Any, key: Any, value: Any) -> None:
         _not_ours(x, type(value) in TRACED)
     if type(value) not in TRACED:
         return x.put_numbers(key, value)
-    if type(value) is not Traced or x.dtype.kind not in "fiub":
-        raise refuse("complex numbers cannot be written into an array while tracing; build it with np.stack")
-    x.put_slot(key, slot_of(cast(Any, trace), value, x.dtype), cast(Any, trace))
+    if type(value) is not Traced and x.dtype.kind != "c":
+        raise TypeError(
+            f"complex numbers cannot be written into an array of {x.dtype}; take z.real, or np.zeros(n, complex)"
+        )
+    x.put_traced(key, value, cast(Any, trace))
 
 
 def _not_ours(x: WrittenArray, traced: bool) -> None:
@@ -260,7 +262,9 @@ def _at_computed(ufunc: Any, x: Any, key: Any, values: Any) -> None:
 def _summed(values: Any, group: Any, n: int) -> Any:
     """Sums of values by group."""
     if type(values) is not Traced:
-        return np.bincount(group, values, n)
+        if type(values) not in TRACED:
+            return np.bincount(group, values, n)
+        return WRITING["joined"](*[None if v is None else _summed(v, group, n) for v in WRITING["parts_of"](values)])
     relation = Function(Seg(len(group)), Seg(n), freeze(np.asarray(group, np.intp)))
     trace = values.home
     return Traced(trace, trace.step(Reduction((relation,), 0), (values.slot,)), values.dtype)
@@ -355,7 +359,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
     if is_traced(mask):
         if np.size(vals) != 1:
             raise refuse(
-                "np.place with a mask that depends on the numbers takes one value (how many it would take is not known); "
+                "np.place with a mask that depends on the numbers takes one value: the number of others is not known; "
                 "write x[mask] = values[mask]"
             )
         arr[settled(mask)] = np.reshape(settled(vals), ())

@@ -23,7 +23,7 @@ from ..sharing import moved, rooted
 from ..surroundings.contents import owner
 from ..surroundings.outside import note
 from ..trace import Trace, inmost, leaked, refuse
-from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
+from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted, slot_of
 from .memory import Memory
 
 _PLAIN: Any = np.ndarray
@@ -32,13 +32,26 @@ _serial = itertools.count()
 
 
 class Home:
-    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written."""
+    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written; of a
+    complex array, the imaginary parts that were (`imaginary`) beside the real ones."""
 
-    __slots__ = ("memory", "owner", "trace")
+    __slots__ = ("imaginary", "memory", "owner", "trace")
 
     def __init__(self, whole: Any, trace: Trace | None) -> None:
         self.owner, self.trace = whole, trace
         self.memory: Memory | None = None
+        self.imaginary: Memory | None = None
+
+    def opened(self, trace: Trace) -> None:
+        """From now on some of its elements are traced."""
+        if self.memory is None:
+            size, dtype = (self.owner.size,), self.owner.real.dtype
+            self.memory = Memory(trace, size, dtype, None)
+            self.memory.opened()
+            if self.owner.dtype.kind == "c":
+                self.imaginary = Memory(trace, size, dtype, None)
+                self.imaginary.opened()
+            trace.marked = True
 
 
 class WrittenArray(np.ndarray):
@@ -67,30 +80,54 @@ class WrittenArray(np.ndarray):
         """The same memory as a plain array."""
         whole = self.home.owner
         same = whole.shape == self.shape and whole.strides == self.strides and type(whole) is np.ndarray
+        same = same and whole.dtype == self.dtype
         return whole if same else _PLAIN.view(self, _PLAIN)
 
     def places(self, table: Any) -> Any:
         """A table with an entry for each element of the memory, looked at as this array looks at the memory."""
-        whole, size = self.home.owner, self.itemsize
+        whole, size = self.home.owner, self.home.owner.itemsize
         offset = (_address(self) - _address(whole)) // size * table.itemsize
         return _PLAIN(self.shape, table.dtype, table, offset, tuple([s // size * table.itemsize for s in self.strides]))
 
     def now(self) -> Any:
         """What it is at this moment: a traced array, or a plain one."""
-        memory = self.memory
+        memory, whole = self.memory, self.home.owner
         if memory is None:
             return self.known
-        if self.itemsize != memory.dtype.itemsize or self.dtype.kind != memory.dtype.kind:
+        if self.dtype != whole.dtype and self.dtype != whole.real.dtype:
             raise refuse("an array with traced numbers cannot be looked at in another type; write x.astype(…)")
         if not memory.trace.open:
             raise leaked(memory.trace)
-        slot = memory.read(self.places(memory.source), self.known)
-        if slot is None:
+        found = self.read(None, self.known)
+        if found is None:
             return self.known.copy()
-        found = _traced(memory.trace, slot, memory.dtype, self.shape)
-        if moved(self):
+        if moved(self) and type(found) is Traced:
             rooted(found, odd=True)
         return found
+
+    def read(self, key: Any, known: Any) -> Any:
+        """What is at self[key], or all of it (None), as a traced array; None where all numbers are known, as `known`
+        has them."""
+        found: list[Any] = []
+        halves = self.halves()
+        for half, numbers in zip(halves, (known,) if len(halves) == 1 else (known.real, known.imag), strict=True):
+            places = self.places(half.source)
+            places = places if key is None else np.asarray(places[key])
+            slot = half.read(places, numbers)
+            found.append(numbers if slot is None else _traced(half.trace, slot, half.dtype, places.shape))
+        if not any([type(x) is Traced for x in found]):
+            return None
+        return found[0] if len(found) == 1 else WRITING["joined"](*found)
+
+    def halves(self) -> list[Memory]:
+        """The memory it looks into: of a complex array both parts, of z.real and z.imag one."""
+        home, whole = self.home, self.home.owner
+        if home.imaginary is None:
+            return [cast(Memory, home.memory)]
+        both = [cast(Memory, home.memory), home.imaginary]
+        if self.dtype.kind == "c":
+            return both
+        return [both[(_address(self) - _address(whole)) % whole.itemsize // self.itemsize]]
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -101,9 +138,28 @@ class WrittenArray(np.ndarray):
         memory = self.memory
         if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
             return at_home(part, self)
-        places = np.asarray(self.places(memory.source)[bare(key)])
-        slot = memory.read(places, part)
-        return at_home(part, self) if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
+        found = self.read(bare(key), part)
+        return at_home(part, self) if found is None else found
+
+    @property
+    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The real part, a view."""
+        return _PLAIN.real.__get__(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The imaginary part, a view; of a real array zeros."""
+        return _PLAIN.imag.__get__(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
 
     @property
     def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -139,21 +195,30 @@ class WrittenArray(np.ndarray):
         """As np.put."""
         np.put(self, *args, **named)
 
-    def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
-        """A slot of the trace becomes what is at self[key]."""
-        home = self.home
-        if home.memory is None:
-            home.memory = Memory(trace, (home.owner.size,), self.dtype, None)
-        home.memory.write(self.places(home.memory.opened()), key, slot)
-        trace.marked = True
-        super().__setitem__(key, mark_of(self.dtype))
+    def put_traced(self, key: Any, value: Any, trace: Trace) -> None:
+        """A traced array becomes what is at self[key]."""
+        self.home.opened(trace)
+        halves, known = self.halves(), self.known
+        if len(halves) == 1:
+            halves[0].write(self.places(halves[0].source), key, slot_of(trace, value, self.dtype))
+            known[key] = mark_of(self.dtype)
+            return
+        parts = WRITING["parts_of"](value)
+        for half, numbers, part in zip(halves, (known.real, known.imag), parts, strict=True):
+            if type(part) is Traced:
+                half.write(self.places(half.source), key, slot_of(trace, part, half.dtype))
+                numbers[key] = mark_of(half.dtype)
+            else:
+                numbers[key] = 0.0 if part is None else part
+                half.forget(self.places(half.source), key)
 
     def put_numbers(self, key: Any, value: Any) -> None:
         """Known numbers become what is at self[key]."""
         note((value,), True)
         super().__setitem__(key, value)
-        if (memory := self.memory) is not None:
-            memory.forget(self.places(memory.source), key)
+        if self.memory is not None:
+            for half in self.halves():
+                half.forget(self.places(half.source), key)
 
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
@@ -247,6 +312,8 @@ def _traced(trace: Trace, slot: int, dtype: Any, shape: Any) -> Any:
 def _lifted(x: WrittenArray) -> Any:
     """As a traced array, in the trace that is open, also where all numbers are known."""
     found = x.now()
+    if isinstance(found, np.ndarray) and found.dtype.kind == "c":
+        return WRITING["joined"](*[lifted(part.copy(), inmost()) for part in (found.real, found.imag)])
     return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
 
 
@@ -295,7 +362,7 @@ def made(result: Any, args: Any = ()) -> Any:
     if isinstance(result, (list, tuple)):
         parts = [made(r, args) for r in cast("list[Any]", result)]
         return result if all(map(is_, parts, result)) else getattr(result, "_make", type(result))(parts)  # pyright: ignore
-    if type(result) is not np.ndarray or result.dtype.kind not in "fiub":
+    if type(result) is not np.ndarray or result.dtype.kind not in "fiubc":
         return result
     trace, whole = inmost(), owner(result)
     ours = type(whole) is np.ndarray and whole.base is None and whole.dtype == result.dtype
