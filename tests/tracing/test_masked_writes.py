@@ -350,3 +350,108 @@ def test_a_mask_is_that_of_its_moment():
 
     for found, wanted in zip(rz.function(f)(X), f(X), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+# -- other arrays -----------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+
+
+def drawn(x):
+    a = np.random.default_rng(3).normal(size=5)
+    a[0] = x[0]
+    return a
+
+
+def drawn_by_one_outside(x):
+    a = RNG.normal(size=5)
+    a[:] = x
+    return a
+
+
+def drawn_by_the_old_kind(x):
+    rng = np.random.RandomState(0)
+    assert isinstance(rng, np.random.RandomState)
+    a = rng.randn(5)
+    a[1:] *= x[1:]
+    return a
+
+
+def drawn_by_the_global_one(x):
+    a = np.random.uniform(size=5) * 0.0
+    a[2] = x[2] ** 2
+    return a
+
+
+@pytest.mark.parametrize("f", [drawn, drawn_by_one_outside, drawn_by_the_old_kind, drawn_by_the_global_one])
+def test_arrays_of_random_numbers_may_be_written_to(f: Any):
+    np.testing.assert_array_equal(rz.function(f)(X), f(X))
+
+
+def test_diagonals_by_einsum_are_views():
+    def f(x):
+        a, b = np.zeros((5, 5)), np.outer(x, x)
+        a[0] = x
+        np.einsum("ii->i", a)[:] = x**2
+        np.einsum("ij->ji", a)[1] = 3.0
+        np.einsum("ii->i", b)[1:] = 0.0
+        return a, b
+
+    for found, wanted in zip(rz.function(f)(X), f(X), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_views_say_what_they_look_into():
+    def f(x):
+        a, c = np.zeros((2, 5)), x * 2.0
+        b, d = a[0], c[1:]
+        return np.array(
+            [
+                *(a.base is None, b.base is None, b.base is a, b[1:].base is a, a.copy().base is None),
+                *(c.base is None, d.base is None, d.base is c, d[1:].base is c, c.copy().base is None),
+            ]
+        )
+
+    np.testing.assert_array_equal(rz.function(f)(X), f(X))
+
+
+class Buffered:
+    """An object that keeps the memory it works in."""
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+
+    def __call__(self, x: Any) -> Any:
+        if self.buffer is None:
+            self.buffer = np.zeros(5)
+        self.buffer[:] = x * 2
+        return self.buffer * x
+
+
+def test_a_buffer_made_while_tracing_is_plain_again_when_it_is_filled():
+    model = Buffered()
+    np.testing.assert_array_equal(rz.grad(lambda x: np.sum(model(x)))(X), 4 * X)
+    with pytest.raises(rz.TraceError, match="after its trace has ended"):
+        model.buffer + 1.0
+    model.buffer[1] = 7.0
+    assert model.buffer[1] == 7.0
+    with pytest.raises(rz.TraceError, match="after its trace has ended"):
+        model.buffer[:2] + 1.0
+    np.testing.assert_array_equal(model(X), 2 * X**2)
+    np.testing.assert_array_equal(model.buffer + 1.0, 2 * X + 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32, np.uint64])
+@pytest.mark.parametrize("read", [lambda k: np.frombuffer(k, k.dtype), lambda k: memoryview(k)[0]])
+def test_memory_that_stands_for_traced_numbers_is_not_read(dtype: Any, read: Any):
+    def f(x):
+        k = np.zeros(5, dtype)
+        k[:] = np.argsort(x)
+        for _ in range(60):  # too long to be compared with plain Python
+            x = np.sin(x) + 0.5 * x
+        return read(k) * x
+
+    if dtype is np.float32 and not isinstance(read(np.ones(1, dtype)), np.ndarray):
+        pytest.skip("a float32 becomes a float of Python's, whose bits are others")
+    with pytest.raises(rz.TraceError, match="does not ask NumPy's protocols"):
+        rz.function(f)(X)

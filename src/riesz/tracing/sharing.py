@@ -174,6 +174,17 @@ def _settled_chain(x: Any) -> list[Any]:
     return views
 
 
+def base_of(x: Any) -> Any:
+    """The array that x is a view of, as NumPy has it: the one at the root; None for one on its own."""
+    if x.look is None or x.look.parent is None:
+        return None
+    _settled_chain(x)
+    root = x
+    while root.look is not None and root.look.parent is not None:
+        root = root.look.parent
+    return None if root is x else root
+
+
 def _frames(memory: Any) -> list[Any]:
     """Arrays that lie in memory as one of this kind may."""
     return [np.empty(memory.shape, np.int8, order) for order in ("CF" if memory.odd else "C")]  # pyright: ignore

@@ -28,6 +28,7 @@ from .sharing import (
     OPERANDS,
     VIEWS,
     Look,
+    base_of,
     current_slot,
     fresh,
     in_place,
@@ -66,7 +67,7 @@ def _no_number(kind: str) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
             f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
-            "math.sin(x); to write it into an array that a library's object made (a[i] = x), copy that: a = np.array(a)"
+            "math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
         )
 
     return method
@@ -107,6 +108,7 @@ class Traced(Described, Operators, metaclass=Kind):
 
     T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
     mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
+    base: Any = property(base_of, doc="The array it is a view of, or None.")
     real: Any = property(lambda self: self, lambda self, x: self.__setitem__(..., x), doc="The array itself.")
     imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
 
@@ -407,12 +409,10 @@ def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:
     if ufunc in _BITWISE:
         return call_ufunc(ufunc, integers((left, right)), {})
     whole = ufunc in _INTEGRAL or (ufunc is np.power and type(right) is int and right >= 0)
-    found = call_ufunc(ufunc, (typed(left, True), typed(right, True)), {})
-    return typed(found, INTEGER if whole else True)
+    return typed(call_ufunc(ufunc, (typed(left, True), typed(right, True)), {}), INTEGER if whole else True)
 
 
-def _masks(key: Any) -> bool:
-    """Whether an index is a mask that depends on the numbers, or positions of one."""
+def _masks(key: Any) -> bool:  # that depends on the numbers, or has positions of one
     return type(key) in MASKED or (type(key) is Traced and key.dtype.kind == "b")
 
 
@@ -626,6 +626,8 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
             return slot_of(trace, found, dtype)
         x = found
     if isinstance(x, _PYTHON) and not isinstance(x, np.generic):
+        if trace.marked:
+            WRITING["refuse_number"](x)
         return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":

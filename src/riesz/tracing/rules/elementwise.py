@@ -13,7 +13,7 @@ from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
 from .. import traced as t
 from ..classes import INTEGER, is_integer
-from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
+from ..registry import FUNCTIONS, UFUNCS, WRITING, answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
 from .rearranging import kept_shape, reduced_axes, written_to
@@ -88,6 +88,8 @@ def _is_number(x: Any) -> bool:
 def scaled(k: float, x: Traced) -> Traced:
     """k · x for a Python number."""
     trace, slots, dtype, weak = operands(x)
+    if trace.marked:
+        WRITING["refuse_number"](k)
     return Traced(trace, trace.scale(float(k), slots[0]), dtype, weak)
 
 

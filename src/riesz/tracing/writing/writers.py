@@ -12,8 +12,8 @@ from ...ops.opaque import Put
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, NOTES, WRITERS, WRITING, writing
-from ..sharing import VIEWS, places_of, writable
-from ..trace import inmost, leaked, refuse
+from ..sharing import VIEWS, places_of, rearranges, writable
+from ..trace import inmost, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy, trace_of
 from .masked import MaskedPart, put_masked, same_mask
 from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
@@ -47,8 +47,6 @@ def assign(x: Any, key: Any, value: Any) -> None:
 
 def _not_ours(x: WrittenArray, traced: bool) -> None:
     home = x.home
-    if home.memory is not None and not home.memory.trace.open:
-        raise leaked(home.memory.trace)
     if home.trace is not None and not home.trace.open:  # it was kept by the function, and is from outside now
         home.trace = None
     if home.trace is None and traced:
@@ -279,6 +277,8 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     if function in WRITERS:
         return WRITERS[function](*args, **named)
     out = named.get("out")
+    if function is np.einsum and rearranges(args) and type(args[1]) is WrittenArray:
+        return at_home(np.einsum(args[0], args[1].known), args[1])
     if not is_traced((*args, *named.values())):
         if function in VIEWS and args and type(args[0]) is WrittenArray:
             found = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)

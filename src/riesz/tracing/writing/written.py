@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable
 from operator import is_
 from typing import Any, cast
+from weakref import ref
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from .memory import Memory
 
 _PLAIN: Any = np.ndarray
 _MARK = 0x7269657A  # "riez"
+_MARK_32 = 0x7FC0_0000 | 0x1C9 << 13  # of a nan in 32 bits
 _serial = itertools.count()
 
 
@@ -35,10 +37,11 @@ class Home:
     """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written; of a
     complex array, the imaginary parts that were (`imaginary`) beside the real ones."""
 
-    __slots__ = ("imaginary", "memory", "owner", "trace")
+    __slots__ = ("face", "imaginary", "memory", "owner", "trace")
 
     def __init__(self, whole: Any, trace: Trace | None) -> None:
         self.owner, self.trace = whole, trace
+        self.face: Any = None  # what the function was given, by a weak reference: to it, the array that views look into
         self.memory: Memory | None = None
         self.imaginary: Memory | None = None
 
@@ -52,6 +55,12 @@ class Home:
                 self.imaginary = Memory(trace, size, dtype, None)
                 self.imaginary.opened()
             trace.marked = True
+
+    def closed(self) -> None:
+        """A buffer that outlived its trace is a plain one again when no traced number is left in it."""
+        halves = [half for half in (self.memory, self.imaginary) if half is not None]
+        if not halves[0].trace.open and not any([(half.source >= 0).any() for half in halves]):
+            self.memory = self.imaginary = self.trace = None
 
 
 class WrittenArray(np.ndarray):
@@ -69,6 +78,12 @@ class WrittenArray(np.ndarray):
         if self._home is None or self._home.owner is not whole:  # made by code that asks nobody: nobody writes to it
             self._home = Home(whole, None)
         return self._home
+
+    @property
+    def base(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The array it is a view of; None for one that the function was given as its own."""
+        whole, face = self.home.owner, None if self.home.face is None else self.home.face()
+        return None if face is self or whole is self else whole if face is None else face
 
     @property
     def memory(self) -> Memory | None:
@@ -96,11 +111,9 @@ class WrittenArray(np.ndarray):
             return self.known
         if self.dtype != whole.dtype and self.dtype != whole.real.dtype:
             raise refuse("an array with traced numbers cannot be looked at in another type; write x.astype(…)")
-        if not memory.trace.open:
-            raise leaked(memory.trace)
         found = self.read(None, self.known)
         if found is None:
-            return self.known.copy()
+            return self.known.copy() if memory.trace.open else self.known
         if moved(self) and type(found) is Traced:
             rooted(found, odd=True)
         return found
@@ -113,6 +126,8 @@ class WrittenArray(np.ndarray):
         for half, numbers in zip(halves, (known,) if len(halves) == 1 else (known.real, known.imag), strict=True):
             places = self.places(half.source)
             places = places if key is None else np.asarray(places[key])
+            if not half.trace.open and (places >= 0).any():
+                raise leaked(half.trace)
             slot = half.read(places, numbers)
             found.append(numbers if slot is None else _traced(half.trace, slot, half.dtype, places.shape))
         if not any([type(x) is Traced for x in found]):
@@ -219,6 +234,7 @@ class WrittenArray(np.ndarray):
         if self.memory is not None:
             for half in self.halves():
                 half.forget(self.places(half.source), key)
+            self.home.closed()
 
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
@@ -331,8 +347,13 @@ def mark_of(dtype: Any) -> Any:
     if dtype == np.float64:
         return np.uint64(0x7FF8_0000_0000_0000 | (serial % 2**19) << 32 | _MARK).view(np.float64)
     if dtype.kind == "f":
-        return np.uint32(0x7FC0_0000 | serial % 2**22).view(np.float32)
-    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - (_MARK if dtype.itemsize == 8 else 0)
+        return np.uint32(_MARK_32 | serial % 2**13).view(np.float32)
+    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - _below(dtype)
+
+
+def _below(dtype: Any) -> int:
+    """How far below the largest integer marks are: not where a program has numbers of its own."""
+    return _MARK if dtype.itemsize == 8 else _MARK >> 4 if dtype.itemsize == 4 else 0
 
 
 def marked(array: Any) -> bool:
@@ -340,9 +361,12 @@ def marked(array: Any) -> bool:
     if array.dtype == np.float64:
         array = np.atleast_1d(array)
         return bool((array[np.isnan(array)].view(np.uint64) & np.uint64(0xFFFF_FFFF) == np.uint64(_MARK)).any())
-    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+    if array.dtype == np.float32:
+        bits = np.atleast_1d(array).view(np.uint32)
+        return bool((bits & np.uint32(0xFFFF_E000) == np.uint32(_MARK_32)).any())
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 4:
         return False
-    high = np.iinfo(array.dtype).max - _MARK
+    high = np.iinfo(array.dtype).max - _below(array.dtype)
     return bool(((array > high - 97) & (array <= high)).any())
 
 
@@ -354,6 +378,13 @@ def refuse_marked(array: Any) -> None:
             "an array that traced numbers were written to was read by code that does not ask NumPy's protocols (a "
             "buffer, compiled code); read it with functions of NumPy's"
         )
+
+
+@writing
+def refuse_number(x: Any) -> None:
+    """The same for a number of Python's."""
+    if x != x or (type(x) is int and 2**27 < x < 2**64):
+        refuse_marked(np.asarray(x, None if type(x) is float or x >= 2**31 else np.int32))
 
 
 def made(result: Any, args: Any = ()) -> Any:
@@ -370,7 +401,9 @@ def made(result: Any, args: Any = ()) -> Any:
         return result
     note(args, True)  # its numbers may go into a step without it
     found = result.view(WrittenArray)
-    found._home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
+    found._home = home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
+    if whole is result:
+        home.face = ref(found)
     return found
 
 

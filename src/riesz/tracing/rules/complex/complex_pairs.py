@@ -262,14 +262,15 @@ class ComplexTraced(Described, metaclass=Kind):
         if not self.shape or type(found) is not ComplexTraced:
             return found
         others = self._sharers()
-        of = self._place is not None and all([x is self._place[0] for x in others])
+        place: Any = self._place
+        of = bool(place) and all([x is place[0] for x in others])
         if self._fixed or found.shape != self.shape or (others and not of):
             raise refuse(
                 f"an in-place operator ({ufunc.__name__}) on a complex array that shares its numbers with a view of "
                 "it; write z = z + …"
             )
         if others:
-            self._place[0]._written(self._place[1], found)
+            place[0]._written(place[1], found)
         self.re, self.im, self._pairs = found.re, found.im, None
         return self
 
