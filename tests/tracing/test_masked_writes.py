@@ -455,3 +455,13 @@ def test_memory_that_stands_for_traced_numbers_is_not_read(dtype: Any, read: Any
         pytest.skip("a float32 becomes a float of Python's, whose bits are others")
     with pytest.raises(rz.TraceError, match="does not ask NumPy's protocols"):
         rz.function(f)(X)
+
+
+def test_what_was_traced_may_be_overwritten_with_numbers():
+    def f(x):
+        y = np.ones((3, 3))
+        y[2::2] *= np.sum(x)
+        y.fill(0.5)
+        return y, x
+
+    np.testing.assert_array_equal(rz.function(f)(X)[0], np.full((3, 3), 0.5))

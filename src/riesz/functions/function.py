@@ -472,8 +472,9 @@ def _result_leaf(x: Any, trace: Trace) -> Any:
         advice = "but results are real; return real and imaginary part, z.real and z.imag"
         raise TraceError(f"{trace.name} returns complex numbers, {advice}")
     if type(x) is Traced or holds_traced(x):
-        y = tidy(x)
-        return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
+        x = tidy(x)
+        if type(x) is Traced:  # of an array that was written to all numbers may be known again
+            return Traced(trace, slot_of(trace, x, x.dtype), x.dtype, x.weak)
     if isinstance(x, (float, np.ndarray, np.floating)):
         trace.outside.take(x, baked=False)
         array = np.asarray(x)
