@@ -30,6 +30,7 @@ SMALL = {
     "relations": {"pairs": 100, "width": 3},
     "sparse": None,
     "tiny": {},
+    "writes": {"n": 50},
 }
 
 

@@ -233,12 +233,23 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
     if len(touched) == positions.size:  # each position once
         x[at] = ufunc(x[at], given[np.argsort(group)])
     elif ufunc is np.add or ufunc is np.subtract:
-        x[at] = ufunc(x[at], _summed(convert(given, x.dtype), group, len(touched)))
+        most = 4 * len(touched) >= 3 * x.size  # then all of x, in one step
+        where, size = (positions.ravel(), x.size) if most else (group, len(touched))
+        total = _summed(convert(given, x.dtype), where, size)
+        old = np.ravel(settled(x)) if most else x[at]
+        new = total if ufunc is np.add and _zero(old) else ufunc(old, total)
+        x[... if most else at] = np.reshape(new, x.shape) if most else new
     else:
         raise refuse(
             f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; np.add.at and "
             "np.subtract.at are"
         )
+
+
+def _zero(x: Any) -> bool:
+    """Whether numbers are known to be 0."""
+    known = bare_all(x)
+    return isinstance(known, np.ndarray) and not is_traced(x) and not cast(Any, known).any()
 
 
 def _at_computed(ufunc: Any, x: Any, key: Any, values: Any) -> None:

@@ -153,6 +153,9 @@ class WrittenArray(np.ndarray):
         memory = self.memory
         if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
             return at_home(part, self)
+        if np.size(part) > self.size:  # elements come up several times: all of them are read first
+            found = self.now()
+            return at_home(part, self) if isinstance(found, np.ndarray) else found[bare(key)]
         found = self.read(bare(key), part)
         return at_home(part, self) if found is None else found
 
