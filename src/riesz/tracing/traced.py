@@ -41,7 +41,7 @@ from .sharing import (
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace, inmost, leaked, refuse
+from .trace import Trace, converter, inmost, leaked, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -66,8 +66,8 @@ def _no_number(kind: str) -> Any:
     def method(self: Traced) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
-            f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
-            "math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
+            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
+            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
         )
 
     return method
@@ -165,9 +165,9 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         raise refuse(
-            f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
-            f"{astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that "
-            "converts its arguments to plain arrays can be given a derivative of its own with rz.custom_derivative "
+            f"a traced array of shape {self.shape} cannot become a plain NumPy array{converter()}: its numbers are not "
+            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function "
+            "that makes plain arrays of its arguments can be given a derivative of its own with rz.custom_derivative "
             "(docs/coverage.md lists those that are known)"
         )
 
@@ -234,8 +234,8 @@ class Traced(Described, Operators, metaclass=Kind):
         if (home := inmost()) is not None:
             home.outside.indexed = True
         raise refuse(
-            "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
-            "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
+            "a traced integer cannot be an index of a list or a range: write np.take(a, i); for a loop, with a known n, "
+            "rz.fori_loop(0, n, lambda k, s: np.where(k < i, s + x[k], s), s); or rz.function(f, static_argnums=…)"
         )
 
     __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
