@@ -465,3 +465,16 @@ def test_what_was_traced_may_be_overwritten_with_numbers():
         return y, x
 
     np.testing.assert_array_equal(rz.function(f)(X)[0], np.full((3, 3), 0.5))
+
+
+def test_what_was_written_to_is_an_argument_of_inner_functions():
+    def f(x):
+        y = np.zeros(5)
+        y[1:] = x[1:] ** 2
+        slope = rz.grad(lambda v: np.sum(np.sin(v)))(y)
+        total, _ = rz.loop(lambda s, r: (s + r, s), 0.0, y)
+        return slope, rz.vmap(np.cos)(y), total, rz.jvp(np.sin, (y,), (y,))[1]
+
+    y = np.concatenate([[0.0], X[1:] ** 2])
+    for found, wanted in zip(rz.function(f)(X), (np.cos(y), np.cos(y), np.sum(y), np.cos(y) * y), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)

@@ -41,7 +41,7 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
             code.append(NOTHING)
         elif parts is None:
             code.append(LEAF)
-            leaves.append(cast(Any, v).now() if isinstance(v, np.ndarray) and hasattr(cast(Any, v), "put_slot") else v)
+            leaves.append(cast(Any, v).now() if isinstance(v, np.ndarray) and hasattr(cast(Any, v), "put_traced") else v)
         else:
             form, inside = parts
             stack.append(Container(len(inside), form))

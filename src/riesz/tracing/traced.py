@@ -234,7 +234,7 @@ class Traced(Described, Operators, metaclass=Kind):
         if (home := inmost()) is not None:
             home.outside.indexed = True
         raise refuse(
-            "a traced integer cannot be an index of a list or a range: write np.take(a, i); for a loop, with a known n, "
+            "a traced integer cannot be an index of a list or a range: write np.take(a, i); for a loop, with known n, "
             "rz.fori_loop(0, n, lambda k, s: np.where(k < i, s + x[k], s), s); or rz.function(f, static_argnums=…)"
         )
 
