@@ -543,7 +543,7 @@ NESTED = {
     "many numbers": lambda: rz.grad(asks)(np.full(200_000, 2.0)),
     "a derivative beside": lambda: rz.grad(asks_beside_a_derivative)(X),
     "a logarithm beside": lambda: rz.grad(asks_beside_a_logarithm)(X),
-    "what is a view": lambda: rz.grad(lambda x: np.sum(x.flags.owndata) * id(x) + np.sum(x))(X),
+    "what is a view": lambda: rz.grad(lambda x: np.sum(x[:2].flags.owndata) + np.sum(x))(X),
     "an error caught": lambda: rz.function(gives_up)(X),
 }
 
