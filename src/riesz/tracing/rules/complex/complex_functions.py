@@ -131,7 +131,7 @@ def _log1p(z: Any) -> Any:
 def _arcsinh(z: Any) -> Any:
     """±ln(±z + √(z² + 1)), with the sign for which nothing cancels."""
     re, _ = _or_zero(z)
-    sign = np.where(cast(Any, re < 0), -1.0, 1.0)
+    sign = np.where(re < 0, -1.0, 1.0)
     return log(z * sign + _sqrt(z * z + 1.0)) * sign
 
 
