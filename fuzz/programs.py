@@ -51,7 +51,8 @@ class Body:
 
 @dataclass(frozen=True)
 class Line:
-    """name = text, with {0}, {1}, … for the names in `args` and {f}, {g}, {h} for the functions defined before it."""
+    """name = text, with {0}, {1}, … for the names in `args` and {f}, {g}, {h} for the functions defined before it. `after`: lines that write
+    into it, as {w}."""
 
     name: str
     text: str
@@ -59,6 +60,7 @@ class Line:
     family: str
     jax: str | None = ""  # what it is in JAX: "" the same, None nothing
     bodies: tuple[Body, ...] = ()
+    after: tuple[str, ...] = ()
 
     def expression(self, jax: bool = False) -> str:
         text = self.jax if jax and self.jax else self.text
@@ -71,6 +73,7 @@ class Line:
             found += [line.code(indent + "    ", jax) for line in body.lines]
             found.append(f"{indent}    return {body.returned()}")
         found.append(f"{indent}{self.name} = {self.expression(jax)}")
+        found += [indent + text.format(*self.args, w=self.name) for text in self.after]
         return "\n".join(found)
 
     def known_to_jax(self) -> bool:
@@ -531,6 +534,66 @@ CONTROL = (
 )  # fmt: skip
 
 
+MADE = (
+    "{0}.copy()",
+    "{0} * 1.0",
+    "np.zeros_like({0})",
+    "np.array({0})",
+    "np.ones({shape})",
+    "np.sin({0})",
+)
+WRITES: dict[int, tuple[str, ...]] = {
+    0: (
+        "{w}[{i}] = {v}", "{w}[{i}] {op}= {v}", "{w}[{a}::{s}] = {v}", "{w}[{a}::{s}] {op}= {v}", "{w}[...] {op}= {v}", "{w}.T[...] = {v}",
+        "{w}[{at}] = {v}", "{w}[{at}] {op}= {v}", "np.add.at({w}, {at}, {v})", "np.subtract.at({w}, {at}, {v})", "{w}[::-1][{i}] = {v}",
+        "{w}[{w} > 0.1] {op}= 2.0", "{w}[{w} < 0.2] = {n}", "{w}[np.abs({w}) > 0.7] /= 2.0", "{w}[{w} > 0.3] -= np.sum({w}[{w} > 0.3])",
+        "{w}[{w} <= 0.4] = np.sin({w}[{w} <= 0.4]) * {n}", "np.multiply({w}, {v}, out={w})", "np.copyto({w}, {v})", "np.put({w}, [0, -1], {n})",
+        "{w}.flat[::2] = {n}", "{w}_r = {w}[{i}:]; {w}_r -= {v}", "{w}_r = {w}.reshape(-1); {w}_r[{i}] {op}= {n}", "{w}.fill({n})",
+        "np.putmask({w}, {w} > 0.2, {n})", "{w}[{a}:] = {w}[: {w}.shape[0] - {a}] * {n}", "{w}[np.argmax({w}.ravel()) % {w}.shape[0]] = {n}",
+        "for {w}_i in range({w}.shape[0]): {w}[{w}_i] = {w}[{w}_i] * {n} + {w}[{w}_i - 1]",
+    ),
+    1: ("{w}[np.argsort({w})] = {v}", "np.add.at({w}, np.argsort({w}), {v})", "{w}[np.floor({w}).astype(int) % {w}.shape[0]] = {n}", "{w}.sort()"),
+    2: ("np.fill_diagonal({w}, {n})", "{w}[:, {j}] {op}= {n}", "{w}[{w}[:, 0] > 0.1] *= {n}", "np.einsum('ij->ji', {w})[{j}] = {n}"),
+}  # fmt: skip
+"""What writes into an array, by its number of axes; 0: any."""
+
+
+def write_line(scope: Scope) -> Line:
+    """An array of its own that later lines write into, and those lines."""
+    a = scope.pick("f", lambda x: isinstance(x, np.ndarray) and x.ndim > 0 and x.size > 0)
+    b = scope.pick("f")
+    if a is None or b is None:
+        raise NotPossibleError
+    rng, shape = scope.rng, np.shape(scope.values[a])
+    one = lambda of: of[int(rng.integers(len(of)))]  # noqa: E731
+    number = lambda: one(("0.5", "np.sum({1})", "np.tanh(np.mean({0}))", "-1.5", "2"))  # noqa: E731
+    line = Line(scope.fresh(), one(MADE).replace("{shape}", str(shape)), (a, b), "writes", None)
+    scope.evaluate(line)
+    for _ in range(int(rng.integers(1, 6))):
+        text = one((*WRITES[0], *WRITES.get(len(shape), ())))
+        at = rng.integers(0, shape[0], int(rng.integers(1, 4))).tolist()
+        value = one((number(), number(), "{1}", "{0}", "np.resize({1}, " + str(shape[1:] or (1,)) + ")"))
+        fills = {
+            "i": int(rng.integers(shape[0])),
+            "j": int(rng.integers(shape[-1])),
+            "a": int(rng.integers(shape[0])),
+            "at": at,
+            "op": one("+-*"),
+        }
+        fills |= {"s": int(rng.integers(1, 3)), "v": value, "n": number()}
+        for key, fill in fills.items():
+            text = text.replace("{" + key + "}", str(fill))
+        longer = replace(line, after=(*line.after, text))
+        try:
+            scope.evaluate(longer)
+        except NotPossibleError:
+            continue
+        line = longer
+    if not line.after:
+        raise NotPossibleError
+    return scope.add(line)
+
+
 def random_lines(scope: Scope, count: int, depth: int) -> list[Line]:
     """So many instructions that plain NumPy can run; each may bring lines that prepare its arguments."""
     found: list[Line] = []
@@ -542,6 +605,8 @@ def random_lines(scope: Scope, count: int, depth: int) -> list[Line]:
         try:
             if scope.rng.random() < (0.2, 0.1, 0.0)[min(depth, 2)]:
                 found.append(control_line(scope, depth))
+            elif scope.rng.random() < 0.12:
+                found.append(write_line(scope))
             else:
                 family = chosen(scope.rng, FAMILIES)
                 if scope.mode == "not finite" and family in (

@@ -88,6 +88,9 @@ def simpler(program: Program) -> Iterator[Program]:
             ]
         ):
             yield renamed(rest, line.name, by)
+        for j in range(len(line.after)):
+            fewer = replace(line, after=line.after[:j] + line.after[j + 1 :])
+            yield replace(program, lines=(*program.lines[:i], fewer, *program.lines[i + 1 :]))
         for j, b in enumerate(line.bodies):
             for cut in shorter_bodies(b):
                 bodies = (*line.bodies[:j], cut, *line.bodies[j + 1 :])

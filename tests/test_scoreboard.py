@@ -31,6 +31,7 @@ SMALL = {
     "sparse": None,
     "structured_solve": {"n": 50},
     "tiny": {},
+    "writes": {"n": 50},
 }
 
 

@@ -14,7 +14,7 @@ from .calculus.domain_check import check_domain
 from .errors import *
 from .functions.derivatives import derive, dual, function, grad, hessian, hvp, jacobian, jvp, linearize, undual, vjp
 from .functions.gradients import value_and_grad
-from .functions.jacobians import linearize_adjoint
+from .functions.jacobians import jacfwd, jacrev, linearize_adjoint
 from .maps.linear_map import LinearMap
 from .relations import Relation, relation
 from .relations.index_sets import Set, seg
@@ -48,8 +48,8 @@ _LATER = {
 }
 
 __all__: list[str] = ["LinearMap", "R", "Relation", "Set", "Space", "Zero", "check_domain", "derive", "direct_sum"]
-__all__ += ["dual", "function", "grad", "hessian", "hvp", "jacobian", "jvp", "linearize", "linearize_adjoint"]
-__all__ += ["relation", "relations", "seg", "space_of", "undual", "value_and_grad", "vjp"]
+__all__ += ["dual", "function", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize"]
+__all__ += ["linearize_adjoint", "relation", "relations", "seg", "space_of", "undual", "value_and_grad", "vjp"]
 __all__ += errors.__all__
 __all__ += primitives.__all__
 
@@ -88,10 +88,23 @@ if TYPE_CHECKING:
 else:  # a type checker that sees __getattr__ takes every name for one of ours
     __all__ += _LATER
 
+    _ELSEWHERE = {
+        "jit": "write rz.compile(f)",
+        "lax": "write rz.cond, rz.switch, rz.fori_loop, or rz.loop for lax.scan",
+        "numpy": "write import numpy as np: functions of NumPy itself are differentiated",
+        "value_and_jacobian": "write y, L = rz.linearize(f, x)",
+        "pmap": "write rz.vmap(f)",
+        **dict.fromkeys(("custom_jvp", "custom_vjp"), "write rz.custom_derivative"),
+    }
+
     def __getattr__(name: str) -> Any:
         """What is not needed at once is imported when it is asked for."""
         if name not in _LATER:
-            raise AttributeError(f"module 'riesz' has no attribute {name!r}")
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, __all__, 1)
+            meant = _ELSEWHERE.get(name) or (f"did you mean rz.{near[0]}?" if near else "")
+            raise AttributeError(f"module 'riesz' has no attribute {name!r}{meant and '; '}{meant}")
         found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
         globals()[name] = found
         return found

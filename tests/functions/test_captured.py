@@ -2,12 +2,17 @@
 
 import array
 import ctypes
+import datetime
+import os
 import pickle
+import time
 import types
 import warnings
 import weakref
 from collections import deque
 from contextvars import ContextVar
+from os import getenv as variable
+from time import perf_counter as clock
 
 import numpy as np
 import pytest
@@ -520,6 +525,83 @@ def test_attributes_of_functions_and_numbers_of_c_may_change():
     scaled.k, number = 2.0, ctypes.c_double(2.0)
     seen_later(scaled, lambda: setattr(scaled, "k", 7.0))
     seen_later(lambda x: number.value * x, lambda: setattr(number, "value", 7.0))
+
+
+def environment(x):
+    return x * float(os.environ.get("RIESZ_TEST_FACTOR", "1"))
+
+
+def aliased_environment(x):
+    return x * float(variable("RIESZ_TEST_FACTOR", "1"))
+
+
+def imported_environment(x):
+    from os import environ
+
+    return x * float(environ.get("RIESZ_TEST_FACTOR", 1))
+
+
+@pytest.mark.parametrize("f", [environment, aliased_environment, imported_environment])
+def test_variables_of_the_process_may_change(f, monkeypatch):
+    g = rz.grad(f)
+    monkeypatch.delenv("RIESZ_TEST_FACTOR", raising=False)
+    assert (rz.function(f)(1.0), g(1.0)) == (1.0, 1.0)
+    monkeypatch.setenv("RIESZ_TEST_FACTOR", "3")
+    assert (rz.function(f)(1.0), g(1.0), g(2.0)) == (3.0, 3.0, 3.0)
+    monkeypatch.delenv("RIESZ_TEST_FACTOR")
+    assert (rz.function(f)(1.0), g(1.0)) == (1.0, 1.0)
+
+
+def local_clock(x):
+    import time as ticks
+
+    return x * ticks.perf_counter()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * time.perf_counter(),
+        lambda x: x * clock(),
+        lambda x: x * time.time_ns(),
+        lambda x: x * (datetime.datetime.now() - datetime.datetime(2020, 1, 1)).total_seconds(),
+        local_clock,
+    ],
+)
+def test_clocks_are_asked_at_each_call(f):
+    g = rz.grad(f)
+    first = g(1.0)
+    time.sleep(1e-5)
+    assert first < g(1.0) < rz.function(f)(1e6)
+
+
+def test_files_are_read_at_each_call(tmp_path):
+    file = tmp_path / "factor.txt"
+
+    def opened(x):
+        with open(file) as lines:
+            return x * float(lines.read())
+
+    for read in (opened, lambda x: x * np.loadtxt(file)):
+        g = rz.grad(read)
+        for number in (2.0, 3.0):
+            file.write_text(str(number))
+            assert g(1.0) == number
+
+
+def test_attributes_named_like_clocks_cost_no_new_trace():
+    state = types.SimpleNamespace(time=2.0, load=3.0, now=1.0)
+    traced = []
+
+    def f(x):
+        traced.append(1)
+        return np.sin(x) * state.time * state.load + state.now
+
+    g = rz.grad(f)
+    g(1.0)
+    before = len(traced)
+    g(1.0)
+    assert len(traced) == before
 
 
 def test_tables_that_stay_as_they_are_cost_no_new_trace(monkeypatch):

@@ -71,6 +71,10 @@ def cubed_slope(x: Any, y: Any) -> Any:
     return 3 * x**2
 
 
+def scaled_by(x: Any, k: Any) -> Any:
+    return x * k
+
+
 def doubled(x: Any) -> Any:
     return 2 * x
 
@@ -136,6 +140,12 @@ CALLED: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "adjoint": (rz.jacobian(neighbours)(x).H, (x[:2],)),
     "LinearMap with linear algebra inside": (rz.jacobian(solved)(x), (x,)),
     "value of a derivation": (rz.derive(solved, V).value, (x,)),
+    "pullback": (rz.vjp(neighbours, x)[1], (x[:2],)),
+    "pullback of two arguments": (rz.vjp(scaled_by, x, 2.0)[1], (x,)),
+    "pullback in a dataclass": (rz.vjp(of_weights, Weights(x))[1], (1.0,)),
+    "pullback with aux": (rz.vjp(with_aux, x, has_aux=True)[1], (1.0,)),
+    "pullback of a combinator": (rz.vjp(rz.sin @ rz.power(2), 2.0)[1], (1.0,)),
+    "Hessian products": (rz.hvp(loss), (x, x)),
     "derivative of a derivation": (rz.derive(solved, V).derivative, (x,)),
 }
 

@@ -197,11 +197,6 @@ def index_of_a_list(x: Any) -> Any:
     return [1.0, 2.0, 3.0][np.argmax(x)] * x  # here
 
 
-@says("np.take(a, i)")
-def index_of_a_numpy_array(x: Any) -> Any:
-    return OUT[np.argmax(x)] * x  # here
-
-
 @says(".astype(int)")
 def float_as_index(x: Any) -> Any:
     return x[x[0]]  # here
@@ -216,23 +211,28 @@ def numpy_on_a_list(x: Any) -> Any:
 
 
 @says("np.where(mask, x, 0)")
-def mask(x: Any) -> Any:
-    return np.sum(x[x > 1])  # here
-
-
-@says("np.where(mask, a, 0)")
-def mask_of_a_numpy_array(x: Any) -> Any:
-    return np.sum(OUT[x > 1])  # here
+def length_of_a_part(x: Any) -> Any:
+    return len(x[x > 1]) * x  # here
 
 
 @says("np.where(mask, x, 0)")
-def nonzero(x: Any) -> Any:
-    return np.nonzero(x)  # here
+def part_of_a_numpy_array(x: Any) -> Any:
+    return np.sort(OUT[x > 1])  # here
 
 
-@says("np.where(c, a, b)")
-def where_with_one_argument(x: Any) -> Any:
-    return np.where(x > 1)  # here
+@says("a[mask]")
+def part_beside_an_array(x: Any) -> Any:
+    return np.sum(x[x > 1] + x)  # here
+
+
+@says("np.where(mask, x, 0)")
+def positions_of_a_mask(x: Any) -> Any:
+    return np.stack(np.nonzero(x))  # here
+
+
+@says("np.where(mask, x, 0)")
+def shape_of_a_part(x: Any) -> Any:
+    return np.zeros(x[np.where(x > 1)].shape)  # here
 
 
 @says("np.where(mask, x, 0)")
@@ -444,3 +444,89 @@ def test_a_traced_array_has_a_short_text() -> None:
 
     rz.function(f)(X)
     assert seen == ["traced[3]", "traced", "traced[3], bool"]
+
+
+# -- advice can be pasted ---------------------------------------------------------------------------------
+
+FITTED = rz.custom_derivative(lambda x: np.polyfit(X, x, 1))
+FITTED.derivative(lambda x: lambda dx: np.linalg.pinv(np.vander(X, 2)) @ dx)
+
+
+def _copied(x: Any) -> Any:
+    x = x.copy()
+    x[0] = 1.0
+    x[0] += 1.0
+    x.sort()
+    np.add.at(x, [0], 1.0)
+    x.fill(0.0)
+    return x
+
+
+def _copied_from_outside(x: Any) -> Any:
+    a = OUT.copy()
+    a[0] = x[0]
+    a[:] = x
+    a += x
+    np.multiply(x, x, out=a)
+    return a
+
+
+def _values_of_a_mask(x: Any) -> Any:
+    mask, values, y = x > 1, x**2, x.copy()
+    y[mask] = values[mask]
+    return y
+
+
+ADVISED: dict[str, tuple[Any, Any]] = {
+    "x = x.copy()": (_copied, np.zeros(3)),
+    "a = a.copy()": (_copied_from_outside, X**2),
+    "a = a + b": (lambda x: OUT + x, X),
+    "np.where(mask, np.add(…), other)": (lambda x: np.where(x > 1, np.add(x, 1.0), 0.0), [0, 3, 4]),
+    "x = x.reshape((3, 1))": (lambda x: x.reshape((3, 1)), X[:, None]),
+    "leave float() out": (lambda x: x[0] * 2.0, 2.0),
+    "np.sin(x) for math.sin(x)": (lambda x: np.sin(x[0]), math.sin(1.0)),
+    "use x itself": (lambda x: x[0] * 1.0, 1.0),
+    "x.reshape(())": (lambda x: x[:1].reshape(()), 1.0),
+    "list(x)": (lambda x: list(x), [1.0, 2.0, 3.0]),
+    "np.where(c, a, b)": (lambda x: np.where(x[0] > 1, x, 2.0 * x), 2 * X),
+    "rz.cond(c, f, g, x)": (lambda x: rz.cond(x[0] > 1, lambda x: x, lambda x: 2.0 * x, x), 2 * X),
+    "rz.fori_loop": (
+        lambda x: rz.fori_loop(0, 3, lambda k, s: np.where(k < np.argmax(x), s + x[k], s), 0.0),
+        3.0,
+    ),
+    "np.take(a, i)": (lambda x: np.take([1.0, 2.0, 3.0], np.argmax(x)) * x, 3 * X),
+    ".astype(int)": (lambda x: x[x[0].astype(int)], 2.0),
+    "np.stack": (lambda x: np.sin(np.stack([x[0], x[1]])), np.sin(X[:2])),
+    "np.where(mask, x, 0)": (lambda x: np.sum(np.where(x > 1, x, 0)), 5.0),
+    "a[mask]": (lambda x: np.sum(x[x > 1] + OUT[x > 1]), 5.0),
+    "values[mask]": (_values_of_a_mask, [1, 4, 9]),
+    "a fixed number of np.sort(x)": (lambda x: np.sort(x)[:2], X[:2]),
+    "rz.custom_derivative": (FITTED, [1.0, 0.0]),
+    "np.sum, np.cumsum, np.prod or indexing": (lambda x: np.stack([np.sum(x[:1]), np.sum(x[1:])]), [1.0, 5.0]),
+    "np.moveaxis": (lambda x: np.sum(np.moveaxis(np.outer(x, x), 1, 0)[x > 1], axis=0), 5 * X),
+    "z = z.copy()": (lambda x: _written(x * 1j).imag, [0.0, 2.0, 3.0]),
+    "np.minimum, np.max and np.sort": (lambda x: np.minimum(x[0], x[1]) + np.max(x) + np.sort(x)[0], 5.0),
+}
+
+
+def _written(z: Any) -> Any:
+    z = z.copy()
+    z[0] = 0.0
+    return z
+
+
+@pytest.mark.parametrize("advice", ADVISED)
+def test_advice_can_be_pasted(advice: str):
+    f, wanted = ADVISED[advice]
+    found = rz.function(f)(X)
+    np.testing.assert_allclose(np.asarray(found), wanted, atol=1e-12)
+    L = rz.jacobian(f)(X)
+    v, w = np.ones(3), np.ones(np.shape(wanted)) if np.ndim(wanted) else 1.0
+    if advice != "list(x)":
+        np.testing.assert_allclose(np.sum(L(v) * w), np.sum(v * L.H(w)))
+
+
+def test_the_function_that_converts_is_named():
+    interpolate = pytest.importorskip("scipy.interpolate")
+    with pytest.raises(rz.TraceError, match=r"which scipy\.interpolate\.Akima1DInterpolator asks for"):
+        rz.function(lambda x: interpolate.Akima1DInterpolator(X, x)(1.5))(X)

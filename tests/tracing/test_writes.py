@@ -447,7 +447,7 @@ REFUSED = {
     part_of_given: "x = x.copy",
     outside: "a = a.copy",
     outer_array: "return the new array",
-    unknown_count: "np.where",
+    unknown_count: r"values\[mask\]",
     layout: "x = x.copy",
     buffer: "functions of NumPy",
 }

@@ -24,6 +24,7 @@ from ..programs.program import Program
 from ..runtime.generated_source import defined
 from ..terms.primitives import RULES
 from ..tracing.argument_trees import unflatten
+from ..tracing.classes import INTEGER
 from ..tracing.surroundings.watching import MISSING
 from ..tracing.traced import Traced
 from .python.scalar_code import NAMES
@@ -114,7 +115,10 @@ def result_text(record: Record, texts: Sequence[str], space: dict[str, Any]) -> 
         texts = [str(p) for p in parts]
         return tupled(texts) if node.form is None else f"{named('make', node.form.make)}([{', '.join(texts)}])"
 
-    leaves = [named("static", r.value) if isinstance(r, Static) else next(rest) for r in record.results]
+    def given_back(aval: Aval) -> str:
+        return f"{named('whole', int)}({next(rest)})" if aval.weak == INTEGER else next(rest)
+
+    leaves = [named("static", r.value) if isinstance(r, Static) else given_back(r) for r in record.results]
     return str(unflatten(record.tree, leaves, make))
 
 

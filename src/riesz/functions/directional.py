@@ -55,10 +55,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     """
     at = point(differentiable(f), primals, {}, EACH, None, has_aux, "a derivative")
     y, L = linearized(at)  # the arguments may change before `back` is called
-
-    def back(w: Any) -> Any:
-        return at.pulled(L, w)
-
+    back = at.pullback(L)
     return (y[0], back, y[1]) if has_aux else (y, back)
 
 

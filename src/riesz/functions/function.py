@@ -28,9 +28,9 @@ from ..spaces.formal_vectors import dense
 from ..spaces.layout import build, describe, hint, own_arithmetic
 from ..spaces.space import Space, real_space
 from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
-from ..tracing.classes import held_in
+from ..tracing.classes import INTEGER, held_in
 from ..tracing.mistakes import foreign
-from ..tracing.registry import PARTS
+from ..tracing.registry import MASKED, PARTS
 from ..tracing.sharing import ARGUMENT, rooted
 from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
@@ -47,12 +47,17 @@ class Aval:
 
     __slots__ = ("dtype", "shape", "weak")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool | None) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: int | None) -> None:
         self.shape, self.dtype, self.weak = shape, dtype, weak
 
     def given(self, array: Any) -> Any:
         """An array of this kind as it would be given: a number may be one of Python's or of NumPy's."""
         return array if self.shape or self.weak is None else float(array) if self.weak else array[()]
+
+    @property
+    def moving(self) -> Aval:
+        """What is known of a differential: that of an integer is a float."""
+        return Aval((), FLOAT, True) if self.weak == INTEGER else self
 
 
 class Record:
@@ -387,13 +392,15 @@ def trace_function(*what: Any, **how: Any) -> Record:
     """Run a function on traced arrays: see `_traced`.
 
     A function that is the first to load a part of SciPy met its own functions there, not those that answer for traced
-    arrays: it runs once more. So does one that writes, with arrays from outside whose copies may be written to.
+    arrays: it runs once more. So does one that writes, or indexes plain arrays by traced ones, with arrays from outside
+    whose copies may be written to.
     """
     before, refusals = [part in sys.modules for part in PARTS], refused()
     try:
         return _traced(*what, **how)
     except Exception as problem:
-        writes = not how.get("arrays") and how.get("outside") is not None and how["outside"].careful
+        around = None if how.get("arrays") else how.get("outside")
+        writes = around is not None and (around.careful or around.indexed)
         if [part in sys.modules for part in PARTS] == before and not writes:
             said = unlike_plain(problem, *what[:3])
             if said is problem:
@@ -457,13 +464,17 @@ def presented(result: Any) -> Any:
 
 def _result_leaf(x: Any, trace: Trace) -> Any:
     x = presented(x)
+    if type(x) in MASKED:
+        part = "x[mask] with a mask that depends on the numbers, whose length is not known"
+        raise TraceError(f"{trace.name} returns {part}; return np.where(mask, x, 0), or a sum of it")
     x = x if (held := held_in(x)) is None else held
     if type(x) in TRACED and type(x) is not Traced:
         advice = "but results are real; return real and imaginary part, z.real and z.imag"
         raise TraceError(f"{trace.name} returns complex numbers, {advice}")
     if type(x) is Traced or holds_traced(x):
-        y = tidy(x)
-        return Traced(trace, slot_of(trace, y, y.dtype), y.dtype, y.weak)
+        x = tidy(x)
+        if type(x) is Traced:  # of an array that was written to all numbers may be known again
+            return Traced(trace, slot_of(trace, x, x.dtype), x.dtype, x.weak)
     if isinstance(x, (float, np.ndarray, np.floating)):
         trace.outside.take(x, baked=False)
         array = np.asarray(x)
@@ -490,6 +501,8 @@ def own(x: Any, aval: Aval, shared: bool = False) -> Any:
     value = dense(x)
     if not aval.shape:
         scalar = np.asarray(value, aval.dtype)[()]
+        if aval.weak == INTEGER:
+            return int(scalar)
         return float(scalar) if aval.weak or aval.dtype is FLOAT else scalar
     return buffers.handed(np.asarray(value, aval.dtype), shared)
 
@@ -514,7 +527,8 @@ def written(program: Program, record: Record, leaves: Sequence[Any], home: Trace
     """A program written into a trace: its outputs as traced arrays. See Note [Numbers] in symbolic.py."""
     slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*leaves, *record.captured)]
     found = outputs(program, home, slots)
-    return [typed(Traced(home, s, a.dtype, a.weak), True) for s, a in zip(found, avals, strict=True)]
+    kinds = [a.weak if a.weak == INTEGER else True for a in avals]
+    return [typed(Traced(home, s, a.dtype, a.weak), k) for s, a, k in zip(found, avals, kinds, strict=True)]
 
 
 def result_space(name: str, results: Sequence[Any], tree: Tree, what: str) -> Space:

@@ -98,6 +98,29 @@ def hessian(f: Any, argnums: Argnums = None, *, has_aux: bool = False, space: Sp
     return Maps("hessian", f, argnums, has_aux, space)
 
 
+def jacfwd(f: AnyFunction, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
+    """JAX's name for `jacobian`. The result is a LinearMap, no array: whether its numbers are computed forward, back
+    or by colours is chosen by cost when they are asked for; `to_dense()` gives the array.
+
+    >>> import riesz as rz, numpy as np
+    >>> rz.jacfwd(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0])).to_dense()
+    array([[2., 1., 0.],
+           [0., 3., 2.]])
+    """
+    return Maps("jacobian", f, argnums, has_aux, space)
+
+
+def jacrev(f: AnyFunction, argnums: Argnums = None, *, has_aux: bool = False, space: Space | None = None) -> Any:
+    """JAX's name for `jacobian`, the same as `jacfwd`: the LinearMap goes both ways.
+
+    >>> import riesz as rz
+    >>> L = rz.jacrev(lambda x, y: x * y, argnums=1)(2.0, 3.0)
+    >>> L(1.0), L.H(1.0)
+    (2.0, 2.0)
+    """
+    return Maps("jacobian", f, argnums, has_aux, space)
+
+
 class Maps(DerivedFunction):
     """What `jacobian` and `hessian` give: functions into LinearMaps."""
 

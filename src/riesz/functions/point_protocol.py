@@ -70,7 +70,7 @@ class AnyPoint(Protocol):
     def vector(self, leaves: list[Any], held: set[int]) -> Any: ...  # the same for numbers that the caller may keep
     # L(dx) for a map from the domain to the codomain, or (`arguments`) to the domain itself
     def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any: ...
-    def pulled(self, L: LinearMap, w: Any) -> Any: ...  # L*(w) for a map from the domain to the codomain
+    def pullback(self, L: LinearMap) -> Callable[[Any], Any]: ...  # w ↦ L*(w), which can be pickled, for such a map
     def at(self, program: Program) -> Instance: ...  # a program of the leaves and a vector, at this point
 
     def code(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
@@ -153,8 +154,8 @@ class TermPoint(AnyPoint):
     def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any:
         return L(*tangents)
 
-    def pulled(self, L: LinearMap, w: Any) -> Any:
-        return L.H(w)
+    def pullback(self, L: LinearMap) -> Callable[[Any], Any]:
+        return L.H
 
     def at(self, program: Program) -> Instance:
         return Instance(program, tuple(self.leaves) if self.home is None else fixed(self.leaves))
@@ -305,21 +306,23 @@ class FunctionPoint(AnyPoint):
     def gradient_dtypes(self) -> list[Any]:
         return [a.dtype for a in self.avals]
 
+    @property
+    def _arguments(self) -> Callable[[Sequence[Any]], Any]:
+        return partial(_in_arguments, self.trees, [len(mine) for mine in self.owned], self.single)
+
     def presented(self, leaves: Sequence[Any]) -> Any:
-        rest = iter(leaves)
-        found = [unflatten(t, [next(rest) for _ in mine]) for t, mine in zip(self.trees, self.owned, strict=True)]
-        return found[0] if self.single else tuple(found)
+        return self._arguments(leaves)
 
     def vector(self, leaves: list[Any], held: set[int]) -> Any:
         return self.presented(owned(leaves, self.avals, held))
 
     def pushed(self, L: LinearMap, tangents: tuple[Any, ...], arguments: bool = False) -> Any:
         v = as_element(tangents, self.domain) if self.single else tangents
-        avals = self.avals if arguments else self.record.outputs[: self.main]
+        avals = self.avals if arguments else [a.moving for a in self.record.outputs[: self.main]]
         return _applied(L, v, avals, self.presented if arguments else self.main_value)
 
-    def pulled(self, L: LinearMap, w: Any) -> Any:
-        return _applied(L.H, w, self.avals, self.presented)
+    def pullback(self, L: LinearMap) -> Callable[[Any], Any]:
+        return partial(_pulled, L, self.avals, self._arguments)
 
     def code(self) -> Any:
         """Of a small function, once for each trace."""
@@ -338,6 +341,17 @@ class FunctionPoint(AnyPoint):
         results = [a if a.shape or a.dtype is not FLOAT else Aval((), FLOAT, True) for a in avals]
         leaves, tree = flatten((self.main_value(results), self.presented(results[self.main :])))
         return Record(f"value_and_grad({self.name})", program, self.record.captured, given.avals, leaves, tree)
+
+
+def _in_arguments(trees: Sequence[Tree], counts: Sequence[int], single: bool, leaves: Sequence[Any]) -> Any:
+    """Leaves of the domain in the containers of the arguments."""
+    rest = iter(leaves)
+    found = [unflatten(t, [next(rest) for _ in range(n)]) for t, n in zip(trees, counts, strict=True)]
+    return found[0] if single else tuple(found)
+
+
+def _pulled(L: LinearMap, avals: Sequence[Aval], contained: Callable[[Sequence[Any]], Any], w: Any) -> Any:
+    return _applied(L.H, w, avals, contained)
 
 
 def _applied(L: LinearMap, v: Any, avals: Sequence[Aval], contained: Callable[[Sequence[Any]], Any]) -> Any:

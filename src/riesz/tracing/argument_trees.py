@@ -41,7 +41,8 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
             code.append(NOTHING)
         elif parts is None:
             code.append(LEAF)
-            leaves.append(cast(Any, v).now() if isinstance(v, np.ndarray) and hasattr(cast(Any, v), "put_slot") else v)
+            written = isinstance(v, np.ndarray) and hasattr(cast(Any, v), "put_traced")
+            leaves.append(cast(Any, v).now() if written else v)
         else:
             form, inside = parts
             stack.append(Container(len(inside), form))

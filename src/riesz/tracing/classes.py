@@ -20,13 +20,19 @@ from .trace import refuse
 _AUTHORS = ("riesz.", "scipy.sparse", "numpy.ma", "jax.", *[f"{name}." for name in sorted(OTHERS)])
 
 
+INTEGER: int = 2
+"""As `weak` of a traced number: an integer of Python's, held as a float. True stands for a float of Python's."""
+
+
 def asks_as_author(frame: Any) -> bool:
     """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
     return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
 
 
 def class_of(x: Any) -> Any:
-    """The class of the value a traced array stands for: an array, a Python float or complex number, a NumPy number."""
+    """The class of the value a traced array stands for: an array, a number of Python's, a NumPy number."""
+    if x.weak == INTEGER:
+        return int
     return np.ndarray if x.shape or x.weak is None else type(x.dtype.type(0).item()) if x.weak else x.dtype.type
 
 
@@ -110,8 +116,13 @@ class Described:
         key = "a key of a dictionary, a member of a set or an argument of a cached function"
         raise refuse(f"a traced number cannot be {key}: its value is not known yet")
 
-    def __trunc__(self) -> int:
-        raise refuse("math.trunc() needs a number, but this is a traced one; write np.trunc(x)")
+    def whole(self, found: Any) -> Any:
+        """A number without a fraction, as Python's integer."""
+        raise TypeError(f"must be real number, not {class_of(self).__name__}")
+
+    __floor__: Any = lambda self: self.whole(np.floor(self))
+    __ceil__: Any = lambda self: self.whole(np.ceil(self))
+    __trunc__: Any = lambda self: self.whole(np.trunc(self))
 
     def __deepcopy__(self, memo: Any = None) -> Any:
         return cast(Any, self).copy()
@@ -144,6 +155,11 @@ def held_in(x: Any) -> Any:
 def of_python(x: Any) -> bool:
     """Whether a number is Python's own, not NumPy's."""
     return bool(x.weak) if isinstance(type(x), Kind) else type(x) in (float, int, bool)
+
+
+def is_integer(x: Any) -> bool:
+    """Whether something is traced, and an integer of Python's."""
+    return isinstance(type(x), Kind) and x.weak == INTEGER
 
 
 _KINDS = (np.ndarray, np.generic, np.float64, np.int64, float, int, complex)

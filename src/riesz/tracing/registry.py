@@ -24,6 +24,8 @@ UNREAD = {
 """Arguments that say nothing of the result, or were looked at before."""
 
 
+MASKED: set[Any] = set()
+"""The class of what a mask that depends on the numbers selects; entered by writing/masked.py."""
 WRITERS: dict[Any, Callable[..., None]] = {}
 """Functions of NumPy's that write into their first argument."""
 WRITING: dict[str, Callable[..., Any]] = {}

@@ -7,7 +7,10 @@ view at all. An array reads its elements again when it is used after a write.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -81,6 +84,56 @@ def viewed(x: Any, part: Any, how: Callable[[Any], Any], moved: bool = False) ->
     return part
 
 
+def without_out(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The arguments of a function, and the array that its result goes to, given by name or by position."""
+    place = _place_of_out(function)
+    if len(args) > place:
+        return (*args[:place], *((None,) if args[place + 1 :] else ()), *args[place + 1 :]), named, args[place]
+    target = named.get("out")
+    return args, {k: v for k, v in named.items() if k != "out"}, target[0] if type(target) is tuple else target
+
+
+@lru_cache(256)
+def _place_of_out(function: Any) -> int:
+    try:
+        found = list(signature(function).parameters.values())
+    except ValueError:  # a compiled one
+        return 2 if function in (np.dot, np.concatenate) else sys.maxsize
+    named = [i for i, p in enumerate(found) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return named[0] if named else sys.maxsize
+
+
+def views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
+    """The result of a function that gives views: which array each looks into, and how."""
+    if not isinstance(result, (list, tuple)):
+        return _view(function, result, args, named, given[0], None) if given else result
+    parts = cast("list[Any]", result)
+    apart = len(args) == len(parts) > 1 or function is np.broadcast_arrays  # one for each argument
+    looked = [(x, args[i] if apart else given[0], None if apart else i) for i, x in enumerate(parts)]
+    return cast(Any, type(result))([_view(function, x, args, named, of, i) for x, of, i in looked])
+
+
+def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None) -> Any:
+    """A result as a view of x; `i`: it is one of several."""
+    if not isinstance(part, _TRACED) or not isinstance(x, _TRACED):
+        return part
+    number = not (x.shape or (x.weak and function is not np.real) or function is np.broadcast_to)
+    part = type(part)(part.home, part.slot, part.dtype, part.weak if number or part.shape else None)
+
+    def how(p: Any) -> Any:
+        if i is None and len(args) > 1 and function in _EACH:
+            return function(p)
+        if function is np.broadcast_arrays:
+            return p if p.shape == part.shape else np.broadcast_to(p, part.shape)
+        found = function(*[p if a is x else a for a in args], **{k: p if a is x else a for k, a in named.items()})
+        return found if i is None else found[i]
+
+    return viewed(x, part, how, function in MOVERS)
+
+
+_EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
+
+
 def places_of(x: Any) -> Any:
     """The table of sources, looked at as x looks at its memory."""
     chain = _settled_chain(x)
@@ -119,6 +172,17 @@ def _settled_chain(x: Any) -> list[Any]:
             memory, views = rooted(y).memory, []
             frames = _frames(memory)
     return views
+
+
+def base_of(x: Any) -> Any:
+    """The array that x is a view of, as NumPy has it: the one at the root; None for one on its own."""
+    if x.look is None or x.look.parent is None:
+        return None
+    _settled_chain(x)
+    root = x
+    while root.look is not None and root.look.parent is not None:
+        root = root.look.parent
+    return None if root is x else root
 
 
 def _frames(memory: Any) -> list[Any]:

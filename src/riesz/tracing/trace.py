@@ -188,17 +188,34 @@ def forgive(before: tuple[Trace | None, int]) -> None:
         del trace.refusals[count:]
 
 
-def user_line() -> str:
-    """Where the user's code is, for error messages."""
+def _users() -> tuple[Any, Any]:
+    """The frame of the user's code, and that of the function of NumPy's or SciPy's that it called, or None."""
     here = os.path.dirname(os.path.dirname(__file__))
     numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame, called = sys._getframe(1), None  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((here, numpy_home, "<frozen", "<__array_function__")) and scipy_home not in file:
+        library = file.startswith(numpy_home) or scipy_home in file
+        if not library and not file.startswith((here, "<frozen", "<__array_function__")):
             break
+        called = frame if library else called
         frame = frame.f_back
+    return frame, called
+
+
+def user_line() -> str:
+    """Where the user's code is, for error messages."""
+    frame, _ = _users()
     return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
+
+
+def converter() -> str:
+    """Which function of a library wants plain numbers, for error messages; nothing if none is known."""
+    _, frame = _users()
+    if frame is None:
+        return ""
+    words = [word for word in frame.f_globals.get("__name__", "").split(".") if word[0] != "_"]
+    return f", which {'.'.join([*words, frame.f_code.co_qualname.removesuffix('.__init__')])} asks for"
 
 
 def refuse(message: str) -> TraceError:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import operator as operator_module
 import sys
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -20,17 +18,17 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
-from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
+from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, is_integer, of_python
 from .mistakes import raise_explained
 from .operators import Operators
-from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
+from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES
 from .registry import answers as answers
 from .sharing import (
-    MOVERS,
     OPERANDS,
     VIEWS,
     Look,
+    base_of,
     current_slot,
     fresh,
     in_place,
@@ -38,11 +36,12 @@ from .sharing import (
     rearranges,
     rooted,
     traced_in,
-    viewed,
+    views,
+    without_out,
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace, inmost, leaked, refuse
+from .trace import Trace, converter, inmost, leaked, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -67,8 +66,8 @@ def _no_number(kind: str) -> Any:
     def method(self: Traced) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
-            f"{kind}() needs a number, but this is a traced {what}; leave {kind}() out, write np.sin(x) for "
-            "math.sin(x); to write it into an array that a library's object made (a[i] = x), copy that: a = np.array(a)"
+            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
+            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
         )
 
     return method
@@ -80,7 +79,7 @@ class Traced(Described, Operators, metaclass=Kind):
     __slots__ = ("_shape", "dtype", "home", "look", "own_slot", "weak")
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: bool | None = False) -> None:
+    def __init__(self, trace: Trace, slot: int, dtype: Any = FLOAT, weak: int | None = False) -> None:
         self.home = trace
         self.own_slot = slot
         self._shape: Shape = trace.shapes[slot]
@@ -109,7 +108,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
     T: Any = property(lambda self: self._call(np.transpose), doc="The transpose.")
     mT: Any = property(lambda self: self._call(np.swapaxes, -1, -2), doc="The transpose of the last two axes.")
-    real: Any = property(lambda self: self, doc="The array itself.")
+    base: Any = property(base_of, doc="The array it is a view of, or None.")
+    real: Any = property(lambda self: self, lambda self, x: self.__setitem__(..., x), doc="The array itself.")
     imag: Any = property(lambda self: lifted(np.zeros(self.shape, self.dtype), self.home), doc="Zeros.")
 
     @property
@@ -123,15 +123,19 @@ class Traced(Described, Operators, metaclass=Kind):
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if not MASKED.isdisjoint(map(type, args)):
+            return NotImplemented
         if method == "at" or (named and any([x is not None for x in named.get("out") or ()])):
             return WRITING["ufunc_on"](ufunc, method, args, named)
         if method != "__call__":
             from .rules.elementwise import ufunc_method
 
             return ufunc_method(ufunc, method, args, named)
-        return typed(call_ufunc(ufunc, args, named), False)
+        return typed(call_ufunc(ufunc, integers(args), named), False)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if not MASKED.isdisjoint(types):
+            return NotImplemented
         if is_complex(args) or (named and is_complex(tuple(named.values()))):
             from .rules.complex.complex_pairs import call
 
@@ -150,6 +154,8 @@ class Traced(Described, Operators, metaclass=Kind):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if (closed := closed_for(self, sys._getframe(1))) is not None:  # pyright: ignore[reportPrivateUsage]
             return closed
+        if self.dtype.kind != "f" and (home := inmost()) is not None:
+            home.outside.indexed = True
         if self.dtype.kind == "b":
             mask = "a mask that depends on the numbers cannot select from a NumPy array"
             raise refuse(f"{mask}: the result's length is not known; write np.where(mask, a, 0)")
@@ -159,9 +165,9 @@ class Traced(Described, Operators, metaclass=Kind):
             raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         raise refuse(
-            f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
-            f"{astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that "
-            "converts its arguments to plain arrays can be given a derivative of its own with rz.custom_derivative "
+            f"a traced array of shape {self.shape} cannot become a plain NumPy array{converter()}: its numbers are not "
+            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function "
+            "that makes plain arrays of its arguments can be given a derivative of its own with rz.custom_derivative "
             "(docs/coverage.md lists those that are known)"
         )
 
@@ -171,6 +177,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         """An operator's ufunc."""
+        if self.weak == INTEGER and all([type(x) is int or is_integer(x) for x in (left, right)]):
+            return _of_integers(ufunc, left, right)
         if type(left) is not Traced or type(right) is not Traced:
             if type(right) in HOLDERS:
                 return NotImplemented
@@ -183,7 +191,8 @@ class Traced(Described, Operators, metaclass=Kind):
 
     def operate_alone(self, ufunc: Any) -> Any:
         """The ufunc of an operator with one operand."""
-        return typed(call_ufunc(ufunc, (self,), {}), bool(self.weak))
+        found = call_ufunc(ufunc, (typed(self, True) if self.weak == INTEGER else self,), {})
+        return typed(found, self.weak or False)
 
     def change(self, ufunc: Any, other: Any) -> Any:
         """An in-place operator's ufunc."""
@@ -195,6 +204,8 @@ class Traced(Described, Operators, metaclass=Kind):
         from .rules.indexing import index
 
         try:
+            if type(key) is not int and any([_masks(k) for k in (key if type(key) is tuple else (key,))]):
+                return WRITING["masked"](self, key)
             found = index(self, key)
             whole = not found.shape and (key is ... or (type(key) is tuple and any([k is ... for k in key])))
             return typed(found, None) if whole else found
@@ -220,10 +231,15 @@ class Traced(Described, Operators, metaclass=Kind):
         "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
         "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
     )
-    __index__ = _refusing(
-        "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
-        "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
-    )
+
+    def __index__(self) -> int:
+        if (home := inmost()) is not None:
+            home.outside.indexed = True
+        raise refuse(
+            "a traced integer cannot be an index of a list or a range: write np.take(a, i); for a loop, with known n, "
+            "rz.fori_loop(0, n, lambda k, s: np.where(k < i, s + x[k], s), s); or rz.function(f, static_argnums=…)"
+        )
+
     __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
     item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
     tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
@@ -309,7 +325,14 @@ class Traced(Described, Operators, metaclass=Kind):
         self[...] = value
 
     def __round__(self, digits: int | None = None) -> Any:
-        return typed(self._call(np.round, digits or 0), bool(self.weak))
+        rounded = self._call(np.round, digits or 0)
+        return self.whole(rounded) if digits is None else typed(rounded, bool(self.weak))
+
+    def whole(self, found: Any) -> Any:
+        """A number without a fraction as Python's integer; of NumPy's integers those of NumPy."""
+        if self.shape:
+            raise TypeError(f"only 0-dimensional arrays can be converted to Python scalars, not shape {self.shape}")
+        return typed(found, INTEGER if self.dtype.kind == "f" else False)
 
 
 WRITTEN: set[Any] = set()
@@ -341,6 +364,7 @@ PLAIN.add(Traced)
 # -- from values to slots ---------------------------------------------------------------------------------
 
 
+_OPERATING = {np.where, np.clip, np.round, np.around}  # to these Python's numbers are what they are to operators
 KINDS: dict[Any, Any] = {
     **dict.fromkeys((np.tensordot, np.linalg.tensordot, np.full, np.piecewise, np.i0, np.cross, np.roll), None),
     **dict.fromkeys((np.interp, np.nan_to_num), False),
@@ -351,12 +375,14 @@ KINDS: dict[Any, Any] = {
 def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The rule of a NumPy function."""
     if len(args) > 2 or "out" in named:
-        args, named, target = _without_out(function, args, named)
+        args, named, target = without_out(function, args, named)
         if target is not None:
             target[...] = call_function(function, args, named)
             return target
     if (home := inmost()) is not None and home.marked:
         args, named = settle(args), {k: settle(v) for k, v in named.items()}
+    if any([is_integer(x) for x in args]) and function not in _OPERATING:
+        args = tuple([convert(x, INT) if is_integer(x) else x for x in args])
     given = traced_in(args)
     note((*args, *named.values()), function not in OPERANDS)
     try:
@@ -364,67 +390,41 @@ def call_function(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -
     except Exception as problem:
         raise_explained(problem, function, args, named)
     if function in VIEWS or (function == np.einsum and rearranges(args)):
-        return _views(function, result, args, named, given)
+        return views(function, result, args, named, given)
     result = fresh(result, (*given, *args))  # of a Python number too it is one of NumPy, but for its parts
     if function in KINDS and type(result) is Traced:
         return typed(result, KINDS[function])
     return typed(result, False) if type(result) is Traced and result.weak and function is not np.imag else result
 
 
-def _without_out(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The arguments of a function, and the array that its result goes to, given by name or by position."""
-    place = _place_of_out(function)
-    if len(args) > place:
-        return (*args[:place], *((None,) if args[place + 1 :] else ()), *args[place + 1 :]), named, args[place]
-    target = named.get("out")
-    return args, {k: v for k, v in named.items() if k != "out"}, target[0] if type(target) is tuple else target
+_INTEGRAL = {np.add, np.subtract, np.multiply, np.floor_divide, np.remainder}
+_BITWISE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
 
 
-@lru_cache(256)
-def _place_of_out(function: Any) -> int:
-    try:
-        found = list(signature(function).parameters.values())
-    except ValueError:  # a compiled one
-        return 2 if function in (np.dot, np.concatenate) else sys.maxsize
-    named = [i for i, p in enumerate(found) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
-    return named[0] if named else sys.maxsize
+def integers(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Integers of Python's among arguments of NumPy's functions: integers of NumPy's, where no array gives the type."""
+    if not any([is_integer(x) for x in args]) or not all([of_python(x) for x in args]):
+        return args
+    return tuple([convert(x, INT) if is_integer(x) else x for x in args])
 
 
-def _views(function: Any, result: Any, args: tuple[Any, ...], named: dict[str, Any], given: list[Any]) -> Any:
-    """The result of a function that gives views: which array each looks into, and how."""
-    if not isinstance(result, (list, tuple)):
-        return _view(function, result, args, named, given[0], None) if given else result
-    parts = cast("list[Any]", result)
-    apart = len(args) == len(parts) > 1 or function is np.broadcast_arrays  # one for each argument
-    looked = [(x, args[i] if apart else given[0], None if apart else i) for i, x in enumerate(parts)]
-    return cast(Any, type(result))([_view(function, x, args, named, of, i) for x, of, i in looked])
+def _of_integers(ufunc: Any, left: Any, right: Any) -> Any:
+    """An operator of two integers of Python's."""
+    if ufunc in _BITWISE:
+        return call_ufunc(ufunc, integers((left, right)), {})
+    whole = ufunc in _INTEGRAL or (ufunc is np.power and type(right) is int and right >= 0)
+    return typed(call_ufunc(ufunc, (typed(left, True), typed(right, True)), {}), INTEGER if whole else True)
 
 
-def _view(function: Any, part: Any, args: Any, named: Any, x: Any, i: int | None) -> Any:
-    """A result as a view of x; `i`: it is one of several."""
-    if type(part) is not Traced or type(x) is not Traced:
-        return part
-    number = not (x.shape or (x.weak and function is not np.real) or function is np.broadcast_to)
-    part = Traced(part.home, part.slot, part.dtype, part.weak if number or part.shape else None)
-
-    def how(p: Any) -> Any:
-        if i is None and len(args) > 1 and function in _EACH:
-            return function(p)
-        if function is np.broadcast_arrays:
-            return p if p.shape == part.shape else np.broadcast_to(p, part.shape)
-        found = function(*[p if a is x else a for a in args], **{k: p if a is x else a for k, a in named.items()})
-        return found if i is None else found[i]
-
-    return viewed(x, part, how, function in MOVERS)
-
-
-_EACH = {np.atleast_1d, np.atleast_2d, np.atleast_3d}  # of each argument by itself
+def _masks(key: Any) -> bool:  # that depends on the numbers, or has positions of one
+    return type(key) in MASKED or (type(key) is Traced and key.dtype.kind == "b")
 
 
 def operator(ufunc: Any, left: Any, right: Any) -> Any:
     """An operator's ufunc; what refuses ufuncs gets its own turn."""
     for other in (left, right):
-        if type(other) is not Traced and getattr(cast(Any, type(other)), "__array_ufunc__", 0) is None:
+        kind: Any = type(other)
+        if kind is not Traced and (kind in MASKED or getattr(kind, "__array_ufunc__", 0) is None):
             return NotImplemented
     second = ufunc is np.power and type(right) is int and right == 2
     if second and left.dtype.kind == "b" and (left.shape or left.weak is None):
@@ -432,10 +432,14 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
     return call_ufunc(ufunc, (left, right), {})
 
 
-def typed(x: Any, weak: bool | None) -> Any:
+def typed(x: Any, weak: int | None) -> Any:
     """A traced number as one of Python (of its operators), of NumPy (of ufuncs), or (None) an array without axes."""
-    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT):
+    if type(x) is not Traced or x.weak is weak or x.shape or (weak and x.dtype is not FLOAT and weak != INTEGER):
         return x
+    if weak == INTEGER and x.dtype is not FLOAT:
+        x = convert(x, FLOAT)
+    elif weak is None and x.weak == INTEGER:
+        x = convert(x, INT)
     return Traced(x.home, x.slot, x.dtype, weak)
 
 
@@ -587,7 +591,7 @@ def is_complex(x: Any) -> bool:
 def witness(x: Any) -> Any:
     """What NumPy's promotion needs to know: a dtype, or a Python number for weak ones."""
     if type(x) is Traced:
-        return 0.0 if x.weak else x.dtype
+        return (0 if x.weak == INTEGER else 0.0) if x.weak else x.dtype
     return x if isinstance(x, _PYTHON) else x.dtype
 
 
@@ -628,6 +632,8 @@ def slot_of(trace: Trace, x: Any, dtype: Any) -> int:
             return slot_of(trace, found, dtype)
         x = found
     if isinstance(x, _PYTHON) and not isinstance(x, np.generic):
+        if trace.marked:
+            WRITING["refuse_number"](x)
         return trace.const(float(x) if dtype.kind == "f" else dtype.type(x))
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":

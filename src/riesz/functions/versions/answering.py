@@ -124,6 +124,35 @@ class _Looking(_Making):
         return x.astype(x.dtype if dtype is None else dtype, order or "K")
 
 
+class _Drawing:
+    """A generator of random numbers whose arrays the traced function may write to."""
+
+    __slots__ = ("original",)
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return type(self.original)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        return _Making(found, found, noted=False) if callable(found) else found
+
+
+class _Generating(_Version):
+    """np.random.default_rng and its kin."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return _Drawing(self.original(*args, **named))
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, self.original)
+
+
 class _Filling(_Making):
     """np.empty and np.empty_like: what is in memory by chance is 0."""
 
@@ -383,6 +412,11 @@ def _load() -> None:
         for original, version in found.items():
             _enter(original, version)
         Standing.numpy = _stand_in(np)
+    if (random := sys.modules.get("numpy.random")) is not None and id(random.default_rng) not in _known:
+        for name in [name for name in random.__all__ if name[0].islower() and callable(getattr(random, name))]:
+            _enter(getattr(random, name), _Making(getattr(random, name), getattr(random, name), noted=False))
+        for original in (random.default_rng, random.RandomState):
+            _enter(original, _Generating(original))
     _enter_scipy()
     for name in ("numpy.linalg", "numpy.fft", "scipy", *PARTS):  # found where they are held
         if name in sys.modules:
@@ -443,6 +477,8 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _versions[x]
     if _arrays and type(x) is np.ndarray:
         return _standing_for(x, found_outside(x))
+    if _arrays and isinstance(x, _generators()):
+        return _standing_for(x, _Drawing(x))
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
@@ -450,6 +486,12 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if all(map(is_, found, parts)) or type(x) is not kind:
         return x
     return _standing_for(x, make(found))
+
+
+def _generators() -> tuple[Any, ...]:
+    """The classes of generators of random numbers, if anybody has loaded them."""
+    found = sys.modules.get("numpy.random")
+    return () if found is None else (found.Generator, found.RandomState)
 
 
 def _standing_for(x: Any, version: Any) -> Any:
@@ -500,7 +542,7 @@ def answering(
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
-            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray] if arrays else []))
+            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray, *_generators()] if arrays else []))
             places = held(seen, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()

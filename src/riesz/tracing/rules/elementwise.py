@@ -12,7 +12,8 @@ from ...ops.op import Combination, product
 from ...ops.opaque import Discrete, Select
 from ...terms import primitives as p
 from .. import traced as t
-from ..registry import FUNCTIONS, UFUNCS, answer_rows, answers, answers_called
+from ..classes import INTEGER, is_integer
+from ..registry import FUNCTIONS, UFUNCS, WRITING, answer_rows, answers, answers_called
 from ..trace import refuse
 from ..traced import BOOL, FLOAT, Traced, convert, holds_traced, lifted, operands, primitive_step, several, tidy, typed
 from .rearranging import kept_shape, reduced_axes, written_to
@@ -22,7 +23,7 @@ def is_discrete(*xs: Any) -> bool:
     """Whether values are of integers or truth values, all of them."""
     for x in xs:
         if type(x) is Traced:
-            kind = x.dtype.kind
+            kind = "i" if x.weak == INTEGER else x.dtype.kind
         else:
             x = tidy(x) if isinstance(x, (list, tuple)) else x
             kind = "i" if isinstance(x, int) else getattr(getattr(x, "dtype", None), "kind", "f")
@@ -54,11 +55,13 @@ def discrete(ufunc: Any, *xs: Any, dtype: Any = None) -> Traced:
 def _kind(x: Any) -> Any:
     """The type of an argument of a ufunc; Python's numbers take that of what they meet."""
     if type(x) in (int, float) or (type(x) is Traced and x.weak):
-        return int if type(x) is int else float
+        return int if type(x) is int or is_integer(x) else float
     return x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
 
 
 def _plain(x: Any) -> Any:
+    if type(x) is Traced:
+        return convert(x, t.INT) if x.weak == INTEGER else x
     return np.asarray(x) if isinstance(x, (bool, int)) else x
 
 
@@ -85,6 +88,8 @@ def _is_number(x: Any) -> bool:
 def scaled(k: float, x: Traced) -> Traced:
     """k · x for a Python number."""
     trace, slots, dtype, weak = operands(x)
+    if trace.marked:
+        WRITING["refuse_number"](k)
     return Traced(trace, trace.scale(float(k), slots[0]), dtype, weak)
 
 
@@ -257,7 +262,7 @@ for _u in (
 @answers(np.where, what="selection", rule="the differential of the branch taken; the other leaves no trace")
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if a is None or b is None:
-        raise refuse("np.where(c) with one argument gives indices that depend on the numbers; write np.where(c, a, b)")
+        return np.nonzero(condition)
     c, given = tidy(condition), [tidy(a), tidy(b)]
     if type(c) is not Traced and not holds_traced((a, b)):
         return np.where(c, a, b)

@@ -225,6 +225,13 @@ def sliding_window_view(x: Traced, window_shape: Any, axis: Any) -> Any:
     return x
 
 
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    if not holds_traced(condition):
+        return take(a, np.flatnonzero(condition), axis)
+    x = np.ravel(a) if axis is None else a  # some, of a number that is not known
+    return x[(slice(None),) * (0 if axis is None else axes_of(axis, np.ndim(x))[0]) + (tidy(condition),)]
+
+
 _REVERSED, _GATHER = "relational reduction: a slice of step −1", "relational reduction: a gather"
 _REPEATED = "contraction or relational reduction: each element several times"
 answer_rows(
@@ -232,6 +239,6 @@ answer_rows(
     (np.fliplr, _REVERSED, SAME, lambda m: flip(m, 1)),
     (np.flipud, _REVERSED, SAME, lambda m: flip(m, 0)),
     (np.repeat, _REPEATED, SAME, _repeat),
-    (np.compress, _GATHER, SAME, lambda condition, a, axis=None, out=None: take(a, np.flatnonzero(condition), axis)),
+    (np.compress, _GATHER, SAME, _compress),
     (np.delete, _GATHER, SAME, lambda arr, obj, axis=None: _along_axis(arr, axis, lambda at: np.delete(at, obj))),
 )

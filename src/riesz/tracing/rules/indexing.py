@@ -11,8 +11,9 @@ from ...ops.op import Reduction, Reshape
 from ...ops.opaque import Discrete, Take
 from ...relations import Gather, Point, Range, Relation, freeze
 from ...relations.index_sets import Seg, box_set, unit
+from ..classes import INTEGER
 from ..sharing import viewed
-from ..traced import INT, Traced, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
+from ..traced import INT, Traced, convert, holds_traced, note, refuse, several, slot_of, step, tidy, trace_of
 from .rearranging import moveaxis, reshape
 
 
@@ -92,6 +93,8 @@ def _expanded(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any],
                     "np.where(mask, x, 0) and reduce that, or compute the mask outside (an argument that is a mask "
                     "can be static: rz.function(f, static_argnums=…))"
                 )
+            if k.weak == INTEGER:
+                k = convert(k, INT)
             if k.dtype.kind == "f":
                 raise refuse(
                     "indices are integers; this one is a traced float. Convert it with .astype(int), which has no "

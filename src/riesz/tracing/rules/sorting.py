@@ -318,7 +318,7 @@ def _refusal(message: str) -> Any:
 _refused(
     "the result's length depends on the numbers, which are not known while tracing; write np.where(mask, x, 0), or a "
     "fixed number of np.sort(x)",
-    *("nonzero", "flatnonzero", "argwhere", "extract", "trim_zeros", "union1d", "intersect1d", "setdiff1d"),
+    *("argwhere", "trim_zeros", "union1d", "intersect1d", "setdiff1d"),
     *("setxor1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 )
 _refused("it gives complex numbers; np.sort sorts real ones", "sort_complex")

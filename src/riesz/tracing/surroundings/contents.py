@@ -79,6 +79,9 @@ def contents_of(array: Any) -> Contents:
 
 def owner(array: Any) -> Any:
     """The array whose memory an array looks into: the same for all its views."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    while isinstance(base := _base(array), np.ndarray):
+        array = base
     return array
+
+
+_base = cast(Any, np.ndarray).base.__get__  # also where a subclass says something else

@@ -37,6 +37,7 @@ class Outside:
         codes = [c for f in found if isinstance(f, types.FunctionType) for c in codes_of(f.__code__)]
         self.made = any([decides(c) for c in codes])
         self.careful = any([writes(c) for c in codes])
+        self.indexed = False  # whether something traced was to be an index of a plain array
         self._roots: dict[int, list[Any]] = {}
         for x in arrays:
             self._roots.setdefault(id(owner(x)), []).append(Contents(x) if self.careful else x)

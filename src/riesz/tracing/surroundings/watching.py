@@ -3,8 +3,11 @@ functions it calls; the numbers in arrays it can reach."""
 
 from __future__ import annotations
 
+import builtins
 import ctypes
+import dis
 import gc
+import os
 import pickle
 import sys
 import types
@@ -368,6 +371,8 @@ def watch(things: Iterable[Any]) -> list[Any]:
     for f in things:
         if isinstance(f, types.FunctionType):
             found.extend(_names(f))
+            if not _ENVIRONMENT.isdisjoint(mentioned(f.__code__)):
+                single.append(_Same(os.environ, _variables))
             if own := [(vars(f), k, v) for k, v in vars(f).items() if k != KEPT]:
                 found.extend(own)
                 single.append(_Same(vars(f), _own_attributes))
@@ -393,6 +398,14 @@ def watch(things: Iterable[Any]) -> list[Any]:
                 single.append(_Same(vars(f), len))
     found.extend([(x, None, x) for x in (*single, *small)])
     return [(where, name, meant(value)) for where, name, value in found] if Standing.now else found
+
+
+_ENVIRONMENT = {"environ", "getenv"}
+
+
+def _variables(environ: Any) -> Any:
+    """The variables of the process; what holds them is quicker to copy than what translates them."""
+    return getattr(environ, "_data", environ).copy()
 
 
 def changed(rows: list[Any]) -> set[Any]:
@@ -427,7 +440,8 @@ _GROWING = {list, dict, set, deque}
 
 
 class Dice:
-    """Whether random numbers were drawn since: by NumPy's or Python's global generator, or one a function can reach."""
+    """Whether random numbers were drawn since: by NumPy's or Python's global generator, or one a function can reach.
+    What clocks and files say counts as drawn: it may be another thing at each call."""
 
     def __init__(self, things: Iterable[Any]) -> None:
         # There are no generators of modules that nobody loaded, and they are slow to load.
@@ -439,6 +453,7 @@ class Dice:
 
             self.generators += [np.random.mtrand._rand, random._inst]  # type: ignore[attr-defined]  # pyright: ignore
         self.before = self._states()
+        self.asks = any([_asks(f) for f in things if isinstance(f, types.FunctionType)])
 
     def _states(self) -> list[Any]:
         # The global generator's memory is looked at in any case, which is quick; its state has more in it: half of the
@@ -453,11 +468,59 @@ class Dice:
     @property
     def rolled(self) -> bool:
         """Whether a generator moved on: then what was traced is one draw, and must not be kept."""
-        return self._states() != self.before
+        return self.asks or self._states() != self.before
 
 
 _MT19937 = 4 * 625
 """Bytes of that generator's state: 624 numbers and a position."""
+
+
+_CLOCKS = "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns"
+_TOLD = {
+    "builtins": {"open", "input"},
+    "time": set(_CLOCKS.split()),
+    "datetime": {"now", "utcnow", "today"},
+    "numpy": {"load", "loadtxt", "genfromtxt", "fromfile", "memmap"},
+    "pandas": {"read_csv", "read_table", "read_parquet", "read_pickle", "read_json"},
+}
+_ASKING = set[str]().union(*_TOLD.values())
+_ROOTS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "IMPORT_NAME"}
+
+
+@lru_cache(4096)
+def _chains(code: types.CodeType) -> tuple[tuple[str, str], ...]:
+    """(root, name) for each name in code that may ask a clock or read a file: time.time, np.load."""
+    if _ASKING.isdisjoint(code.co_names):
+        return ()
+    found: list[tuple[str, str]] = []
+    root, modules = "", dict[str, str]()
+    for step in dis.get_instructions(code):
+        name = str(step.argval)
+        if step.opname in _ROOTS:
+            root = name
+        elif step.opname.startswith(("LOAD_FAST", "CALL")):
+            root = modules.get(name, "")
+        elif step.opname.startswith("STORE_") and root in sys.modules:
+            modules[name] = root  # import time as t, inside the function
+        if name in _ASKING and step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+            found.append((root, name))
+    return tuple(found)
+
+
+def _asks(f: types.FunctionType) -> bool:
+    """Whether a function asks a clock or reads a file."""
+    code, space = f.__code__, f.__globals__
+    cells = {k: Cell(c).get() for k, c in zip(code.co_freevars, f.__closure__ or (), strict=True)}
+
+    def told(held: Any, name: str) -> bool:
+        home = held.__name__ if isinstance(held, types.ModuleType) else getattr(held, "__module__", None) or ""
+        return name in _TOLD.get("builtins" if home in ("io", "_io") else home.split(".")[0], ())
+
+    direct = [*cells.values(), *[space.get(k, getattr(builtins, k, None)) for k in mentioned(code)]]
+    if any([type(v) is types.BuiltinFunctionType and told(v, v.__name__) for v in direct]):
+        return True
+    chains = [chain for c in codes_of(code) for chain in _chains(c)]
+    return any([told(cells.get(root, space.get(root, sys.modules.get(root))), name) for root, name in chains])
 
 
 def _state(g: Any) -> Any:

@@ -8,12 +8,14 @@ from typing import Any, cast
 import numpy as np
 
 from ...ops.op import Reduction
+from ...ops.opaque import Put
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
-from ..registry import FUNCTIONS, NOTES, WRITERS, writing
-from ..sharing import VIEWS, places_of, writable
-from ..trace import inmost, leaked, refuse
-from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy
+from ..registry import FUNCTIONS, NOTES, WRITERS, WRITING, writing
+from ..sharing import VIEWS, places_of, rearranges, writable
+from ..trace import inmost, refuse
+from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy, trace_of
+from .masked import MaskedPart, put_masked, same_mask
 from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
@@ -36,15 +38,15 @@ def assign(x: Any, key: Any, value: Any) -> None:
         _not_ours(x, type(value) in TRACED)
     if type(value) not in TRACED:
         return x.put_numbers(key, value)
-    if type(value) is not Traced or x.dtype.kind not in "fiub":
-        raise refuse("complex numbers cannot be written into an array while tracing; build it with np.stack")
-    x.put_slot(key, slot_of(cast(Any, trace), value, x.dtype), cast(Any, trace))
+    if type(value) is not Traced and x.dtype.kind != "c":
+        raise TypeError(
+            f"complex numbers cannot be written into an array of {x.dtype}; take z.real, or np.zeros(n, complex)"
+        )
+    x.put_traced(key, value, cast(Any, trace))
 
 
 def _not_ours(x: WrittenArray, traced: bool) -> None:
     home = x.home
-    if home.memory is not None and not home.memory.trace.open:
-        raise leaked(home.memory.trace)
     if home.trace is not None and not home.trace.open:  # it was kept by the function, and is from outside now
         home.trace = None
     if home.trace is None and traced:
@@ -63,6 +65,8 @@ def _not_ours(x: WrittenArray, traced: bool) -> None:
 def _assign_computed(x: Any, key: Any, value: Any) -> None:
     """x[key] = value with a mask or an integer that depends on the numbers."""
     k = key[0] if type(key) is tuple and len(cast(Any, key)) == 1 else key
+    if any([type(part) is MaskedPart for part in (k if type(k) is tuple else (k,))]):
+        return put_masked(x, k, value)
     if type(k) is tuple:
         at = [i for i, part in enumerate(cast(Any, k)) if type(part) is Traced and part.ndim < 2]
         others = [part for i, part in enumerate(cast(Any, k)) if i not in at]
@@ -72,10 +76,14 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
             return _assign_computed(np.moveaxis(view, axis, 0), k[at[0]], value)
     now = settled(x)
     if type(k) is Traced and k.dtype.kind == "b":
-        if np.ndim(value) and np.shape(value) != (1,):
+        if type(value) is MaskedPart:
+            if not same_mask(value.mask, k) or value.whole.ndim > x.ndim:
+                raise refuse("x[mask] = a[other] with another mask, which depends on the numbers: write a[mask]")
+            value = value.whole
+        elif np.ndim(value) > x.ndim - k.ndim and np.shape(value) != (1,):
             raise refuse(
                 "x[mask] = values with a mask that depends on the numbers: how many values are taken is not known; "
-                "write x = np.where(mask, values, x) with an array of the shape of x"
+                "write x[mask] = values[mask] with an array of the shape of x"
             )
         mask = np.reshape(cast(Any, k), (*k.shape, *(1,) * (x.ndim - k.ndim)))
     elif type(k) is Traced and not k.shape:
@@ -83,10 +91,38 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
         at = np.where(cast(Any, k < 0), k + n, k)
         mask = np.reshape(cast(Any, np.arange(n) == at), (n, *(1,) * (x.ndim - 1)))
     else:
-        raise refuse(
-            "x[key] = … with this key, which depends on the numbers, is not known; write np.where(mask, new, x)"
-        )
+        return _put_places(x, _places(x, k), value)
     x[...] = np.where(mask, value, now)
+
+
+def _places(x: Any, key: Any) -> Any:
+    """The places in x, by rows, of x[key] with positions that depend on the numbers."""
+    parts = settled(key if type(key) is tuple else (key,))
+    if any([type(k) is Traced and k.dtype.kind == "b" for k in parts]):
+        raise refuse("x[key] = … with a mask that depends on the numbers beside positions is not known; use np.where")
+    numbered = np.arange(x.size).reshape(x.shape)
+    return lifted(numbered, cast(Any, inmost()))[parts if type(key) is tuple else parts[0]]
+
+
+def _put_places(x: Any, at: Any, value: Any) -> None:
+    """x.flat[at] = value at computed places; where one comes up twice, the last counts."""
+    flat, shape, at = np.ravel(settled(x)), at.shape, np.ravel(at)
+    if np.ndim(value):
+        value = np.ravel(np.broadcast_to(tidy(value), shape))
+        order = np.argsort(at, kind="stable")
+        at, value = at[order], value[order]
+        last = np.concatenate([at[1:] != at[:-1], np.ones(min(1, at.size), bool)])
+        value = _added(np.where(last, value, np.zeros((), x.dtype)), at, x.size)
+    touched = _added(np.ones(at.shape), at, x.size) > 0
+    x[...] = np.reshape(np.where(touched, value, flat), x.shape)
+
+
+def _added(values: Any, at: Any, n: int) -> Any:
+    """Values added up at computed places."""
+    trace = trace_of(values, at)
+    kind = values.dtype
+    slots = slot_of(trace, values, kind), slot_of(trace, at, at.dtype)
+    return Traced(trace, trace.step(Put(0, 0, 1, n), slots), kind)
 
 
 @writing
@@ -102,9 +138,12 @@ class Flat:
         return np.unravel_index(np.arange(self.array.size)[key], self.array.shape)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.array[self._key(key)]
+        return np.ravel(self.array)[key] if is_traced(key) else self.array[self._key(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if is_traced(key):
+            at = lifted(np.arange(self.array.size), cast(Any, inmost()))[settled(key)]
+            return _put_places(self.array, at, _repeated(settled(value), at.shape))
         at = self._key(key)
         self.array[at] = _repeated(settled(value), np.shape(at[0]))
 
@@ -180,7 +219,7 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
         ufunc.at(bare_all(x), bare(key), *(() if values is None else (settled(values),)))
         return
     if is_traced(key):
-        raise refuse(f"np.{ufunc.__name__}.at at positions that depend on the numbers is not known; write np.where")
+        return _at_computed(ufunc, x, key, values)
     positions = np.arange(x.size).reshape(x.shape)[bare(key)]
     touched, group = np.unique(positions, return_inverse=True)
     group = group.reshape(-1)
@@ -194,7 +233,12 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
     if len(touched) == positions.size:  # each position once
         x[at] = ufunc(x[at], given[np.argsort(group)])
     elif ufunc is np.add or ufunc is np.subtract:
-        x[at] = ufunc(x[at], _summed(convert(given, x.dtype), group, len(touched)))
+        most = 4 * len(touched) >= 3 * x.size  # then all of x, in one step
+        where, size = (positions.ravel(), x.size) if most else (group, len(touched))
+        total = _summed(convert(given, x.dtype), where, size)
+        old = np.ravel(settled(x)) if most else x[at]
+        new = total if ufunc is np.add and _zero(old) else ufunc(old, total)
+        x[... if most else at] = np.reshape(new, x.shape) if most else new
     else:
         raise refuse(
             f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; np.add.at and "
@@ -202,10 +246,34 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
         )
 
 
+def _zero(x: Any) -> bool:
+    """Whether numbers are known to be 0."""
+    known = bare_all(x)
+    return isinstance(known, np.ndarray) and not is_traced(x) and not cast(Any, known).any()
+
+
+def _at_computed(ufunc: Any, x: Any, key: Any, values: Any) -> None:
+    if ufunc is not np.add and ufunc is not np.subtract:
+        raise refuse(
+            f"np.{ufunc.__name__}.at at positions that depend on the numbers is not known; np.add.at and "
+            "np.subtract.at are"
+        )
+    k = settled(key)
+    if type(k) is MaskedPart or (type(k) is Traced and k.dtype.kind == "b"):  # each position once
+        x[k] = ufunc(x[k], settled(values))
+        return
+    at = _places(x, key)
+    given = np.ravel(np.broadcast_to(tidy(settled(values)), at.shape))
+    total = _added(convert(lifted(given, cast(Any, inmost())), x.dtype), np.ravel(at), x.size)
+    x[...] = ufunc(settled(x), np.reshape(total, x.shape))
+
+
 def _summed(values: Any, group: Any, n: int) -> Any:
     """Sums of values by group."""
     if type(values) is not Traced:
-        return np.bincount(group, values, n)
+        if type(values) not in TRACED:
+            return np.bincount(group, values, n)
+        return WRITING["joined"](*[None if v is None else _summed(v, group, n) for v in WRITING["parts_of"](values)])
     relation = Function(Seg(len(group)), Seg(n), freeze(np.asarray(group, np.intp)))
     trace = values.home
     return Traced(trace, trace.step(Reduction((relation,), 0), (values.slot,)), values.dtype)
@@ -220,6 +288,8 @@ def function_on(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     if function in WRITERS:
         return WRITERS[function](*args, **named)
     out = named.get("out")
+    if function is np.einsum and rearranges(args) and type(args[1]) is WrittenArray:
+        return at_home(np.einsum(args[0], args[1].known), args[1])
     if not is_traced((*args, *named.values())):
         if function in VIEWS and args and type(args[0]) is WrittenArray:
             found = cast(Any, np.ndarray).__array_function__(args[0], function, (WrittenArray,), args, named)
@@ -284,7 +354,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @_writes(np.put, "x.flat[k] = v")
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    at = np.asarray(bare_all(ind))
+    at = settled(ind) if is_traced(ind) else np.asarray(bare_all(ind))
     if mode != "raise":
         at = np.clip(at, 0, a.size - 1) if mode == "clip" else at % a.size
     Flat(a)[at.ravel()] = v
@@ -297,11 +367,22 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 
 @_writes(np.place, "x[mask] = v")
 def _place(arr: Any, mask: Any, vals: Any) -> None:
+    if is_traced(mask):
+        if np.size(vals) != 1:
+            raise refuse(
+                "np.place with a mask that depends on the numbers takes one value: the number of others is not known; "
+                "write x[mask] = values[mask]"
+            )
+        arr[settled(mask)] = np.reshape(settled(vals), ())
+        return
     at = np.nonzero(np.asarray(bare_all(mask)))
     arr[at] = _repeated(settled(vals), np.shape(at[0]))
 
 
 @_writes(np.put_along_axis, "x[i, k[i, j]] = v[i, j]")
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    at = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), np.asarray(bare_all(indices)), axis)
+    numbered = np.arange(arr.size).reshape(arr.shape)
+    if is_traced(indices):
+        return _put_places(arr, np.take_along_axis(numbered, settled(indices), axis), settled(values))
+    at = np.take_along_axis(numbered, np.asarray(bare_all(indices)), axis)
     Flat(arr)[at] = np.broadcast_to(settled(values), at.shape)

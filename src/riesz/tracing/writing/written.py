@@ -15,30 +15,52 @@ import itertools
 from collections.abc import Callable
 from operator import is_
 from typing import Any, cast
+from weakref import ref
 
 import numpy as np
 
-from ..registry import WRITING, writing
+from ..registry import MASKED, WRITING, writing
 from ..sharing import moved, rooted
 from ..surroundings.contents import owner
 from ..surroundings.outside import note
 from ..trace import Trace, inmost, leaked, refuse
-from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted
+from ..traced import FLOAT, TRACED, WRITTEN, Traced, lifted, slot_of
 from .memory import Memory
 
 _PLAIN: Any = np.ndarray
 _MARK = 0x7269657A  # "riez"
+_MARK_32 = 0x7FC0_0000 | 0x1C9 << 13  # of a nan in 32 bits
 _serial = itertools.count()
 
 
 class Home:
-    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written."""
+    """The array that owns some memory, the trace it was made in (None: it is from outside), and what was written; of a
+    complex array, the imaginary parts that were (`imaginary`) beside the real ones."""
 
-    __slots__ = ("memory", "owner", "trace")
+    __slots__ = ("face", "imaginary", "memory", "owner", "trace")
 
     def __init__(self, whole: Any, trace: Trace | None) -> None:
         self.owner, self.trace = whole, trace
+        self.face: Any = None  # what the function was given, by a weak reference: to it, the array that views look into
         self.memory: Memory | None = None
+        self.imaginary: Memory | None = None
+
+    def opened(self, trace: Trace) -> None:
+        """From now on some of its elements are traced."""
+        if self.memory is None:
+            size, dtype = (self.owner.size,), self.owner.real.dtype
+            self.memory = Memory(trace, size, dtype, None)
+            self.memory.opened()
+            if self.owner.dtype.kind == "c":
+                self.imaginary = Memory(trace, size, dtype, None)
+                self.imaginary.opened()
+            trace.marked = True
+
+    def closed(self) -> None:
+        """A buffer that outlived its trace is a plain one again when no traced number is left in it."""
+        halves = [half for half in (self.memory, self.imaginary) if half is not None]
+        if not halves[0].trace.open and not any([(half.source >= 0).any() for half in halves]):
+            self.memory = self.imaginary = self.trace = None
 
 
 class WrittenArray(np.ndarray):
@@ -58,6 +80,12 @@ class WrittenArray(np.ndarray):
         return self._home
 
     @property
+    def base(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The array it is a view of; None for one that the function was given as its own."""
+        whole, face = self.home.owner, None if self.home.face is None else self.home.face()
+        return None if face is self or whole is self else whole if face is None else face
+
+    @property
     def memory(self) -> Memory | None:
         """What was written; None while all numbers are known."""
         return self.home.memory
@@ -67,30 +95,54 @@ class WrittenArray(np.ndarray):
         """The same memory as a plain array."""
         whole = self.home.owner
         same = whole.shape == self.shape and whole.strides == self.strides and type(whole) is np.ndarray
+        same = same and whole.dtype == self.dtype
         return whole if same else _PLAIN.view(self, _PLAIN)
 
     def places(self, table: Any) -> Any:
         """A table with an entry for each element of the memory, looked at as this array looks at the memory."""
-        whole, size = self.home.owner, self.itemsize
+        whole, size = self.home.owner, self.home.owner.itemsize
         offset = (_address(self) - _address(whole)) // size * table.itemsize
         return _PLAIN(self.shape, table.dtype, table, offset, tuple([s // size * table.itemsize for s in self.strides]))
 
     def now(self) -> Any:
         """What it is at this moment: a traced array, or a plain one."""
-        memory = self.memory
+        memory, whole = self.memory, self.home.owner
         if memory is None:
             return self.known
-        if self.itemsize != memory.dtype.itemsize or self.dtype.kind != memory.dtype.kind:
+        if self.dtype != whole.dtype and self.dtype != whole.real.dtype:
             raise refuse("an array with traced numbers cannot be looked at in another type; write x.astype(…)")
-        if not memory.trace.open:
-            raise leaked(memory.trace)
-        slot = memory.read(self.places(memory.source), self.known)
-        if slot is None:
-            return self.known.copy()
-        found = _traced(memory.trace, slot, memory.dtype, self.shape)
-        if moved(self):
+        found = self.read(None, self.known)
+        if found is None:
+            return self.known.copy() if memory.trace.open else self.known
+        if moved(self) and type(found) is Traced:
             rooted(found, odd=True)
         return found
+
+    def read(self, key: Any, known: Any) -> Any:
+        """What is at self[key], or all of it (None), as a traced array; None where all numbers are known, as `known`
+        has them."""
+        found: list[Any] = []
+        halves = self.halves()
+        for half, numbers in zip(halves, (known,) if len(halves) == 1 else (known.real, known.imag), strict=True):
+            places = self.places(half.source)
+            places = places if key is None else np.asarray(places[key])
+            if not half.trace.open and (places >= 0).any():
+                raise leaked(half.trace)
+            slot = half.read(places, numbers)
+            found.append(numbers if slot is None else _traced(half.trace, slot, half.dtype, places.shape))
+        if not any([type(x) is Traced for x in found]):
+            return None
+        return found[0] if len(found) == 1 else WRITING["joined"](*found)
+
+    def halves(self) -> list[Memory]:
+        """The memory it looks into: of a complex array both parts, of z.real and z.imag one."""
+        home, whole = self.home, self.home.owner
+        if home.imaginary is None:
+            return [cast(Memory, home.memory)]
+        both = [cast(Memory, home.memory), home.imaginary]
+        if self.dtype.kind == "c":
+            return both
+        return [both[(_address(self) - _address(whole)) % whole.itemsize // self.itemsize]]
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -101,9 +153,31 @@ class WrittenArray(np.ndarray):
         memory = self.memory
         if memory is None or (isinstance(part, WrittenArray) and owner(part) is self.home.owner):
             return at_home(part, self)
-        places = np.asarray(self.places(memory.source)[bare(key)])
-        slot = memory.read(places, part)
-        return at_home(part, self) if slot is None else _traced(memory.trace, slot, memory.dtype, places.shape)
+        if np.size(part) > self.size:  # elements come up several times: all of them are read first
+            found = self.now()
+            return at_home(part, self) if isinstance(found, np.ndarray) else found[bare(key)]
+        found = self.read(bare(key), part)
+        return at_home(part, self) if found is None else found
+
+    @property
+    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The real part, a view."""
+        return _PLAIN.real.__get__(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """The imaginary part, a view; of a real array zeros."""
+        return _PLAIN.imag.__get__(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
 
     @property
     def flat(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
@@ -139,28 +213,42 @@ class WrittenArray(np.ndarray):
         """As np.put."""
         np.put(self, *args, **named)
 
-    def put_slot(self, key: Any, slot: int, trace: Trace) -> None:
-        """A slot of the trace becomes what is at self[key]."""
-        home = self.home
-        if home.memory is None:
-            home.memory = Memory(trace, (home.owner.size,), self.dtype, None)
-        home.memory.write(self.places(home.memory.opened()), key, slot)
-        trace.marked = True
-        super().__setitem__(key, mark_of(self.dtype))
+    def put_traced(self, key: Any, value: Any, trace: Trace) -> None:
+        """A traced array becomes what is at self[key]."""
+        self.home.opened(trace)
+        halves, known = self.halves(), self.known
+        if len(halves) == 1:
+            halves[0].write(self.places(halves[0].source), key, slot_of(trace, value, self.dtype))
+            known[key] = mark_of(self.dtype)
+            return
+        parts = WRITING["parts_of"](value)
+        for half, numbers, part in zip(halves, (known.real, known.imag), parts, strict=True):
+            if type(part) is Traced:
+                half.write(self.places(half.source), key, slot_of(trace, part, half.dtype))
+                numbers[key] = mark_of(half.dtype)
+            else:
+                numbers[key] = 0.0 if part is None else part
+                half.forget(self.places(half.source), key)
 
     def put_numbers(self, key: Any, value: Any) -> None:
         """Known numbers become what is at self[key]."""
         note((value,), True)
         super().__setitem__(key, value)
-        if (memory := self.memory) is not None:
-            memory.forget(self.places(memory.source), key)
+        if self.memory is not None:
+            for half in self.halves():
+                half.forget(self.places(half.source), key)
+            self.home.closed()
 
     # -- NumPy's hooks ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
+        if not MASKED.isdisjoint(map(type, args)):
+            return NotImplemented
         return WRITING["ufunc_on"](ufunc, method, args, named)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        if not MASKED.isdisjoint(types):
+            return NotImplemented
         return WRITING["function_on"](function, args, named)
 
     def __array_wrap__(self, array: Any, *more: Any) -> Any:
@@ -243,6 +331,8 @@ def _traced(trace: Trace, slot: int, dtype: Any, shape: Any) -> Any:
 def _lifted(x: WrittenArray) -> Any:
     """As a traced array, in the trace that is open, also where all numbers are known."""
     found = x.now()
+    if isinstance(found, np.ndarray) and found.dtype.kind == "c":
+        return WRITING["joined"](*[lifted(part.copy(), inmost()) for part in (found.real, found.imag)])
     return found if not isinstance(found, np.ndarray) else lifted(found, cast(Any, inmost()))
 
 
@@ -260,8 +350,13 @@ def mark_of(dtype: Any) -> Any:
     if dtype == np.float64:
         return np.uint64(0x7FF8_0000_0000_0000 | (serial % 2**19) << 32 | _MARK).view(np.float64)
     if dtype.kind == "f":
-        return np.uint32(0x7FC0_0000 | serial % 2**22).view(np.float32)
-    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - (_MARK if dtype.itemsize == 8 else 0)
+        return np.uint32(_MARK_32 | serial % 2**13).view(np.float32)
+    return False if dtype.kind == "b" else np.iinfo(dtype).max - serial % 97 - _below(dtype)
+
+
+def _below(dtype: Any) -> int:
+    """How far below the largest integer marks are: not where a program has numbers of its own."""
+    return _MARK if dtype.itemsize == 8 else _MARK >> 4 if dtype.itemsize == 4 else 0
 
 
 def marked(array: Any) -> bool:
@@ -269,9 +364,12 @@ def marked(array: Any) -> bool:
     if array.dtype == np.float64:
         array = np.atleast_1d(array)
         return bool((array[np.isnan(array)].view(np.uint64) & np.uint64(0xFFFF_FFFF) == np.uint64(_MARK)).any())
-    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+    if array.dtype == np.float32:
+        bits = np.atleast_1d(array).view(np.uint32)
+        return bool((bits & np.uint32(0xFFFF_E000) == np.uint32(_MARK_32)).any())
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 4:
         return False
-    high = np.iinfo(array.dtype).max - _MARK
+    high = np.iinfo(array.dtype).max - _below(array.dtype)
     return bool(((array > high - 97) & (array <= high)).any())
 
 
@@ -285,13 +383,20 @@ def refuse_marked(array: Any) -> None:
         )
 
 
+@writing
+def refuse_number(x: Any) -> None:
+    """The same for a number of Python's."""
+    if x != x or (type(x) is int and 2**27 < x < 2**64):
+        refuse_marked(np.asarray(x, None if type(x) is float or x >= 2**31 else np.int32))
+
+
 def made(result: Any, args: Any = ()) -> Any:
     """What NumPy gives to a traced function: an array of its own may be written to, an argument and a view of one
     stay."""
     if isinstance(result, (list, tuple)):
         parts = [made(r, args) for r in cast("list[Any]", result)]
         return result if all(map(is_, parts, result)) else getattr(result, "_make", type(result))(parts)  # pyright: ignore
-    if type(result) is not np.ndarray or result.dtype.kind not in "fiub":
+    if type(result) is not np.ndarray or result.dtype.kind not in "fiubc":
         return result
     trace, whole = inmost(), owner(result)
     ours = type(whole) is np.ndarray and whole.base is None and whole.dtype == result.dtype
@@ -299,7 +404,9 @@ def made(result: Any, args: Any = ()) -> Any:
         return result
     note(args, True)  # its numbers may go into a step without it
     found = result.view(WrittenArray)
-    found._home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
+    found._home = home = Home(whole, trace)  # pyright: ignore[reportPrivateUsage]
+    if whole is result:
+        home.face = ref(found)
     return found
 
 
@@ -328,7 +435,7 @@ def is_traced(x: Any) -> bool:
     """Whether something inside is traced, or an array that traced values were written to."""
     if type(x) is tuple or type(x) is list:
         return any([is_traced(part) for part in cast("list[Any]", x)])
-    return type(x) in TRACED or (type(x) is WrittenArray and x.memory is not None)
+    return type(x) in TRACED or type(x) in MASKED or (type(x) is WrittenArray and x.memory is not None)
 
 
 @writing

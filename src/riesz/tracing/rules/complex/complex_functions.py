@@ -8,7 +8,8 @@ import numpy as np
 
 from ....terms import primitives as p
 from ...differentials import plus
-from ...traced import holds_traced, is_complex, primitive_step
+from ...trace import refuse
+from ...traced import holds_traced, is_complex, lifted, primitive_step, trace_of
 from ..linalg.numpy_linalg import whole_power
 from .complex_pairs import COMPLEX, each, joined, parts_of
 
@@ -114,6 +115,50 @@ _sin, _cos = _crossed(np.sin, np.cosh, np.cos, np.sinh), _crossed(np.cos, np.cos
 _sinh, _cosh = _crossed(np.sinh, np.cos, np.cosh, np.sin), _crossed(np.cosh, np.cos, np.sinh, np.sin)
 
 
+def _expm1(z: Any) -> Any:
+    """eᶻ − 1, exact for small z."""
+    re, im = _or_zero(z)
+    half = np.sin(im * 0.5)
+    return joined(np.expm1(re) * np.cos(im) - 2.0 * half * half, np.exp(re) * np.sin(im))
+
+
+def _log1p(z: Any) -> Any:
+    """ln(1 + z), exact for small z."""
+    re, im = _or_zero(z)
+    return joined(0.5 * np.log1p(re * (2.0 + re) + im * im), np.arctan2(im, 1.0 + re))
+
+
+def _arcsinh(z: Any) -> Any:
+    """±ln(±z + √(z² + 1)), with the sign for which nothing cancels."""
+    re, _ = _or_zero(z)
+    sign = np.where(re < 0, -1.0, 1.0)
+    return log(z * sign + _sqrt(z * z + 1.0)) * sign
+
+
+def _arctanh(z: Any) -> Any:
+    return (_log1p(z) - _log1p(-z)) * 0.5
+
+
+def _arccosh(z: Any) -> Any:
+    return log(z + _sqrt(z + 1.0) * _sqrt(z - 1.0))
+
+
+def _product(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **named: Any) -> Any:
+    """Half of the numbers times the other half, until one is left."""
+    if named or isinstance(axis, tuple):
+        raise refuse("np.prod of complex traced arrays takes one axis or none; take one after another")
+    z = np.ravel(a) if axis is None else np.moveaxis(a, axis, 0)
+    while z.shape[0] > 1:
+        half = z.shape[0] // 2
+        rest = z[2 * half :]
+        z = z[:half] * z[half : 2 * half]
+        z = z if not rest.shape[0] else np.concatenate([z[:-1], z[-1:] * rest])
+    found = z[0] if z.shape[0] else joined(lifted(np.ones(z.shape[1:]), trace_of(a.re, a.im)), None)
+    if keepdims is not True:
+        return found
+    return np.reshape(found, (1,) * a.ndim if axis is None else np.insert(found.shape, axis % a.ndim, 1).tolist())
+
+
 def _equal(a: Any, b: Any) -> Any:
     (ar, ai), (br, bi) = _or_zero(a), _or_zero(b)
     return np.logical_and(np.equal(ar, br), np.equal(ai, bi))
@@ -150,6 +195,17 @@ COMPLEX.update(
         np.sinh: _sinh,
         np.cosh: _cosh,
         np.tanh: lambda z: divide(_sinh(z), _cosh(z)),
+        np.exp2: lambda z: exp(z * float(np.log(2.0))),
+        np.expm1: _expm1,
+        np.log1p: _log1p,
+        np.arcsinh: _arcsinh,
+        np.arccosh: _arccosh,
+        np.arctanh: _arctanh,
+        np.arcsin: lambda z: _arcsinh(z * 1j) * -1j,
+        np.arctan: lambda z: _arctanh(z * 1j) * -1j,
+        np.prod: _product,
+        np.iscomplex: lambda z: np.not_equal(z.imag, 0.0),
+        np.isreal: lambda z: np.equal(z.imag, 0.0),
         np.equal: _equal,
         np.not_equal: lambda a, b: np.logical_not(_equal(a, b)),
         np.isfinite: _question(np.isfinite, np.logical_and),

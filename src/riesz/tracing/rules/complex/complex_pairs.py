@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
+from weakref import ref
 
 import numpy as np
 
@@ -18,11 +19,26 @@ from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...registry import writing
 from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
 from ...surroundings.watching import Standing
 from ...trace import refuse
-from ...traced import FLOAT, TRACED, Shape, Traced, convert, holds_traced, is_complex, lifted, slot_of, tidy, trace_of
+from ...traced import (
+    FLOAT,
+    TRACED,
+    WRITTEN,
+    Shape,
+    Traced,
+    convert,
+    holds_traced,
+    is_complex,
+    lifted,
+    settle,
+    slot_of,
+    tidy,
+    trace_of,
+)
 
 COMPLEX: dict[Any, Callable[..., Any]] = {}
 """NumPy function or ufunc → its rule where an argument is complex."""
@@ -41,13 +57,15 @@ def complex_answers(*functions: Any) -> Callable[[Callable[..., Any]], Any]:
 class ComplexTraced(Described, metaclass=Kind):
     """A complex array of a trace: re + i·im. It behaves like a NumPy array whose numbers are not known yet."""
 
-    __slots__ = ("_pairs", "dtype", "im", "re", "shape", "shared")
+    __slots__ = ("__weakref__", "_fixed", "_group", "_pairs", "_place", "dtype", "im", "re", "shape")
     __array_priority__ = 1000.0
 
     def __init__(self, re: Any, im: Any, shape: Shape, dtype: Any, pairs: Traced | None = None) -> None:
         self.re = re.copy() if type(re) is Traced else re  # a traced or a fixed array; None: zero
         self.im = im.copy() if type(im) is Traced else im
-        self.shared = False  # in NumPy, a view of another array, or looked into by one
+        self._fixed = False  # its parts were handed out
+        self._group: list[Any] = [ref(self)]  # arrays that share its numbers in NumPy: views, and what they look into
+        self._place: Any = None  # of a view, the array and the key it was taken with
         self.shape = shape
         self.dtype = dtype
         self._pairs = pairs
@@ -72,7 +90,7 @@ class ComplexTraced(Described, metaclass=Kind):
         if type(x) is not Traced:
             return np.zeros(self.shape, real_type(self.dtype)) if x is None else x
         found = x.copy()
-        self.shared = True
+        self._fixed = True
         rooted(found, "it is a part of a complex array")
         return found
 
@@ -146,17 +164,34 @@ class ComplexTraced(Described, metaclass=Kind):
         if holds_traced(key):
             trace = trace_of(self.re, self.im, key)
             return each(lambda x: lifted(x, trace)[key], self)
-        return self._viewed(each(lambda x: x[key], self))
+        part, keys = each(lambda x: x[key], self), key if type(key) is tuple else (key,)
+        plain = all([k is None or k is ... or isinstance(k, (int, np.integer, slice)) for k in keys])
+        return self._viewed(part, key) if plain else part
 
     def unshare(self) -> None:
         """It is on its own."""
-        self.shared = False
+        self._fixed, self._group, self._place = False, [ref(self)], None
 
-    def _viewed(self, part: Any) -> Any:
-        """A view of this array: from now on neither changes in place."""
+    def _viewed(self, part: Any, key: Any = None) -> Any:
+        """A view of this array: while both live, neither changes in place but by z[key] += …"""
         if type(part) is ComplexTraced and part is not self and part.shape:
-            self.shared = part.shared = True
+            self._group.append(ref(part))
+            part._group, part._fixed, part._place = self._group, self._fixed, None if key is None else (self, key)
         return part
+
+    def _sharers(self) -> list[Any]:
+        """Other arrays that share its numbers."""
+        self._group[:] = [r for r in self._group if r() is not None]
+        return [r() for r in self._group if r() is not self]
+
+    def _written(self, key: Any, value: Any) -> None:
+        new, trace = parts_of(settle(value)), trace_of(self.re, self.im, value)
+        for name, v in zip(("re", "im"), new, strict=True):
+            now = getattr(self, name)
+            part = lifted(np.zeros(self.shape, real_type(self.dtype)) if now is None else now, trace).copy()
+            part[key] = 0.0 if v is None else v
+            setattr(self, name, part.as_it_is())
+        self._pairs = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
@@ -164,10 +199,12 @@ class ComplexTraced(Described, metaclass=Kind):
     # -- what cannot be -----------------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise refuse(
-            "a traced array cannot be written to; build the new array instead: np.where(mask, new, z), "
-            "np.concatenate or np.stack"
-        )
+        place, others = getattr(value, "_place", None), self._sharers()
+        if place is not None and place[0] is self and place[1] == key and all([x is value for x in others]):
+            return  # z[key] += …, which `_change` has written
+        if self._fixed or others:
+            raise refuse("a complex array is written to, and a view of it is still in use; write into z = z.copy()")
+        self._written(key, value)
 
     def __bool__(self) -> bool:
         raise refuse(
@@ -224,11 +261,16 @@ class ComplexTraced(Described, metaclass=Kind):
         found = call_complex_ufunc(ufunc, (self, other), {})
         if not self.shape or type(found) is not ComplexTraced:
             return found
-        if self.shared or found.shape != self.shape:
+        others = self._sharers()
+        place: Any = self._place
+        of = bool(place) and all([x is place[0] for x in others])
+        if self._fixed or found.shape != self.shape or (others and not of):
             raise refuse(
                 f"an in-place operator ({ufunc.__name__}) on a complex array that shares its numbers with a view of "
                 "it; write z = z + …"
             )
+        if others:
+            place[0]._written(place[1], found)
         self.re, self.im, self._pairs = found.re, found.im, None
         return self
 
@@ -284,6 +326,7 @@ def real_type(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype == np.complex64 else FLOAT
 
 
+@writing
 def joined(re: Any, im: Any) -> Any:
     """re + i·im of arrays that broadcast; None is zero, not both. A plain array where nothing is traced."""
     parts = [tidy(x) for x in (re, im) if x is not None]
@@ -310,8 +353,10 @@ def paired(pairs: Traced) -> ComplexTraced:
     return ComplexTraced(pairs[..., 0], pairs[..., 1], pairs.shape[:-1], dtype, pairs)
 
 
+@writing
 def parts_of(x: Any) -> tuple[Any, Any]:
     """Real and imaginary part of anything; None for a part that is zero, never both."""
+    x = tidy(x) if type(x) in WRITTEN else x
     if type(x) is ComplexTraced:
         return x.re, x.im
     if isinstance(x, (list, tuple)):
@@ -365,15 +410,18 @@ def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None
 
 def _alone(run: Callable[[], Any], args: Sequence[Any], view: bool) -> Any:
     """What a rule gives: a view of its arguments, or an array on its own; whatever views the rule used inside."""
-    given = [(x, x.shared) for x in args if type(x) is ComplexTraced]
+    given = [x for x in args if type(x) is ComplexTraced]
+    before = [x._fixed for x in given]  # pyright: ignore[reportPrivateUsage]
     found = run()
-    for x, shared in given:
-        x.shared = shared
+    for x, fixed in zip(given, before, strict=True):
+        x._fixed = fixed  # pyright: ignore[reportPrivateUsage]
     if type(found) is ComplexTraced:
         if not view:
-            found.shared = False
-            return found.copy() if any([found is x for x, _ in given]) else found
-        for x, _ in given:
+            if any([found is x for x in given]):
+                return found.copy()
+            found.unshare()
+            return found
+        for x in given:
             x._viewed(found)  # pyright: ignore[reportPrivateUsage]
     return found
 
