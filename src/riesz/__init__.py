@@ -28,7 +28,7 @@ _LATER = {
     for file, names in {
         "backends.entry": "compile",
         "checking.derivative_check": "check",
-        "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap",
+        "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap while_loop",
         "functions.custom": "custom_derivative",
         "least_squares": "gauss_newton levenberg_marquardt",
         "maps.gradients.factored": "Factored",
@@ -55,7 +55,7 @@ __all__ += primitives.__all__
 if TYPE_CHECKING:
     from .backends.entry import compile
     from .checking.derivative_check import check
-    from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
+    from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap, while_loop
     from .functions.custom import custom_derivative
     from .least_squares import gauss_newton, levenberg_marquardt
     from .maps.gradients.factored import Factored
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     __all__ += ["Factored", "bilinear", "check", "checkpoint", "compile", "cond", "custom_derivative", "explain"]
     __all__ += ["fori_loop", "gauss_newton", "laws", "levenberg_marquardt", "linear", "loop", "stop_gradient"]
-    __all__ += ["switch", "vmap"]
+    __all__ += ["switch", "vmap", "while_loop"]
     __all__ += named_products.__all__
     __all__ += named_sums.__all__
     __all__ += named_unitary.__all__
