@@ -23,11 +23,11 @@ from ..programs.sub_programs import Call, Loop
 from ..runtime import tuning
 from ..spaces.formal_vectors import dense
 from ..spaces.layout import container
-from ..tracing.argument_trees import LEAF, Tree, first_part, flatten, numbers_of, unflatten
+from ..tracing.argument_trees import LEAF, Container, Tree, first_part, flatten, numbers_of, unflatten
 from ..tracing.rules.elementwise import discrete
 from ..tracing.rules.rearranging import concatenate, moveaxis, reshape
 from ..tracing.trace import Trace, current_level, refuse
-from ..tracing.traced import FLOAT, INT, Traced, innermost, slot_of, tidy
+from ..tracing.traced import BOOL, FLOAT, INT, Traced, innermost, slot_of, tidy
 from .function import Aval, Given, Record, Static, as_function, home_of, owned, trace_function
 from .function_types import V
 from .remade import DerivedFunction
@@ -59,12 +59,16 @@ def _same(x: Any) -> Any:
 class Body:
     """A Python function traced apart: a program from (captured arrays, arguments) to results."""
 
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], name: str, branch: bool = False) -> None:
+    def __init__(
+        self, f: Callable[..., Any], args: tuple[Any, ...], name: str, branch: bool = False, always: bool = False
+    ) -> None:
         self.given = Given(args, {}, frozenset())
+        self.given.point = always  # it runs once, at these arguments
         self.record: Record = trace_function(f, self.given, name, whole_numbers=True, branch=branch)
         statics = [r.value for r in self.record.results if isinstance(r, Static)]
         if statics:
             raise TraceError(f"{name} returns {statics[0]!r}, which is no array; return arrays and numbers only")
+        self.record.holds(self.given.arrays)
         self.results: list[Aval] = self.record.outputs
         self.tree: Tree = self.record.tree
 
@@ -180,7 +184,7 @@ class Again(DerivedFunction):
         f = self.function
         if not current_level():
             return f(*args, **kwargs)
-        body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
+        body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"), always=True)
         home = innermost((*body.given.arrays, *_union(body)))
         return f(*args, **kwargs) if home is None else _call(home, [body], [a.dtype for a in body.results])
 
@@ -561,6 +565,8 @@ def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
 
 def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
     home, program = home_of(record, arrays), record.program
+    if record.guards is not None:
+        _same_everywhere(record, arrays, flags, n)
     every = [*flags, *[False] * len(record.captured)]
     if home is None:
         given = numbers_of([*arrays, *record.captured])
@@ -582,6 +588,19 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
     one = isinstance(out_axes, tuple) and not isinstance(result, tuple)
     wanted = _spread(cast(Any, out_axes)[0] if one else out_axes, tree, result)
     return unflatten(tree, [_back(x, axis) for x, axis in zip(leaves, wanted, strict=True)])
+
+
+def _same_everywhere(record: Record, arrays: list[Any], flags: list[bool], n: int) -> None:
+    """An error where a condition that the function decides by has other answers at other indices."""
+    again = Record(record.name, cast(Program, record.guards), record.captured, record.avals, [], record.tree)
+    again.results = [Aval((), BOOL, False)] * len(record.answers)
+    again.tree = (*(LEAF,) * len(record.answers), Container(len(record.answers), None))
+    for found, wanted in zip(_mapped(again, arrays, flags, n, 0), record.answers, strict=True):
+        if not np.all(found == wanted):
+            raise refuse(
+                f"rz.vmap: a condition in {record.name} holds at some indices and not at others, so if and while "
+                "cannot decide by it; write rz.cond(c, lambda: a, lambda: b), np.where(c, a, b) or rz.while_loop there"
+            )
 
 
 def _back(x: Any, axis: Any) -> Any:

@@ -21,6 +21,7 @@ from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
+from .deciding import decided
 from .mistakes import raise_explained
 from .operators import Operators
 from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
@@ -212,12 +213,9 @@ class Traced(Described, Operators, metaclass=Kind):
         except Exception as problem:
             raise_explained(problem, operator_module.setitem, (self, key, value), name="x[…] = …")
 
-    __bool__ = _refusing(
-        "the truth of a traced value is not known while the function is traced. For a condition on numbers write "
-        "np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
-        "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
-        "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
-    )
+    def __bool__(self) -> bool:
+        return decided(self)
+
     __index__ = _refusing(
         "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
         "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"

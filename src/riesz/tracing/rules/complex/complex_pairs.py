@@ -18,6 +18,7 @@ from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...deciding import decided
 from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
 from ...surroundings.watching import Standing
@@ -170,10 +171,7 @@ class ComplexTraced(Described, metaclass=Kind):
         )
 
     def __bool__(self) -> bool:
-        raise refuse(
-            "the truth of a traced value is not known while the function is traced; write np.where(c, a, b) or "
-            "rz.cond(c, f, g, x)"
-        )
+        return decided(np.logical_or(self.real != 0, self.imag != 0))
 
     def _no_number(self, *args: Any) -> Any:
         raise refuse(
