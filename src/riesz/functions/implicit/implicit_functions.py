@@ -8,23 +8,19 @@ and the solver of ∂F/∂x is the one its structure asks for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import SpaceError
-from ...ops.opaque import Get, Ruled, Smooth
-from ...tracing.argument_trees import Tree, flatten, unflatten
-from ...tracing.trace import current_level
-from ...tracing.traced import Traced, innermost, slot_of, tidy
-from ..control import Body
+from ...tracing.argument_trees import flatten, unflatten
+from ...tracing.traced import Traced, tidy
 from ..directional import jvp
-from ..function import Aval, Record, evaluated
 from ..function_types import V
 from ..gradients import grad
 from ..jacobians import jacobian
 from . import equation_solvers as solvers
+from .opened_functions import opened
 
 
 def root(f: Callable[..., Any], x0: V, *args: Any, solver: Any = None, **options: Any) -> V:
@@ -41,7 +37,7 @@ def root(f: Callable[..., Any], x0: V, *args: Any, solver: Any = None, **options
     (1.0, 0.25)
     """
     solve = lambda F, fs, x, a: solvers.rooted("rz.root", F, x, a, solver, options)  # noqa: E731
-    return _implicit("rz.root", (f,), x0, args, lambda f: f, solve)
+    return implicit("rz.root", (f,), x0, args, lambda f: f, solve)
 
 
 def fixed_point(g: Callable[..., V], x0: V, *args: Any, solver: Any = None, **options: Any) -> V:
@@ -68,7 +64,7 @@ def fixed_point(g: Callable[..., V], x0: V, *args: Any, solver: Any = None, **op
         iterate = solver is None and not options
         return solvers.iterated(name, F, x, a) if iterate else solvers.rooted(name, F, x, a, solver, options)
 
-    return _implicit(name, (g,), x0, args, rest, solve)
+    return implicit(name, (g,), x0, args, rest, solve)
 
 
 def argmin(
@@ -102,36 +98,53 @@ def argmin(
         return solvers.minimised("rz.argmin", F, fs, x, a, solver, options)
 
     functions = (f,) if equality is None else (f, equality)
-    return _implicit("rz.argmin", functions, x0, args, stationary, solve, True)
+    return implicit("rz.argmin", functions, x0, args, stationary, solve, True)
 
 
 # -- the step -------------------------------------------------------------------------------------------------------
 
 
-def _implicit(name: str, functions: Any, x0: Any, args: Any, equations: Any, solve: Any, parts: bool = False) -> Any:
+def implicit(
+    name: str, functions: Any, x0: Any, args: Any, equations: Any, solve: Any, parts: bool = False
+) -> Any:
     """`equations` makes F of the functions, `solve(F, functions, x0, args)` finds z with F(z, *args) = 0. With `parts`
     z is a tuple: x, and multipliers."""
     leaves, tree = flatten(x0)
     leaves = [x if isinstance(tidy(x), Traced) else _floats(x, name) for x in leaves]
     x0 = unflatten(tree, leaves)
-    if current_level():
-        bodies = [Body(f, (x0, *args), f"the function of {name}") for f in functions]
-        given = bodies[0].given
-        captured = list({(x.home, x.slot): x for b in bodies for x in b.record.captured}.values())
-        home = innermost((*given.arrays, *captured))
-        if home is not None:
-            closed = [_closed(b, captured) for b in bodies]
-            shapes = [a.shape for b in (given.avals[: len(leaves)], *[b.results for b in bodies[1:]]) for a in b]
-            step = partial(_run, equations, closed, solve, tree, len(leaves))
-            smooth = Smooth(name, step, lambda *_: tuple(shapes), None, batched=False, ours=False)  # pyright: ignore
-            smooth.differential = partial(_differential, equations(*closed), parts, tree, len(leaves))
-            slots = [slot_of(home, tidy(x), a.dtype) for x, a in zip(given.arrays, given.avals, strict=True)]
-            slot = home.step(Ruled(smooth), [*slots, *[slot_of(home, x, x.dtype) for x in captured]])
-            kinds = given.avals[: len(leaves)]
-            found = [Traced(home, home.step(Get(i), (slot,)), a.dtype, a.weak) for i, a in enumerate(kinds)]
-            return unflatten(tree, list(found))
-    found = solve(equations(*functions), functions, x0, args)
-    return found[0] if parts else found
+    inside = opened(name, functions, (x0, *args))
+    if inside is None:
+        found = solve(equations(*functions), functions, x0, args)
+        return found[0] if parts else found
+    n, closed = len(leaves), inside.closed
+    F = equations(*closed)
+    kinds = inside.avals[:n]
+    shapes = tuple([a.shape for a in (*kinds, *[a for b in inside.bodies[1:] for a in b.results])])
+
+    def run(*xs: Any) -> Any:
+        start = unflatten(tree, [np.asarray(x) if np.ndim(x) else float(x) for x in xs[:n]])
+        return tuple(flatten(solve(F, closed, start, xs[n:]))[0])
+
+    def differential(dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
+        x = unflatten(tree, list(ys[:n]))
+        z: Any = (x, list(ys[n:])) if len(ys) > n else (x,) if parts else x
+        return _moved(F, z, len(ys), xs[n:], dxs[n:])
+
+    return unflatten(tree, inside.step(name, run, shapes, differential, kinds))
+
+
+def _moved(F: Any, z: Any, count: int, rest: Sequence[Any], moves: Sequence[Any]) -> Any:
+    """dz = −(∂F/∂z)⁻¹ (∂F/∂a · da)."""
+    live = [i for i, d in enumerate(moves) if d is not None]
+    if not live:
+        return (None,) * count
+
+    def at(*some: Any) -> Any:
+        given = dict(zip(live, some, strict=True))
+        return F(z, *[given.get(i, x) for i, x in enumerate(rest)])
+
+    r = jvp(at, tuple([rest[i] for i in live]), tuple([moves[i] for i in live]))[1]
+    return tuple([-s for s in flatten(jacobian(F, 0)(z, *rest).solve(r))[0]])
 
 
 def _floats(x: Any, name: str) -> Any:
@@ -139,41 +152,3 @@ def _floats(x: Any, name: str) -> Any:
     if array.dtype.kind not in "fiub":
         raise SpaceError(f"{name} starts from numbers; x0 holds {x!r}")
     return x if isinstance(x, float) or array.dtype.kind == "f" else float(x) if not array.ndim else array.astype(float)
-
-
-def _closed(body: Body, captured: Sequence[Traced]) -> Callable[..., Any]:
-    """A function as one of x, the arrays in its arguments and all that is captured. It can be called anywhere, with
-    numbers and in other traces."""
-    avals = [*[Aval(x.shape, x.dtype, x.weak) for x in captured], *body.given.avals]
-    record = Record(body.record.name, body.program(captured), [], avals, body.record.results, body.record.tree)
-    count = len(captured)
-
-    def closed(x: Any, *rest: Any) -> Any:
-        split = len(rest) - count
-        return record.wrap(evaluated(record, [*rest[split:], *flatten(x)[0], *rest[:split]]))
-
-    return closed
-
-
-def _run(equations: Any, closed: Any, solve: Any, tree: Tree, n: int, *xs: Any) -> Any:
-    """The step with numbers."""
-    start = unflatten(tree, [np.asarray(x) if np.ndim(x) else float(x) for x in xs[:n]])
-    return tuple(flatten(solve(equations(*closed), closed, start, xs[n:]))[0])
-
-
-def _differential(F: Any, parts: bool, tree: Tree, n: int, dxs: Sequence[Any], ys: Any, *xs: Any) -> Any:
-    """dx = −(∂F/∂x)⁻¹ (∂F/∂a · da)."""
-    rest, moves = xs[n:], dxs[n:]
-    live = [i for i, d in enumerate(moves) if d is not None]
-    if not live:
-        return (None,) * len(ys)
-    x = unflatten(tree, list(ys[:n]))
-    z: Any = (x, list(ys[n:])) if len(ys) > n else (x,) if parts else x
-
-    def moved(*some: Any) -> Any:
-        given = dict(zip(live, some, strict=True))
-        return F(z, *[given.get(i, x) for i, x in enumerate(rest)])
-
-    r = jvp(moved, tuple([rest[i] for i in live]), tuple([moves[i] for i in live]))[1]
-    step = jacobian(F, 0)(z, *rest).solve(r)
-    return tuple([-s for s in flatten(step)[0]])
