@@ -263,6 +263,11 @@ class Given:
         """The leaves that are no arrays."""
         return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
 
+    @property
+    def decides(self) -> bool:
+        """Whether conditions on the arguments can be decided: Note [Guards]."""
+        return self.point and all([x.home.decides for x in self.arrays if type(x) is Traced])
+
     def rebuilt(self, arrays: Sequence[Any], answered: Any = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with other array leaves; the others as `answered` gives them."""
         rest = iter(arrays)
@@ -346,7 +351,7 @@ class TracedFunction(Remade, Wrapper):
         known = self._records.get(given.key)
         if known is not None and self._current(known[1]):
             return known[0].noted()
-        if given.point and (some := self._guarded.get(given.key)):
+        if given.decides and (some := self._guarded.get(given.key)):
             some[:] = [pair for pair in some if self._current(pair[1])]
             for pair in some:
                 if pair[0].holds(given.arrays):
@@ -464,7 +469,7 @@ def _traced(
 
     load_rules()
     with Trace(name, outside, branch) as trace:
-        slots, trace.given, trace.decides = [trace.input(a.shape) for a in given.avals], given.arrays, given.point
+        slots, trace.given, trace.decides = [trace.input(a.shape) for a in given.avals], given.arrays, given.decides
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         for x in traced:
             rooted(x, ARGUMENT)

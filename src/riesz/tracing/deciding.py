@@ -28,6 +28,22 @@ def decided(x: Any) -> bool:
         ) from None
 
 
+def whole_number(x: Any) -> int:
+    """A traced integer as an index of a list or the end of a range, at the point: that it is this one is a guard."""
+    if x.shape or x.dtype.kind not in "iub":
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+    try:
+        found = int(x.home.number(x.slot, True))
+        decided(np.equal(x, found))
+    except LookupError:
+        raise refuse(
+            "a traced integer cannot be an index of a list or a range where its number is not known: to index an array "
+            "write np.take(a, i), for a loop rz.fori_loop(0, n, body, start), or make it static: rz.function(f, "
+            "static_argnums=…)"
+        ) from None
+    return found
+
+
 def _advice() -> str:
     """What to write instead of the statement that asked, from its source where that is known."""
     frame = user_frame()
@@ -69,8 +85,21 @@ def _choice(tree: ast.AST, asked: ast.If | ast.IfExp) -> str | None:
             return None
 
 
+def _test(test: ast.expr) -> str:
+    """A condition as NumPy code: `and`, `or` and `not` ask for truth values."""
+    match test:
+        case ast.BoolOp(op=op, values=values):
+            parts = [_test(v) for v in values]
+            name = "np.logical_and" if isinstance(op, ast.And) else "np.logical_or"
+            return f"{name}({parts[0]}, {parts[1]})" if len(parts) == 2 else f"{name}.reduce([{', '.join(parts)}])"
+        case ast.UnaryOp(op=ast.Not(), operand=x):
+            return f"np.logical_not({_test(x)})"
+        case _:
+            return ast.unparse(test)
+
+
 def _cond(test: ast.expr, a: ast.expr, b: ast.expr) -> str:
-    return f"rz.cond({ast.unparse(test)}, lambda: {ast.unparse(a)}, lambda: {ast.unparse(b)})"
+    return f"rz.cond({_test(test)}, lambda: {ast.unparse(a)}, lambda: {ast.unparse(b)})"
 
 
 def _loop(asked: ast.While) -> str | None:
@@ -84,7 +113,7 @@ def _loop(asked: ast.While) -> str | None:
     state, body = ", ".join(names), "\n".join([_indented(ast.unparse(s)) for s in asked.body])
     one = len(names) == 1
     opened, head = (state, f"body({state})") if one else (f"({state})", "body(state)")
-    test = f"lambda {state}: {ast.unparse(asked.test)}"
+    test = f"lambda {state}: {_test(asked.test)}"
     test = test if one else f"lambda state: ({test})(*state)"
     first = "" if one else f"    {state} = state\n"
     return f"def {head}:\n{first}{body}\n    return {state}\n{state} = rz.while_loop({test}, body, {opened})"

@@ -21,7 +21,7 @@ from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
 from .classes import Described, Kind, asks_as_author, class_of, closed_for, held_in, of_python
-from .deciding import decided
+from .deciding import decided, whole_number
 from .mistakes import raise_explained
 from .operators import Operators
 from .registry import FUNCTIONS, UFUNCS, WRITERS, WRITING, writing
@@ -216,11 +216,13 @@ class Traced(Described, Operators, metaclass=Kind):
     def __bool__(self) -> bool:
         return decided(self)
 
-    __index__ = _refusing(
-        "a traced integer cannot be an index of a list or a range: to index an array write np.take(a, i), "
-        "for a loop rz.fori_loop, or make it static: rz.function(f, static_argnums=…)"
-    )
-    __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
+    def __index__(self) -> int:
+        return whole_number(self)
+
+    def __int__(self) -> int:
+        return whole_number(self) if self.dtype.kind in "iub" and not self.shape else _no_number("int")(self)
+
+    __float__, __complex__ = _no_number("float"), _no_number("complex")
     item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
     tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
     view = _refusing(

@@ -61,12 +61,10 @@ class Equation:
 
     def failure(self, v: Any, r: Any, how: str, why: str = "") -> SolveError:
         """The error of a root that was not found."""
-        size = float(np.linalg.norm(r))
-        return SolveError(
-            f"{self.name}: no solution was found by {how}{why}: the residual is {size:.3g} after {self.count} "
-            f"evaluations, at {_short(self.tree(v))}. Start elsewhere, or with another solver: solver='hybr', for one "
-            "unknown solver='brentq', bracket=(a, b), or a function of your own, solver=lambda f, x0: …"
-        )
+        found = f"the residual is {size(r):.3g} after {self.count} evaluations, at {np.array2string(v, threshold=6)}"
+        ways = "solver='BFGS'" if "min" in self.name else "solver='hybr', for one unknown solver='brentq', bracket=(a, b)"
+        other = f"Start elsewhere, or take another solver: {ways}, or a function of your own, solver=lambda f, x0: …"
+        return SolveError(f"{self.name}: no solution was found by {how}{why}: {found}. {other}")
 
 
 def flat(leaves: Any) -> Any:
@@ -74,18 +72,19 @@ def flat(leaves: Any) -> Any:
     return np.concatenate([np.ravel(np.asarray(x, float)) for x in leaves]) if leaves else np.zeros(0)
 
 
-def _short(x: Any) -> str:
-    return np.array2string(np.asarray(x), threshold=6, precision=4) if np.ndim(x) else repr(x)
+def size(v: Any) -> float:
+    """The largest number."""
+    return float(np.max(np.abs(v), initial=0.0))
 
 
 def newton(eq: Equation, v: Any, most: int = 100) -> Any:
     """Newton's method: each step halved until the residual falls."""
     r = eq(v)
     for _ in range(most):
-        size = np.linalg.norm(r)
-        if not np.isfinite(size):
+        now = size(r)
+        if not np.isfinite(now):
             raise eq.failure(v, r, "Newton's method", " (the function is not finite there)")
-        if size == 0.0:
+        if now == 0.0:
             return v
         try:
             s = eq.step(v, r)
@@ -95,13 +94,13 @@ def newton(eq: Equation, v: Any, most: int = 100) -> Any:
         while t > 1e-10:
             w = v - t * s
             after = eq(w)
-            if np.linalg.norm(after) <= (1.0 - 1e-4 * t) * size:
+            if size(after) <= (1.0 - 1e-4 * t) * now:
                 break
-            t *= 0.5
+            t = t * 0.5 if size(s) > eq.eps**0.5 * size(v) else 0.0  # so close, rounding is all there is
         else:
             break
         v, r = w, after
-        if np.linalg.norm(s) <= 2.0 * eq.eps * np.linalg.norm(v):
+        if size(s) <= 2.0 * eq.eps * size(v):
             break
     return checked(eq, v, "Newton's method")
 
@@ -115,10 +114,10 @@ def checked(eq: Equation, v: Any, how: str, trusted: bool = False) -> Any:
     if not np.any(r):
         return v
     try:
-        s = np.linalg.norm(eq.step(v, r))
-        right = s <= eq.eps**0.4 * np.linalg.norm(v) + 100.0 * eq.eps * (1.0 + np.linalg.norm(eq.start))
+        s = size(eq.step(v, r))
+        right = s <= eq.eps**0.4 * size(v) + 100.0 * eq.eps * (1.0 + size(eq.start))
     except (RieszError, np.linalg.LinAlgError):
-        right = trusted and np.linalg.norm(r) <= eq.eps**0.5 * np.linalg.norm(eq(eq.start))
+        right = trusted and size(r) <= eq.eps**0.5 * size(eq(eq.start))
     if not right:
         raise eq.failure(v, r, how)
     return v
@@ -130,7 +129,7 @@ def polished(eq: Equation, v: Any, how: str, trusted: bool = True) -> Any:
         w = newton(eq, v, 8)
     except (RieszError, np.linalg.LinAlgError):
         return checked(eq, v, how, trusted)
-    near = np.linalg.norm(w - v) <= 1e-3 * np.linalg.norm(v) + eq.eps**0.4 * (1.0 + np.linalg.norm(eq.start))
+    near = size(w - v) <= 1e-3 * size(v) + eq.eps**0.4 * (1.0 + size(eq.start))
     return w if near else checked(eq, v, how, trusted)
 
 
@@ -175,7 +174,7 @@ def iterated(name: str, F: Any, x0: Any, args: Any, most: int = 2000) -> Any:
         if not np.all(np.isfinite(r)):
             break
         v = v - r
-        if np.linalg.norm(r) <= eq.eps**0.5 * np.linalg.norm(v):
+        if size(r) <= eq.eps**0.5 * size(v):
             return eq.tree(polished(eq, v, "iteration"))
     raise eq.failure(v, r, "iteration", " (it does not settle; solver='newton' finds fixed points that repel)")
 
@@ -241,7 +240,7 @@ def _descended(eq: Equation, at: Equation, f: Any, args: Any) -> Any:
         t = 1.0
         while t > 1e-12 and not value(v + t * s) <= now + 1e-4 * t * (g @ s):
             t *= 0.5
-        if t <= 1e-12 or np.linalg.norm(s) <= eq.eps**0.5 * np.linalg.norm(v):
+        if t <= 1e-12 or size(s) <= eq.eps**0.5 * size(v):
             break
         v = v + t * s
         now = value(v)

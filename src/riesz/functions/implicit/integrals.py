@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import SolveError
+from ...tracing.deciding import decided
+from ...tracing.trace import refuse
 from ...tracing.traced import FLOAT, tidy
 from ..function import Aval
 from ..jacobians import jacobian
@@ -125,3 +127,30 @@ def _sensitivities(
     start = np.concatenate([y0, np.reshape(np.eye(n, m), -1)])
     w = flow(name, lambda t, w, *p: both(t, w, *p), start, t0, ts, (ts, *rest), run, method)
     return np.reshape(w[:, n:], (len(ts), n, m))
+
+
+def times_at(name: str, f: Any, y0: Any, t0: Any, t1: Any, args: tuple[Any, ...], chosen: Any) -> Any:
+    """The times between t0 and t1 that a solver chooses by the numbers at this point; they guard the trace."""
+    inside = opened(name, (lambda y, t0, t1, *p: f(t0, y, *p),), (y0, t0, t1, *args))
+    if inside is None:
+        return chosen(lambda t, y: f(t, y, *args), y0, t0, t1)[1:-1]
+    (closed,) = inside.closed
+
+    def times(y0: Any, t0: Any, t1: Any, *rest: Any) -> Any:
+        g = lambda t, y: np.asarray(closed(np.asarray(y), float(t), t1, *rest), float)  # noqa: E731
+        return chosen(g, np.asarray(y0, float), float(t0), float(t1))[1:-1]
+
+    try:
+        known = times(*[inside.home.number(s, True) for s in inside.slots])
+    except LookupError:
+        raise refuse(
+            f"{name} chooses its times by the numbers, which are not known here: say where the solution is wanted, "
+            "t_eval=[t1] for the end t1, or t_eval=np.linspace(t0, t1, 50)"
+        ) from None
+
+    def same(*xs: Any) -> Any:
+        return (float(np.array_equal(times(*xs), known)),)
+
+    unmoving = lambda dxs, ys, *xs: (None,)  # noqa: E731
+    decided(inside.step(f"times of {name}", same, ((),), unmoving, [Aval((), FLOAT, True)])[0])
+    return known

@@ -22,13 +22,13 @@ class Opened:
         given = bodies[0].given
         self.bodies, self.home, self.avals = bodies, home, given.avals
         pairs = [*zip(given.arrays, given.avals, strict=True), *[(x, x) for x in captured]]
-        self._slots = [slot_of(home, tidy(x), a.dtype) for x, a in pairs]
+        self.slots = [slot_of(home, tidy(x), a.dtype) for x, a in pairs]
         self.closed = [_closed(_record(b, captured), len(captured)) for b in bodies]
 
     def step(self, name: str, run: Any, shapes: tuple[Any, ...], differential: Any, kinds: Sequence[Any]) -> list[Any]:
         """A step on all that the functions depend on, and its first results, of some kinds."""
         op = Ruled(Smooth(name, run, lambda *_: shapes, differential, batched=False, ours=False))
-        slot = self.home.step(op, self._slots)
+        slot = self.home.step(op, self.slots)
         gets = [self.home.step(Get(i), (slot,)) for i in range(len(kinds))]
         return [Traced(self.home, s, a.dtype, a.weak) for s, a in zip(gets, kinds, strict=True)]
 

@@ -18,7 +18,7 @@ from ...tracing.traced import Traced, holds_traced, tidy
 from ..gradients import grad
 from .equation_solvers import Equation, flat, polished
 from .implicit_functions import argmin, implicit
-from .integrals import flow, integral
+from .integrals import flow, integral, times_at
 
 Own = Callable[..., Any]
 
@@ -145,22 +145,48 @@ def _fixed_point(original: Any) -> Own:
 def _minimize(original: Any) -> Own:
     def own(fun: Any, x0: Any, args: Any = (), method: Any = None, jac: Any = None, **options: Any) -> Any:
         given = _tuple(args)
-        if options.pop("bounds", None) is not None:
-            raise refuse(
-                "scipy.optimize.minimize with bounds is not known for traced parameters: a bound that is reached has "
-                "another derivative. Where none is reached leave bounds out; or write x = lower + np.exp(y) and "
-                "minimise in y"
-            )
         value = (lambda x, *a: fun(x, *a)[0]) if jac is True else fun
         one = lambda x, *a: np.sum(tidy(value(x, *a)))  # noqa: E731
         conditions = _equality(options.pop("constraints", ()))
         start = np.atleast_1d(_array(x0))
         for name in ("hess", "hessp", "callback"):
             options.pop(name, None)
+        if (bounds := options.pop("bounds", None)) is not None:
+            if conditions is not None:
+                raise refuse("scipy.optimize.minimize: bounds and constraints together are not known in a trace")
+            x = _bounded(original, one, start, given, bounds, method, options)
+            return _result(x=x, fun=one(x, *given), jac=grad(one, 0)(x, *given))
         x = argmin(one, start, *given, equality=conditions, solver=method or ("SLSQP" if conditions else "BFGS"), **options)
         return _result(x=x, fun=one(x, *given), jac=grad(one, 0)(x, *given))
 
     return own
+
+
+def _bounded(original: Any, f: Any, start: Any, args: Any, bounds: Any, method: Any, options: Any) -> Any:
+    """The minimum between bounds: x = clip(x − ∇f(x)), which a bound that is reached makes x = bound."""
+    pairs = list(zip(bounds.lb, bounds.ub, strict=True)) if hasattr(bounds, "lb") else [tuple(b) for b in bounds]
+    ends = [
+        np.stack([tidy(infinite if b is None else b) * 1.0 for b in side])
+        for side, infinite in zip(zip(*pairs, strict=True), (-np.inf, np.inf), strict=True)
+    ]
+    sides = [np.broadcast_to(end, start.shape) for end in ends]
+
+    def projected(f: Any) -> Any:
+        slope = grad(f, 0)
+        return lambda x, lower, upper, *a: x - np.clip(x - slope(x, lower, upper, *a), lower, upper)
+
+    def solve(F: Any, functions: Any, x: Any, rest: Any) -> Any:
+        eq, slope = Equation("scipy.optimize.minimize", F, x, rest), grad(functions[0], 0)
+        value = lambda v: float(functions[0](v, *rest))  # noqa: E731
+        more: dict[str, Any] = {"jac": lambda v: np.asarray(slope(v, *rest))}
+        if method is not None and method.lower() in ("nelder-mead", "powell", "cobyla", "cobyqa"):
+            more = {}
+        limits = list(zip(rest[0], rest[1], strict=True))
+        found = original(value, np.asarray(x), method=method, bounds=limits, **more, **options)
+        return eq.tree(polished(eq, np.asarray(found.x), "scipy.optimize.minimize"))
+
+    g = lambda x, lower, upper, *a: f(x, *a)  # noqa: E731
+    return implicit("scipy.optimize.minimize", (g,), start, (*sides, *args), projected, solve)
 
 
 def _equality(constraints: Any) -> Any:
@@ -221,7 +247,7 @@ def _odeint(original: Any) -> Own:
         first, start = options.pop("tfirst", False), np.atleast_1d(_array(y0))
         times = _array(t)
         f = (lambda t, y, *p: _row(func(t, y, *p))) if first else (lambda t, y, *p: _row(func(y, t, *p)))
-        run = lambda g, y, ts: original(g, y, ts, tfirst=True, **options)  # noqa: E731
+        run = lambda g, y, ts, t0: original(g, y, ts, tfirst=True, **options)  # noqa: E731
         return flow("scipy.integrate.odeint", f, start, times[0], times, _tuple(args), run, "LSODA")
 
     return own
@@ -234,13 +260,8 @@ def _solve_ivp(original: Any) -> Own:
     ) -> Any:  # fmt: skip
         if events is not None or dense_output:
             raise refuse("scipy.integrate.solve_ivp with events or dense_output is not known for traced parameters")
-        if t_eval is None:
-            raise refuse(
-                "scipy.integrate.solve_ivp chooses its times by the numbers, so how many there are is not known in a "
-                "trace: say where the solution is wanted, t_eval=[t1] for the end t1, or t_eval=np.linspace(t0, t1, 50)"
-            )
-        times, begin, end = _array(t_eval), _number(t_span[0]), t_span[1]
-        stop = None if holds_traced(end) else float(end)
+        begin, end = _number(t_span[0]), _number(t_span[1])
+        stop = None if holds_traced(end) else end
         options = {k: v for k, v in options.items() if k != "jac"}
 
         def run(g: Any, y: Any, ts: Any, t0: Any = None) -> Any:
@@ -251,8 +272,14 @@ def _solve_ivp(original: Any) -> Own:
             return found.y.T
 
         f = lambda t, y, *p: _row(fun(t, y, *p))  # noqa: E731
-        given = () if args is None else _tuple(args)
-        y = flow("scipy.integrate.solve_ivp", f, np.atleast_1d(_array(y0)), begin, times, given, run, method)
+        given, start = () if args is None else _tuple(args), np.atleast_1d(_array(y0))
+        if t_eval is None:
+            chosen = lambda g, y, t0, t1: original(g, (t0, t1), y, method=method, **options).t  # noqa: E731
+            inner = times_at("scipy.integrate.solve_ivp", f, start, begin, end, given, chosen)
+            times = np.concatenate([np.reshape(begin, 1), inner, np.reshape(end, 1)])
+        else:
+            times = _array(t_eval)
+        y = flow("scipy.integrate.solve_ivp", f, start, begin, times, given, run, method)
         from scipy.integrate._ivp.ivp import OdeResult  # pyright: ignore[reportMissingTypeStubs]
 
         return cast(Any, OdeResult)(t=times, y=np.transpose(y), sol=None, t_events=None, y_events=None, status=0,
