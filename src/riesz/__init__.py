@@ -69,8 +69,28 @@ if TYPE_CHECKING:
     from .terms.named.named_sums import *
     from .terms.named.named_unitary import *
 
-    __all__ += ["Factored", "argmin", "bilinear", "check", "checkpoint", "compile", "cond", "custom_derivative", "explain"]
-    __all__ += ["fixed_point", "fori_loop", "gauss_newton", "laws", "levenberg_marquardt", "linear", "loop", "root", "stop_gradient"]
+    __all__ += [
+        "Factored",
+        "argmin",
+        "bilinear",
+        "check",
+        "checkpoint",
+        "compile",
+        "cond",
+        "custom_derivative",
+        "explain",
+    ]
+    __all__ += [
+        "fixed_point",
+        "fori_loop",
+        "gauss_newton",
+        "laws",
+        "levenberg_marquardt",
+        "linear",
+        "loop",
+        "root",
+        "stop_gradient",
+    ]
     __all__ += ["switch", "vmap", "while_loop"]
     __all__ += named_products.__all__
     __all__ += named_sums.__all__

@@ -170,7 +170,7 @@ def test_the_advice_can_be_pasted() -> None:
     assert rz.compile(rz.grad(names["f"]), 4.0)(9.0) == rz.grad(several)(9.0)
 
     def chosen(x: Any) -> Any:
-        if not x > 1.0 or x > 5.0:
+        if not x > 1.0 or x > 5.0:  # noqa: SIM108
             y = x * 2.0
         else:
             y = x**2

@@ -64,7 +64,9 @@ def comparable(function: Any, things: Sequence[Any], given: Given, record: Recor
     most = tuning.COMPARED_STEPS * tuning.COMPARED_TYPE_QUESTIONS
     if code is None or not _wanted.get() or len(record.program.ops) > most or code.co_filename.startswith(_HERE):
         return False
-    if record.guards is not None and not all([_known(x, a) is x for x, a in zip(given.arrays, given.avals, strict=True)]):
+    if record.guards is not None and not all(
+        [_known(x, a) is x for x, a in zip(given.arrays, given.avals, strict=True)]
+    ):
         return False  # it holds at these arguments only
     names = {*mentioned(code), *spoken(things)}
     asks = not _ASKS.isdisjoint(names)

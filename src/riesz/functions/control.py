@@ -224,7 +224,9 @@ def loop(
         raise SpaceError(f"{axes}; give xs of one length, or length=…")
     n = int(cast(int, sizes.pop()))
     if until is not None:
-        (_, carry), ys = loop(_ending(f, until), (_not(until(init)), init), xs, n, reverse=reverse, checkpoint=checkpoint)
+        (_, carry), ys = loop(
+            _ending(f, until), (_not(until(init)), init), xs, n, reverse=reverse, checkpoint=checkpoint
+        )
         return carry, ys
     plain = lambda: _plain_loop(f, init, leaves, tree, n, reverse)  # noqa: E731
     if not current_level():
@@ -261,7 +263,9 @@ def _ending(f: Any, until: Any) -> Any:
 def _truth(c: Any, what: str = "the condition of rz.while_loop") -> Any:
     """One truth value, traced or not."""
     if np.size(tidy(c)) != 1:
-        raise refuse(f"{what} must be one truth value; got an array of shape {np.shape(tidy(c))}: write np.any or np.all")
+        raise refuse(
+            f"{what} must be one truth value; got an array of shape {np.shape(tidy(c))}: write np.any or np.all"
+        )
     if type(c) is not Traced:
         return np.asarray(bool(c))
     flag = c if c.dtype.kind == "b" else discrete(np.not_equal, c, 0.0)
@@ -279,7 +283,9 @@ def _while_active(active: Any, live: Callable[..., V], still: Callable[..., V], 
     if type(active) is not Traced:
         return cond(bool(active), live, still, *operands)
     some = Traced(active.home, active.home.step(ANYWHERE, (active.slot,)), INT)
-    return switch(some, (lambda active, *xs: cond(active, live, still, *xs), lambda _, *xs: still(*xs)), active, *operands)
+    return switch(
+        some, (lambda active, *xs: cond(active, live, still, *xs), lambda _, *xs: still(*xs)), active, *operands
+    )
 
 
 def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool) -> tuple[Any, Any]:
@@ -414,10 +420,10 @@ def fori_loop(
 
 
 # Note [Stages]: how often a while_loop runs is not known when the program is written. A round that is not due any more
-# changes nothing. Rounds come in stages: 32 of them, then, if that was not enough, 32 · 32, then 32 · 32 · 32 and so on,
-# each a loop whose rounds are skipped once the condition fails. A short loop costs what its rounds cost. A long one
-# keeps 32 states for each level, and computes the others again from these when it is differentiated. Derivatives,
-# transposes, batches, patterns and generated code are those of `Loop` and `Call`.
+# changes nothing. Rounds come in stages: 32 of them; if that was not enough, 32 · 32; then 32 · 32 · 32 and so on. Each
+# is a loop whose rounds are skipped once the condition fails. A short loop costs what its rounds cost. A long one keeps
+# 32 states for each level, and computes the others again from these when it is differentiated. Derivatives, transposes,
+# batches, patterns and generated code are those of `Loop` and `Call`.
 _WIDTH, _LEVELS = 32, 7  # up to 3·10¹⁰ rounds
 
 
@@ -434,7 +440,7 @@ def while_loop(condition: Callable[[V], Any], body: Callable[[V], V], start: V, 
     >>> round(rz.grad(root)(4.0), 6)
     0.25
     """
-    if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or max_steps < 0):
+    if max_steps is not None and (not isinstance(cast(Any, max_steps), (int, np.integer)) or max_steps < 0):
         raise SpaceError(f"max_steps={max_steps!r}: a number of rounds is due, or None for no bound")
     plain = lambda: _plain_while(condition, body, start, max_steps)  # noqa: E731
     if not current_level() or max_steps == 0:

@@ -102,7 +102,7 @@ class Record:
     # Note [Guards]: `if x > 0:` in a function that is traced at a point gets the answer it has there. The trace holds
     # where all such conditions have the same answers, and for each set of answers there is another. They are computed
     # whenever a trace is looked up, and a trace that does not hold is passed over. In a trace around, a guard becomes
-    # one of its own. Where there is no point (spaces, code for a kind of arguments, bodies of loops) nothing is decided.
+    # one of its own. Where there is no point (spaces, code for a kind of arguments, bodies of loops) none is decided.
     def holds(self, arrays: Sequence[Any]) -> bool:
         """Whether all that was decided while the function was traced is decided alike at some arguments."""
         if self.guards is None:

@@ -30,6 +30,8 @@ TABLE = {
     "load_rules": "tracing.rules.all_rules",
     # functions of one matrix on stacks of them
     "vmap": "functions.control",
+    # functions of SciPy that are given functions
+    "solver_called": "functions.implicit.scipy_callbacks",
     # small functions and maps run as generated code
     "called": "backends.small_functions",
     "graded": "backends.small_functions",

@@ -21,12 +21,9 @@ def solved(a: Any, **how: Any) -> Any:
 
 
 def unrolled(a: Any) -> Any:
-    """Newton's method, written out in JAX."""
-    x = jnp.zeros(3)
-    J = jax.jacobian(lambda x: equations(x, a, jnp))
-    for _ in range(30):
-        x = x - jnp.linalg.solve(J(x), equations(x, a, jnp))
-    return x
+    """A quasi-Newton iteration, written out in JAX."""
+    fixed = np.linalg.inv(B + 0.5 * np.eye(3))
+    return jax.lax.scan(lambda x, _: (x - fixed @ equations(x, a, jnp), None), jnp.zeros(3), length=60)[0]
 
 
 A = np.array([0.7, 1.0, -2.0, 0.5])
@@ -53,10 +50,9 @@ def test_second_and_third_order() -> None:
     f, g = (lambda a: total(solved(a))), (lambda a: total(unrolled(a), jnp))
     np.testing.assert_allclose(rz.hessian(f)(A).to_dense(), jax.hessian(g)(A), rtol=1e-9, atol=1e-9)
     v = np.array([1.0, -0.5, 0.3, 2.0])
-    np.testing.assert_allclose(rz.hvp(f)(A, v) if callable(rz.hvp(f)) else 0, jax.hessian(g)(A) @ v, rtol=1e-9)
-    third = rz.jacobian(lambda a: rz.jacobian(rz.grad(f))(a).to_dense() @ v)(A).to_dense()
-    expected = jax.jacobian(lambda a: jax.hessian(g)(a) @ v)(A)
-    np.testing.assert_allclose(third, expected, rtol=1e-8, atol=1e-8)
+    third = rz.jvp(lambda a: rz.jvp(lambda a: rz.jvp(f, (a,), (v,))[1], (a,), (v,))[1], (A,), (v,))[1]
+    along = lambda t: g(A + t * v)  # noqa: E731
+    np.testing.assert_allclose(third, jax.grad(jax.grad(jax.grad(along)))(0.0), rtol=1e-8)
 
 
 def test_what_is_closed_over_and_where_it_starts() -> None:
@@ -157,7 +153,7 @@ def test_a_root_that_is_not_found_is_an_error() -> None:
             rz.root(none, 1.0, **how)
         with pytest.raises(rz.SolveError, match="residual is"):
             rz.grad(lambda a, how=how: rz.root(lambda x: x**2 + a, 1.0, **how))(1.0)
-    with pytest.raises(rz.SolveError, match="not finite"):
+    with pytest.raises(rz.SolveError, match="not finite"), np.errstate(all="ignore"):
         rz.root(lambda x: np.log(x), -1.0)
     with pytest.raises(rz.SpaceError, match="as many equations"):
         rz.root(lambda x: x[:1], np.ones(2))
@@ -187,9 +183,7 @@ def test_fixed_points() -> None:
         return xp.tanh(0.3 * B @ x * a[0] / 5.0 + a[1:])
 
     def plain(a: Any) -> Any:
-        x = jnp.zeros(3)
-        for _ in range(200):
-            x = g(x, a, jnp)
+        x, _ = jax.lax.scan(lambda x, _: (g(x, a, jnp), None), jnp.zeros(3), length=200)
         return jnp.sum(x**3)
 
     f = lambda a: np.sum(rz.fixed_point(g, np.zeros(3), a) ** 3)  # noqa: E731
@@ -203,14 +197,12 @@ def test_fixed_points() -> None:
 
 @pytest.mark.parametrize("solver", [None, "BFGS", "Nelder-Mead", "trust-exact", "L-BFGS-B"])
 def test_minima(solver: Any) -> None:
-    def f(x: Any, a: Any, xp: Any = np) -> Any:
-        return 0.5 * x @ B @ x + xp.sum(xp.cosh(x - a[1:])) + a[0] * xp.sum(x)
+    def f(x: Any, a: Any) -> Any:
+        return 0.5 * x @ B @ x + np.sum(np.cosh(x - a[1:])) + a[0] * np.sum(x)
 
     def plain(a: Any) -> Any:
-        x = jnp.zeros(3)
-        slope = jax.grad(f)
-        for _ in range(20):
-            x = x - jnp.linalg.solve(jax.hessian(f)(x, a, jnp), slope(x, a, jnp))
+        fixed, slope = np.linalg.inv(B + 2.0 * np.eye(3)), lambda x: B @ x + jnp.sinh(x - a[1:]) + a[0]
+        x, _ = jax.lax.scan(lambda x, _: (x - fixed @ slope(x), None), jnp.zeros(3), length=80)
         return jnp.sum(jnp.sin(x))
 
     g = lambda a: np.sum(np.sin(rz.argmin(f, np.zeros(3), a, solver=solver)))  # noqa: E731
@@ -220,6 +212,7 @@ def test_minima(solver: Any) -> None:
         np.testing.assert_allclose(rz.hessian(g)(A).to_dense(), jax.hessian(plain)(A), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:delta_grad")
 @pytest.mark.parametrize("solver", [None, "SLSQP", "trust-constr"])
 def test_minima_on_a_surface(solver: Any) -> None:
     q = np.array([1.0, 2.0, 4.0])

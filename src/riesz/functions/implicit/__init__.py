@@ -1,1 +1,1 @@
-"""Functions defined by equations, integrals and differential equations: solved with numbers, differentiated by theorems."""
+"""Functions defined by equations and integrals: solved with numbers, differentiated in traces."""

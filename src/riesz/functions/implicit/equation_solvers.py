@@ -16,8 +16,9 @@ from ...tracing.argument_trees import flatten, unflatten
 from ..gradients import grad
 from ..jacobians import jacobian
 
-ROOTS = "hybr lm broyden1 broyden2 anderson linearmixing diagbroyden excitingmixing krylov df-sane".split()
-SCALAR_ROOTS = "bisect brentq brenth ridder toms748 newton_scalar secant halley".split()
+ROOTS = ["hybr", "lm", "broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden", "excitingmixing"]
+ROOTS += ["krylov", "df-sane"]
+SCALAR_ROOTS = ["bisect", "brentq", "brenth", "ridder", "toms748", "newton_scalar", "secant", "halley"]
 _CHECKED_DIMENSION = 200  # up to here minima are told from saddles
 
 
@@ -62,7 +63,9 @@ class Equation:
     def failure(self, v: Any, r: Any, how: str, why: str = "") -> SolveError:
         """The error of a root that was not found."""
         found = f"the residual is {size(r):.3g} after {self.count} evaluations, at {np.array2string(v, threshold=6)}"
-        ways = "solver='BFGS'" if "min" in self.name else "solver='hybr', for one unknown solver='brentq', bracket=(a, b)"
+        ways = (
+            "solver='BFGS'" if "min" in self.name else "solver='hybr', for one unknown solver='brentq', bracket=(a, b)"
+        )
         other = f"Start elsewhere, or take another solver: {ways}, or a function of your own, solver=lambda f, x0: …"
         return SolveError(f"{self.name}: no solution was found by {how}{why}: {found}. {other}")
 
@@ -168,12 +171,12 @@ def rooted(name: str, F: Any, x0: Any, args: Any, solver: Any, options: dict[str
 def iterated(name: str, F: Any, x0: Any, args: Any, most: int = 2000) -> Any:
     """x = x − F(x) until it stays: fixed points that attract. The rest is Newton's method."""
     eq = Equation(name, F, x0, args)
-    v = eq.start
+    v, r = eq.start, eq(eq.start)
     for _ in range(most):
-        r = eq(v)
         if not np.all(np.isfinite(r)):
             break
         v = v - r
+        r = eq(v)
         if size(r) <= eq.eps**0.5 * size(v):
             return eq.tree(polished(eq, v, "iteration"))
     raise eq.failure(v, r, "iteration", " (it does not settle; solver='newton' finds fixed points that repel)")
@@ -251,14 +254,14 @@ def _minimum(eq: Equation, at: Equation, v: Any) -> Any:
     """v, if it is no saddle: curvature is not negative in any direction that the constraints leave."""
     n = at.start.size
     if 0 < eq.start.size <= _CHECKED_DIMENSION:
-        K = eq.map(v).to_dense()
-        H, A = K[:n, :n], K[n:, :n]
-        if len(A):
-            _, s, Vh = np.linalg.svd(A)
-            Z = Vh[int(np.sum(s > eq.eps * max(A.shape) * np.max(s, initial=0.0))) :].T
-            H = Z.T @ H @ Z
-        if H.size:
-            w = np.linalg.eigvalsh((H + H.T) / 2)
+        whole = eq.map(v).to_dense()
+        curvature, slopes = whole[:n, :n], whole[n:, :n]
+        if len(slopes):
+            _, s, rows = np.linalg.svd(slopes)
+            free = rows[int(np.sum(s > eq.eps * max(slopes.shape) * size(s))) :]
+            curvature = free @ curvature @ free.T
+        if curvature.size:
+            w = np.linalg.eigvalsh((curvature + curvature.T) / 2)
             if w[0] < -(eq.eps**0.5) * np.max(np.abs(w)):
                 raise eq.failure(v, eq(v), "Newton's method", f" (a saddle or a maximum: curvature {w[0]:.3g})")
     return v

@@ -46,7 +46,7 @@ def fixed_point(g: Callable[..., V], x0: V, *args: Any, solver: Any = None, **op
 
     >>> import numpy as np, riesz as rz
     >>> round(rz.grad(lambda a: rz.fixed_point(lambda x: np.cos(a * x), 1.0))(1.0), 6)
-    -0.297468
+    -0.297474
     """
     name = "rz.fixed_point"
 
@@ -67,9 +67,7 @@ def fixed_point(g: Callable[..., V], x0: V, *args: Any, solver: Any = None, **op
     return implicit(name, (g,), x0, args, rest, solve)
 
 
-def argmin(
-    f: Callable[..., Any], x0: V, *args: Any, equality: Any = None, solver: Any = None, **options: Any
-) -> V:
+def argmin(f: Callable[..., Any], x0: V, *args: Any, equality: Any = None, solver: Any = None, **options: Any) -> V:
     """x at which f(x, *args) is least, near x0, where `equality`(x, *args) = 0 if that is given; a differentiable
     function of args and of what f closes over, by the equations ∇f = 0, or those of Lagrange.
 
@@ -104,9 +102,7 @@ def argmin(
 # -- the step -------------------------------------------------------------------------------------------------------
 
 
-def implicit(
-    name: str, functions: Any, x0: Any, args: Any, equations: Any, solve: Any, parts: bool = False
-) -> Any:
+def implicit(name: str, functions: Any, x0: Any, args: Any, equations: Any, solve: Any, parts: bool = False) -> Any:
     """`equations` makes F of the functions, `solve(F, functions, x0, args)` finds z with F(z, *args) = 0. With `parts`
     z is a tuple: x, and multipliers."""
     leaves, tree = flatten(x0)

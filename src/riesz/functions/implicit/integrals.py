@@ -65,9 +65,7 @@ def _vector_quad(f: Any, a: float, b: float) -> Any:
     return value, error
 
 
-def flow(
-    name: str, f: Any, y0: Any, t0: Any, times: Any, args: tuple[Any, ...], run: Any, method: Any
-) -> Any:
+def flow(name: str, f: Any, y0: Any, t0: Any, times: Any, args: tuple[Any, ...], run: Any, method: Any) -> Any:
     """y at some times, where y' = f(t, y, *args) and y = y0 at t0: one row for each time. `run(f, y0, times, t0)`
     computes it with numbers.
 

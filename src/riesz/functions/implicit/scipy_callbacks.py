@@ -16,7 +16,7 @@ from ...tracing.argument_trees import flatten
 from ...tracing.trace import forgive, refuse, refused
 from ...tracing.traced import Traced, holds_traced, tidy
 from ..gradients import grad
-from .equation_solvers import Equation, flat, polished
+from .equation_solvers import Equation, polished
 from .implicit_functions import argmin, implicit
 from .integrals import flow, integral, times_at
 
@@ -156,7 +156,9 @@ def _minimize(original: Any) -> Own:
                 raise refuse("scipy.optimize.minimize: bounds and constraints together are not known in a trace")
             x = _bounded(original, one, start, given, bounds, method, options)
             return _result(x=x, fun=one(x, *given), jac=grad(one, 0)(x, *given))
-        x = argmin(one, start, *given, equality=conditions, solver=method or ("SLSQP" if conditions else "BFGS"), **options)
+        x = argmin(
+            one, start, *given, equality=conditions, solver=method or ("SLSQP" if conditions else "BFGS"), **options
+        )
         return _result(x=x, fun=one(x, *given), jac=grad(one, 0)(x, *given))
 
     return own
@@ -232,7 +234,9 @@ def _minimize_scalar(original: Any) -> Own:
 def _quad(original: Any) -> Own:
     def own(func: Any, a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
         if full_output or options.get("complex_func") or options.get("weight"):
-            raise refuse("scipy.integrate.quad with full_output, complex_func or weight is not known for traced parameters")
+            raise refuse(
+                "scipy.integrate.quad with full_output, complex_func or weight is not known for traced parameters"
+            )
         given = _tuple(args)
         run = lambda g, a, b: original(g, a, b, **options)[:2]  # noqa: E731
         return integral("scipy.integrate.quad", lambda t, *p: tidy(func(t, *p)), _number(a), _number(b), given, run)
@@ -290,14 +294,14 @@ def _solve_ivp(original: Any) -> Own:
 
 
 _MAKERS: dict[str, Callable[[Any], Own]] = {
-    **dict.fromkeys("bisect brentq brenth ridder toms748".split(), _bracketed),
+    **dict.fromkeys(["bisect", "brentq", "brenth", "ridder", "toms748"], _bracketed),
     **{"newton": _newton, "fsolve": _fsolve, "root": _root, "root_scalar": _root_scalar, "fixed_point": _fixed_point},
     **{"minimize": _minimize, "minimize_scalar": _minimize_scalar, "quad": _quad, "odeint": _odeint},
     "solve_ivp": _solve_ivp,
 }
 
 
-def called(original: Any, args: Any, named: Any) -> Any:
+def solver_called(original: Any, args: Any, named: Any) -> Any:
     """A call of such a function inside a trace: our own where something traced is met, else the original."""
     met: list[bool] = [True for a in (*args, *named.values()) if holds_traced(a)]
     if not met:

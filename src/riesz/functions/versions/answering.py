@@ -100,9 +100,9 @@ class _Solving(_Version):
     __slots__ = ()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        from ..implicit.scipy_callbacks import called
+        from ...tracing.rules.scipy_names import solved
 
-        return called(self.original, args, named)
+        return solved(self.original, args, named)
 
 
 class _Looking(_Making):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime import later
 from ...terms import primitives as p
 from ..registry import NOTES, PARTS, as_called
 from ..traced import Traced, primitive_step
@@ -83,7 +84,8 @@ _LEAST = ("one step; SciPy finds the minimum", "that of ∇f = 0, or of the equa
 _FLOW = ("one step; SciPy solves the equation", "sensitivities, by the same solver")
 CALLBACKS: dict[str, dict[str, tuple[str, str]]] = {
     "scipy.optimize": {
-        **dict.fromkeys("bisect brentq brenth ridder toms748 newton fsolve root root_scalar fixed_point".split(), _ROOT),
+        **dict.fromkeys(("bisect", "brentq", "brenth", "ridder", "toms748", "newton", "fsolve"), _ROOT),
+        **dict.fromkeys(("root", "root_scalar", "fixed_point"), _ROOT),
         **dict.fromkeys(("minimize", "minimize_scalar"), _LEAST),
     },
     "scipy.integrate": {
@@ -105,6 +107,11 @@ def solvers() -> list[Any]:
             found.append(getattr(module, name))
             NOTES.setdefault(found[-1], note)
     return found
+
+
+def solved(original: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A call of one of them inside a trace."""
+    return later.solver_called(original, args, named)
 
 
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
