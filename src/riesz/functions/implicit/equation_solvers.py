@@ -16,9 +16,8 @@ from ...tracing.argument_trees import flatten, unflatten
 from ..gradients import grad
 from ..jacobians import jacobian
 
-ROOTS = ["hybr", "lm", "broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden", "excitingmixing"]
-ROOTS += ["krylov", "df-sane"]
-SCALAR_ROOTS = ["bisect", "brentq", "brenth", "ridder", "toms748", "newton_scalar", "secant", "halley"]
+ROOTS = ("hybr", "lm", "krylov", "df-sane", "broyden1", "broyden2", "anderson", "linearmixing", "diagbroyden")
+SCALAR_ROOTS = ("bisect", "brentq", "brenth", "ridder", "toms748", "secant")
 _CHECKED_DIMENSION = 200  # up to here minima are told from saddles
 
 
@@ -159,10 +158,9 @@ def rooted(name: str, F: Any, x0: Any, args: Any, solver: Any, options: dict[str
         if eq.start.size != 1:
             raise SpaceError(f"{name}: solver={solver!r} is for one unknown; x0 has {eq.start.size}")
         number = lambda x: float(eq(np.array([x]))[0])  # noqa: E731
-        slope = lambda x: float(eq.map(np.array([x])).to_dense()[0, 0])  # noqa: E731
         if "bracket" not in options:
-            options = {"x0": float(eq.start[0]), "fprime": slope, **options}
-        found = optimize.root_scalar(number, method=solver.split("_")[0], **options)
+            options = {"x0": float(eq.start[0]), **options}
+        found = optimize.root_scalar(number, method=solver, **options)
         return eq.tree(polished(eq, np.array([found.root]), f"scipy.optimize.root_scalar, {solver!r}", found.converged))
     names = ", ".join(["newton", *ROOTS, *SCALAR_ROOTS])
     raise SpaceError(f"{name}: solver={solver!r} is not known; one of {names}, or a function (f, x0) ↦ x is due")

@@ -7,6 +7,7 @@ differential equations. Where neither the function nor its arguments use anythin
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any, cast
 
 import numpy as np
@@ -67,20 +68,13 @@ def _found_root(x: Any, method: str) -> Any:
 
 
 def _newton(original: Any) -> Own:
-    def own(func: Any, x0: Any, fprime: Any = None, args: Any = (), *more: Any, **options: Any) -> Any:
-        if more:
-            raise refuse("scipy.optimize.newton: give tol, maxiter and what follows by name")
+    def own(func: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
         if options.pop("full_output", False):
             raise refuse("scipy.optimize.newton with full_output=True is not known in a trace; write rz.root(f, x0, …)")
-        run = lambda g, x: original(g, x, **_free(options, "fprime2"))  # noqa: E731
-        return _solved(original, func, x0, _tuple(args), run)
+        options.pop("fprime2", None)  # derivatives of the user's may be traced: SciPy's differences serve
+        return _solved(original, func, x0, _tuple(args), lambda g, x: original(g, x, **options))
 
     return own
-
-
-def _free(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Options without derivatives of the user's, which may be traced: SciPy's differences serve."""
-    return {k: v for k, v in options.items() if k not in names}
 
 
 def _fsolve(original: Any) -> Own:
@@ -245,9 +239,9 @@ def _quad(original: Any) -> Own:
 
 
 def _odeint(original: Any) -> Own:
-    def own(func: Any, y0: Any, t: Any, args: Any = (), Dfun: Any = None, *more: Any, **options: Any) -> Any:
-        if more or options.pop("full_output", False):
-            raise refuse("scipy.integrate.odeint in a trace: leave full_output out, and give options by name")
+    def own(func: Any, y0: Any, t: Any, args: Any = (), Dfun: Any = None, **options: Any) -> Any:
+        if options.pop("full_output", False):
+            raise refuse("scipy.integrate.odeint with full_output is not known for traced parameters; leave it out")
         first, start = options.pop("tfirst", False), np.atleast_1d(_array(y0))
         times = _array(t)
         f = (lambda t, y, *p: _row(func(t, y, *p))) if first else (lambda t, y, *p: _row(func(y, t, *p)))
@@ -312,7 +306,11 @@ def solver_called(original: Any, args: Any, named: Any) -> Any:
             if not met:
                 raise
             forgive(before)
-    return _MAKERS[original.__name__](original)(*args, **named)
+    called = signature(original)
+    given = called.bind(*args, **named).arguments  # by name, also what was given by position
+    rest = [k for k, p in called.parameters.items() if p.kind is Parameter.VAR_KEYWORD]
+    more = given.pop(rest[0], {}) if rest else {}
+    return _MAKERS[original.__name__](original)(**given, **more)
 
 
 class _Met(Exception):
