@@ -117,6 +117,12 @@ def test_compiled(backend: str) -> None:
     np.testing.assert_allclose(rz.compile(rz.vmap(f), a, backend=backend)(a), rz.vmap(f)(a), rtol=1e-12)
 
 
+def test_its_cost_is_that_of_the_first_stage() -> None:
+    n = rz.compile(heron, 4.0, backend="numpy").cost.flops
+    assert 32 <= n <= 32 * 20
+    assert rz.compile(rz.grad(heron), 4.0, backend="numpy").cost.flops < 20 * n
+
+
 def test_jax_asks_for_a_bound() -> None:
     with pytest.raises(rz.VectorError, match="max_steps"):
         rz.compile(heron, 4.0, backend="jax")

@@ -117,7 +117,8 @@ class Record:
             return all([bool(dense(x)) == wanted for x, wanted in zip(found, self.answers, strict=True)])
         slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *self.captured)]
         found = outputs(self.guards, home, slots)
-        return all([bool(Traced(home, s, BOOL)) == wanted for s, wanted in zip(found, self.answers, strict=True)])
+        answers = zip(found, self.answers, strict=True)
+        return all(bool(Traced(home, s, BOOL)) == wanted for s, wanted in answers)  # in turn: each may need the others
 
     def copy_of(self, x: Any) -> Any:
         """What stands in the program for an array from outside, or for an index array; None for others."""

@@ -13,6 +13,7 @@ from ...errors import SolveError
 from ...tracing.deciding import decided
 from ...tracing.trace import refuse
 from ...tracing.traced import FLOAT, tidy
+from ..control import vmap
 from ..function import Aval
 from ..jacobians import jacobian
 from .opened_functions import opened
@@ -91,7 +92,7 @@ def flow(name: str, f: Any, y0: Any, t0: Any, times: Any, args: tuple[Any, ...],
             S = _sensitivities(name, closed, n, live, sizes, method, y0, t0, ts, rest)
             total = total + S @ moves
         if dxs[2] is not None:
-            slopes = np.stack([closed(ts[k], y[k], ts, *rest) for k in range(count)])
+            slopes = vmap(lambda t, y: closed(t, y, ts, *rest))(ts, y)
             total = total + slopes * dxs[2][:, None]
         return (total,)
 
