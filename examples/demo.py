@@ -106,3 +106,16 @@ numeric, exact = (ahead - behind) / (2 * step), V.inner(gradient, direction)
 print(f"\nloss {loss:.6f};  ⟨∇N, d⟩ = {exact:.9f}, finite differences {numeric:.9f}")
 assert abs(numeric - exact) <= 1e-6 * max(1.0, abs(exact)), "the gradient disagrees with finite differences"
 print("the gradient agrees with finite differences ✓")
+
+title("7. Implicit functions: where a chain in a field comes to rest, as a function of the field")
+
+
+def rest(field):
+    """The minimum of an energy; its derivative is that of ∇E = 0, with the tridiagonal Hessian of E."""
+    return rz.argmin(lambda u: np.sum((u[1:] - u[:-1]) ** 2) + np.sum(np.cosh(u - field)), np.zeros(6))
+
+
+sensitivity = rz.jacobian(rest)(np.arange(6.0)).to_dense()
+print(f"at rest {rest(np.arange(6.0)).round(3)}, and its derivative in the field\n{sensitivity.round(3)}")
+moved = [(rest(np.arange(6.0) + 1e-5 * e) - rest(np.arange(6.0) - 1e-5 * e)) / 2e-5 for e in np.eye(6)]
+assert np.allclose(sensitivity, np.transpose(moved), atol=1e-8), "the derivative disagrees with finite differences"

@@ -28,9 +28,10 @@ _LATER = {
     for file, names in {
         "backends.entry": "compile",
         "checking.derivative_check": "check",
-        "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap",
-        "functions.custom": "custom_derivative",
         "forms.lifting": "assume",
+        "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap while_loop",
+        "functions.custom": "custom_derivative",
+        "functions.implicit.implicit_functions": "argmin fixed_point root",
         "least_squares": "gauss_newton levenberg_marquardt",
         "maps.gradients.factored": "Factored",
         "show.explain": "explain",
@@ -57,8 +58,9 @@ if TYPE_CHECKING:
     from .backends.entry import compile
     from .checking.derivative_check import check
     from .forms.lifting import assume
-    from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
+    from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap, while_loop
     from .functions.custom import custom_derivative
+    from .functions.implicit.implicit_functions import argmin, fixed_point, root
     from .least_squares import gauss_newton, levenberg_marquardt
     from .maps.gradients.factored import Factored
     from .show.explain import explain
@@ -69,19 +71,9 @@ if TYPE_CHECKING:
     from .terms.named.named_sums import *
     from .terms.named.named_unitary import *
 
-    __all__ += [
-        "Factored",
-        "assume",
-        "bilinear",
-        "check",
-        "checkpoint",
-        "compile",
-        "cond",
-        "custom_derivative",
-        "explain",
-    ]
-    __all__ += ["fori_loop", "gauss_newton", "laws", "levenberg_marquardt", "linear", "loop", "stop_gradient"]
-    __all__ += ["switch", "vmap"]
+    __all__ += ["Factored", "argmin", "assume", "bilinear", "check", "checkpoint", "compile", "cond"]
+    __all__ += ["custom_derivative", "explain", "fixed_point", "fori_loop", "gauss_newton", "laws"]
+    __all__ += ["levenberg_marquardt", "linear", "loop", "root", "stop_gradient", "switch", "vmap", "while_loop"]
     __all__ += named_products.__all__
     __all__ += named_sums.__all__
     __all__ += named_unitary.__all__

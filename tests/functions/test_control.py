@@ -172,8 +172,6 @@ def test_bad_loops_are_refused():
         rz.grad(lambda x: rz.loop(lambda c, _: c, x, length=2))(1.0)
     with pytest.raises(rz.SpaceError, match="one leading axis"):
         rz.loop(lambda c, x: (c, c), 1.0, (np.ones(2), np.ones(3)))
-    with pytest.raises(rz.TraceError, match="known integers"):
-        rz.function(lambda x, n: rz.fori_loop(0, n, lambda i, y: y, x))(1.0, np.array(3))
 
 
 # -- branches --------------------------------------------------------------------------------------------------------

@@ -657,7 +657,6 @@ REFUSED = {
     "unknown ufunc": (lambda x: np.arcsin(np.fft.fft(x)), "z.real"),
     "rfft of complex": (lambda x: np.fft.rfft(1j * x).real, "real"),
     "conversion to float": (lambda x: np.fft.fft(x).astype(float), "z.real"),
-    "truth": (lambda x: bool(np.fft.fft(x)[0]), "np.where"),
     "number": (lambda x: complex(np.fft.fft(x)[0]), "traced"),
     "ordering function": (lambda x: np.max(np.fft.fft(x)), "z.real"),
     "start of a sum": (lambda x: np.sum(np.fft.fft(x), initial=2.0).real, "initial"),

@@ -252,7 +252,7 @@ def falls_back(x):
 
 def bare(x):
     try:
-        if x[0] > 0:  # refused
+        if float(x[0]) > 0:  # refused
             return np.sum(x**2)
     except:  # noqa: E722
         pass

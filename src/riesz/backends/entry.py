@@ -90,6 +90,7 @@ class Compiled(Remade):
 
     def start(self, given: Given) -> None:
         """Write code for arguments of a kind before they are there."""
+        given.point = False
         self.prepare(given, self.function.record(given).settled())
 
     def prepare(self, given: Given, record: Record) -> Code:

@@ -16,7 +16,7 @@ from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.domain import Domain, Leaf
 from ..ops.op import Combination, Contraction, Elementwise, Op, Reduction, Reshape, Single, contraction
 from ..ops.op_rules import OpRules
-from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
+from ..ops.opaque import ANYWHERE, Declared, Discrete, Get, Put, Ruled, Select, Smooth, Strongly, Take
 from ..programs.program import Program, outputs, run, several
 from ..programs.sub_programs import Call, Loop, entry
 from ..runtime import later
@@ -102,6 +102,8 @@ class Mapped(Generic[Leaf]):
 
     @BATCHED("the same, axes aligned or leading", Discrete)
     def _discrete(self, op: Discrete, args: Sequence[Lane[Leaf]]) -> Lane[Leaf]:
+        if op is ANYWHERE:
+            return Lane(self.base.step(op, [a.value for a in args]), False)
         return self._broadcast(op, args) if op.shaped is None else self._spread(op, args)
 
     @BATCHED("more columns of one matrix; the same if it takes leading axes, else one by one", Ruled)

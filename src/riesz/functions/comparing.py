@@ -64,6 +64,10 @@ def comparable(function: Any, things: Sequence[Any], given: Given, record: Recor
     most = tuning.COMPARED_STEPS * tuning.COMPARED_TYPE_QUESTIONS
     if code is None or not _wanted.get() or len(record.program.ops) > most or code.co_filename.startswith(_HERE):
         return False
+    if record.guards is not None and not all(
+        [_known(x, a) is x for x, a in zip(given.arrays, given.avals, strict=True)]
+    ):
+        return False  # it holds at these arguments only
     names = {*mentioned(code), *spoken(things)}
     asks = not _ASKS.isdisjoint(names)
     times = tuning.COMPARED_TYPE_QUESTIONS if asks else 1
@@ -153,7 +157,8 @@ def unlike_plain(problem: Exception, function: Callable[..., Any], given: Given,
         or not _TELLTALE.isdisjoint(mentioned(code))
     ):
         return problem
-    args, kwargs = given.rebuilt([_changed(_known(x, a), 0.0) for x, a in zip(given.arrays, given.avals, strict=True)])
+    arrays = [_at_point(x, a) for x, a in zip(given.arrays, given.avals, strict=True)]
+    args, kwargs = given.rebuilt([_changed(x, 0.0) for x in arrays])
     try:
         with np.errstate(all="ignore"):
             function(*args, **kwargs)
@@ -172,6 +177,14 @@ def _known(x: Any, a: Aval) -> Any:
     if type(x) is not Traced and (type(x) is not np.ndarray or any(x.strides) or not x.size):
         return x
     return a.given(sample(a.shape, a.dtype))
+
+
+def _at_point(x: Any, a: Aval) -> Any:
+    """An argument with its numbers, where they are known."""
+    try:
+        return a.given(np.asarray(x.home.number(x.slot), a.dtype)) if type(x) is Traced else _known(x, a)
+    except LookupError:
+        return _known(x, a)
 
 
 def _changed(x: Any, change: float) -> Any:

@@ -17,17 +17,17 @@ from ..calculus.domain_check import guard
 from ..errors import SpaceError, TraceError
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Cast
-from ..ops.opaque import Discrete, Get
+from ..ops.opaque import ANYWHERE, Discrete, Get
 from ..programs.program import Program, outputs
 from ..programs.sub_programs import Call, Loop
 from ..runtime import tuning
 from ..spaces.formal_vectors import dense
 from ..spaces.layout import container
-from ..tracing.argument_trees import LEAF, Tree, first_part, flatten, numbers_of, unflatten
+from ..tracing.argument_trees import LEAF, Container, Tree, first_part, flatten, numbers_of, unflatten
 from ..tracing.rules.elementwise import discrete
 from ..tracing.rules.rearranging import concatenate, moveaxis, reshape
 from ..tracing.trace import Trace, current_level, refuse
-from ..tracing.traced import FLOAT, INT, Traced, innermost, slot_of, tidy
+from ..tracing.traced import BOOL, FLOAT, INT, Traced, innermost, slot_of, tidy
 from .function import Aval, Given, Record, Static, as_function, home_of, owned, trace_function
 from .function_types import V
 from .remade import DerivedFunction
@@ -59,12 +59,16 @@ def _same(x: Any) -> Any:
 class Body:
     """A Python function traced apart: a program from (captured arrays, arguments) to results."""
 
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], name: str, branch: bool = False) -> None:
+    def __init__(
+        self, f: Callable[..., Any], args: tuple[Any, ...], name: str, branch: bool = False, always: bool = False
+    ) -> None:
         self.given = Given(args, {}, frozenset())
+        self.given.point = always  # it runs once, at these arguments
         self.record: Record = trace_function(f, self.given, name, whole_numbers=True, branch=branch)
         statics = [r.value for r in self.record.results if isinstance(r, Static)]
         if statics:
             raise TraceError(f"{name} returns {statics[0]!r}, which is no array; return arrays and numbers only")
+        self.record.holds(self.given.arrays)
         self.results: list[Aval] = self.record.outputs
         self.tree: Tree = self.record.tree
 
@@ -180,7 +184,7 @@ class Again(DerivedFunction):
         f = self.function
         if not current_level():
             return f(*args, **kwargs)
-        body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"))
+        body = Body(lambda args, kwargs: f(*args, **kwargs), (args, kwargs), getattr(f, "__name__", "f"), always=True)
         home = innermost((*body.given.arrays, *_union(body)))
         return f(*args, **kwargs) if home is None else _call(home, [body], [a.dtype for a in body.results])
 
@@ -196,12 +200,15 @@ def loop(
     *,
     reverse: bool = False,
     checkpoint: bool | int | None = None,
+    until: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
     """carry, y = f(carry, x) for each x along the leading axis of xs; gives the last carry and the ys stacked, as JAX's
     `lax.scan`.
 
     The derivative needs the carry of every round. `checkpoint` keeps only every k-th of them (True: about √n of them)
     and computes the others again; by default that happens when they would take more than half a gigabyte.
+
+    With `until`, the loop ends early: no round runs once until(carry) holds, and the rows of y that are left are zeros.
 
     >>> import numpy as np, riesz as rz
     >>> decay = lambda k: rz.loop(lambda y, t: (y - 0.1 * k * y, y), 1.0, length=10)[0]
@@ -216,9 +223,69 @@ def loop(
         axes = f"rz.loop runs along one leading axis: xs has leading axes {asked}"
         raise SpaceError(f"{axes}; give xs of one length, or length=…")
     n = int(cast(int, sizes.pop()))
+    if until is not None:
+        (_, carry), ys = loop(
+            _ending(f, until), (_not(until(init)), init), xs, n, reverse=reverse, checkpoint=checkpoint
+        )
+        return carry, ys
+    plain = lambda: _plain_loop(f, init, leaves, tree, n, reverse)  # noqa: E731
     if not current_level():
-        return _plain_loop(f, init, leaves, tree, n, reverse)
-    return _traced_loop(f, init, [tidy(x) for x in leaves], tree, n, reverse, checkpoint)
+        return plain()
+
+    def write(home: Trace, body: Program, outer: list[int], carry: list[int], xs: list[int]) -> list[int]:
+        every = _interval(checkpoint, n, sum([math.prod(home.shapes[s]) for s in carry]))
+        return _run(home, body, outer, carry, xs, n, reverse, every)
+
+    return _traced_loop(f, init, [tidy(x) for x in leaves], tree, plain, write)
+
+
+def _ending(f: Any, until: Any) -> Any:
+    """The function of a loop that ends early: a round that is not due changes nothing and gives zeros."""
+
+    def round_(state: Any, x: Any) -> Any:
+        active, carry = state
+
+        def still(carry: Any, x: Any) -> Any:
+            body = Body(f, (carry, x), "the body of a loop")
+            zeros = [np.zeros(a.shape, a.dtype) for a in body.results[len(flatten(carry)[0]) :]]
+            return np.asarray(False), carry, unflatten(body.tree[first_part(body.tree) : -1], zeros)
+
+        def live(carry: Any, x: Any) -> Any:
+            after, y = f(carry, x)
+            return _not(until(after)), after, y
+
+        active, carry, y = _while_active(active, live, still, carry, x)
+        return (active, carry), y
+
+    return round_
+
+
+def _truth(c: Any, what: str = "the condition of rz.while_loop") -> Any:
+    """One truth value, traced or not."""
+    if np.size(tidy(c)) != 1:
+        raise refuse(
+            f"{what} must be one truth value; got an array of shape {np.shape(tidy(c))}: write np.any or np.all"
+        )
+    if type(c) is not Traced:
+        return np.asarray(bool(c))
+    flag = c if c.dtype.kind == "b" else discrete(np.not_equal, c, 0.0)
+    return flag if not flag.shape else flag.reshape(())
+
+
+def _not(c: Any) -> Any:
+    """Its contrary."""
+    return np.logical_not(_truth(c, "what until gives in rz.loop"))
+
+
+def _while_active(active: Any, live: Callable[..., V], still: Callable[..., V], *operands: Any) -> V:
+    """live(*operands) where a flag is set, still(*operands) otherwise. Under vmap, where the flag differs from index to
+    index, nothing of `live` is computed once no flag is set (`anywhere`)."""
+    if type(active) is not Traced:
+        return cond(bool(active), live, still, *operands)
+    some = Traced(active.home, active.home.step(ANYWHERE, (active.slot,)), INT)
+    return switch(
+        some, (lambda active, *xs: cond(active, live, still, *xs), lambda _, *xs: still(*xs)), active, *operands
+    )
 
 
 def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool) -> tuple[Any, Any]:
@@ -238,9 +305,9 @@ def _plain_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, revers
     return carry, unflatten(shape, [np.stack(column) for column in zip(*rows, strict=True)])
 
 
-def _traced_loop(
-    f: Any, init: Any, leaves: list[Any], tree: Tree, n: int, reverse: bool, checkpoint: Any
-) -> tuple[Any, Any]:
+def _traced_loop(f: Any, init: Any, leaves: list[Any], tree: Tree, plain: Any, write: Any) -> tuple[Any, Any]:
+    """A loop inside a trace: its body traced with the types that the carry ends with; `write` writes its steps, `plain`
+    runs it where nothing is traced."""
     row = unflatten(tree, [_element(x) for x in leaves]) if leaves else None
     start, carry_tree = flatten(init)
     whole = (int, np.integer, np.bool_)  # and truth values: these are not static here
@@ -255,11 +322,10 @@ def _traced_loop(
     m, captured = len(start), _union(body)
     home = innermost((*start, *leaves, *captured))
     if home is None:
-        return _plain_loop(f, init, leaves, tree, n, reverse)
+        return plain()
     outer = [slot_of(home, x, x.dtype) for x in captured]
     carry = [slot_of(home, x, a.dtype) for x, a in zip(start, body.results, strict=False)]
-    every = _interval(checkpoint, n, sum([math.prod(a.shape) for a in body.results[:m]]))
-    slots = _run(home, body.program(captured), outer, carry, [_slot(home, x) for x in leaves], n, reverse, every)
+    slots = write(home, body.program(captured), outer, carry, [_slot(home, x) for x in leaves])
     found: list[Any] = [Traced(home, s, a.dtype) for s, a in zip(slots, body.results, strict=True)]
     return unflatten(carry_tree, found[:m]), unflatten(body.tree[first_part(body.tree) : -1], found[m:])
 
@@ -339,19 +405,96 @@ def _run(
 def fori_loop(
     lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, checkpoint: bool | int | None = None
 ) -> Any:
-    """value = body(i, value) for i from lower to upper − 1, as one step of the program.
+    """value = body(i, value) for i from lower to upper − 1, as one step of the program. Bounds may be traced integers.
 
     >>> import riesz as rz
     >>> rz.grad(lambda x: rz.fori_loop(0, 3, lambda i, y: y * x, 1.0))(2.0)
     12.0
     """
-    for bound in (lower, upper):
-        if type(bound) is Traced:
-            why = "a loop of unknown length needs unbounded memory; use a fixed bound and np.where"
-            raise refuse(f"the bounds of rz.fori_loop must be known integers: {why}")
+    if type(lower) is Traced or type(upper) is Traced:
+        start = lower if type(lower) is Traced else np.asarray(int(lower))
+        return while_loop(lambda s: s[0] < upper, lambda s: (s[0] + 1, body(s[0], s[1])), (start, init))[1]
     rounds = np.arange(int(lower), int(upper))
     last, _ = loop(lambda value, i: (body(i, value), ()), init, rounds, checkpoint=checkpoint)
     return last
+
+
+# Note [Stages]: how often a while_loop runs is not known when the program is written. A round that is not due any more
+# changes nothing. Rounds come in stages: 32 of them; if that was not enough, 32 · 32; then 32 · 32 · 32 and so on. Each
+# is a loop whose rounds are skipped once the condition fails. A short loop costs what its rounds cost. A long one keeps
+# 32 states for each level, and computes the others again from these when it is differentiated. Derivatives, transposes,
+# batches, patterns and generated code are those of `Loop` and `Call`.
+_WIDTH, _LEVELS = 32, 7  # up to 3·10¹⁰ rounds
+
+
+def while_loop(condition: Callable[[V], Any], body: Callable[[V], V], start: V, max_steps: int | None = None) -> V:
+    """value = body(value), from `start` on, as long as condition(value) holds: the last value, any tree of arrays.
+
+    Differentiable forward and backward, to any order, as if the rounds that ran were written out. The loop also ends
+    after `max_steps` rounds, where that is given; a small bound makes compiled code short, above all for JAX. Under
+    vmap each index has its own number of rounds.
+
+    >>> import numpy as np, riesz as rz
+    >>> def root(a):
+    ...     return rz.while_loop(lambda x: np.abs(x * x - a) > 1e-12, lambda x: 0.5 * (x + a / x), 1.0)
+    >>> round(rz.grad(root)(4.0), 6)
+    0.25
+    """
+    if max_steps is not None and (not isinstance(cast(Any, max_steps), (int, np.integer)) or max_steps < 0):
+        raise SpaceError(f"max_steps={max_steps!r}: a number of rounds is due, or None for no bound")
+    plain = lambda: _plain_while(condition, body, start, max_steps)  # noqa: E731
+    if not current_level() or max_steps == 0:
+        return plain()
+    most = 0 if max_steps is None or max_steps <= _WIDTH else max_steps  # otherwise the first stage is the bound
+
+    def due(value: Any, count: Any) -> Any:
+        flag = _truth(condition(value))
+        return np.logical_and(flag, count < most) if most else flag
+
+    def live(value: Any, count: Any) -> Any:
+        after, more = body(value), count + 1 if most else count
+        return due(after, more), after, more
+
+    def still(value: Any, count: Any) -> Any:
+        return np.asarray(False), value, count
+
+    def write(home: Trace, body: Program, outer: list[int], carry: list[int], xs: list[int]) -> list[int]:
+        return _stages(home, body, outer, carry, max_steps)
+
+    none = np.asarray(0)
+    state = due(start, none), start, none
+    round_ = lambda state, _: (_while_active(state[0], live, still, *state[1:]), ())  # noqa: E731
+    return _traced_loop(round_, state, [], (), lambda: ((None, plain()), ()), write)[0][1]
+
+
+def _plain_while(condition: Any, body: Any, value: Any, max_steps: int | None) -> Any:
+    count = 0
+    while (max_steps is None or count < max_steps) and _truth(condition(value)):
+        value, count = body(value), count + 1
+    return value
+
+
+def _stages(home: Trace, body: Program, outer: list[int], carry: list[int], most: int | None) -> list[int]:
+    """The steps of a loop of up to `most` rounds, whose first carry says whether to go on: see Note [Stages]."""
+    c, m, width = len(outer), len(carry), _WIDTH if most is None else min(_WIDTH, most)
+    shapes, rounds = [home.shapes[s] for s in (*outer, *carry)], 0
+    for level in range(1, _LEVELS + 1):
+        stage = _alone(Loop(body, c, m, width), shapes, m)
+        body = _skipped(stage, c, m)
+        carry = outputs(stage if level == 1 else body, home, [*outer, *carry])
+        rounds += width**level
+        if most is not None and rounds >= most:
+            break
+    return carry
+
+
+def _skipped(stage: Program, c: int, m: int) -> Program:
+    """A stage if the flag is set; else the carries as they are."""
+    whole, same = Program(), Program()
+    slots, same.outputs = whole.like(stage.inputs, stage), same.like(stage.inputs, stage)[c:]
+    chosen = whole.step(Call((stage, same)), [whole.step(ANYWHERE, (slots[c],)), *slots])
+    whole.outputs = _gets(whole, chosen, m)
+    return whole
 
 
 # -- maps over an axis ------------------------------------------------------------------------------------
@@ -428,6 +571,8 @@ def _spread(axis: Any, tree: Tree, value: Any = None) -> list[Any]:
 
 def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_axes: Any) -> Any:
     home, program = home_of(record, arrays), record.program
+    if record.guards is not None:
+        _same_everywhere(record, arrays, flags, n)
     every = [*flags, *[False] * len(record.captured)]
     if home is None:
         given = numbers_of([*arrays, *record.captured])
@@ -449,6 +594,19 @@ def _mapped(record: Record, arrays: list[Any], flags: list[bool], n: int, out_ax
     one = isinstance(out_axes, tuple) and not isinstance(result, tuple)
     wanted = _spread(cast(Any, out_axes)[0] if one else out_axes, tree, result)
     return unflatten(tree, [_back(x, axis) for x, axis in zip(leaves, wanted, strict=True)])
+
+
+def _same_everywhere(record: Record, arrays: list[Any], flags: list[bool], n: int) -> None:
+    """An error where a condition that the function decides by has other answers at other indices."""
+    again = Record(record.name, cast(Program, record.guards), record.captured, record.avals, [], record.tree)
+    again.results = [Aval((), BOOL, False)] * len(record.answers)
+    again.tree = (*(LEAF,) * len(record.answers), Container(len(record.answers), None))
+    for found, wanted in zip(_mapped(again, arrays, flags, n, 0), record.answers, strict=True):
+        if not np.all(found == wanted):
+            raise refuse(
+                f"rz.vmap: a condition in {record.name} holds at some indices and not at others, so if and while "
+                "cannot decide by it; write rz.cond(c, lambda: a, lambda: b), np.where(c, a, b) or rz.while_loop there"
+            )
 
 
 def _back(x: Any, axis: Any) -> Any:

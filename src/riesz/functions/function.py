@@ -18,7 +18,7 @@ import numpy as np
 
 from ..calculus.domain_check import guard
 from ..errors import SpaceError, TraceError, VectorError
-from ..ops.number_domains import MULTIPLIED, OTHER
+from ..ops.number_domains import MULTIPLIED, NUMBERS, OTHER
 from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
 from ..relations.base import freeze, frozen
@@ -36,7 +36,7 @@ from ..tracing.surroundings.contents import contents_of
 from ..tracing.surroundings.outside import OUTSIDE, Outside
 from ..tracing.surroundings.watching import KEPT, MISSING, Effects, Wrapper, changed, meant, place, reached
 from ..tracing.trace import derivatives_here, forgive, inmost, refused
-from ..tracing.traced import FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
+from ..tracing.traced import BOOL, FLOAT, TRACED, Trace, Traced, holds_traced, innermost, lifted, slot_of, tidy, typed
 from .comparing import comparable, compare, unlike_plain
 from .remade import DerivedFunction, Remade
 
@@ -75,6 +75,8 @@ class Record:
         self.transforms = False  # whether derivatives or maps of other functions were taken inside
         self.seconds = 0.0  # how long the function ran
         self.derived: dict[Any, Any] = {}  # programs made from this one
+        self.guards: Program | None = None  # the conditions that were asked, and the answers: Note [Guards]
+        self.answers: tuple[bool, ...] = ()
 
     def depending(self, outside: Outside | None, copies: dict[int, tuple[Any, Any]]) -> Record:
         """Itself; what it depends on besides its arguments."""
@@ -101,6 +103,27 @@ class Record:
         if around is not None and self._outside is not None:
             around.include(self._outside)
         return self
+
+    # Note [Guards]: `if x > 0:` in a function that is traced at a point gets the answer it has there. The trace holds
+    # where all such conditions have the same answers, and for each set of answers there is another. They are computed
+    # whenever a trace is looked up, and a trace that does not hold is passed over. In a trace around, a guard becomes
+    # one of its own. Where there is no point (spaces, code for a kind of arguments, bodies of loops) none is decided.
+    def holds(self, arrays: Sequence[Any]) -> bool:
+        """Whether all that was decided while the function was traced is decided alike at some arguments."""
+        if self.guards is None:
+            return True
+        home = home_of(self, arrays)
+        if home is None:
+            with np.errstate(all="ignore"):
+                try:
+                    found = outputs(self.guards, NUMBERS, numbers_of([*arrays, *self.captured]))
+                except Exception:  # the function itself will say it
+                    return False
+            return all([bool(dense(x)) == wanted for x, wanted in zip(found, self.answers, strict=True)])
+        slots = [slot_of(home, x, x.dtype if hasattr(x, "dtype") else FLOAT) for x in (*arrays, *self.captured)]
+        found = outputs(self.guards, home, slots)
+        answers = zip(found, self.answers, strict=True)
+        return all(bool(Traced(home, s, BOOL)) == wanted for s, wanted in answers)  # in turn: each may need the others
 
     def copy_of(self, x: Any) -> Any:
         """What stands in the program for an array from outside, or for an index array; None for others."""
@@ -207,7 +230,7 @@ def _static_key(x: Any) -> Any:
 class Given:
     """Arguments taken apart: array leaves, trees, static leaves, and which array leaves belong to which argument."""
 
-    __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "trees")
+    __slots__ = ("arrays", "avals", "key", "kwargs", "leaves", "owners", "point", "trees")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], static: frozenset[Any]) -> None:
         self.leaves: list[list[Any]] = []  # all leaves, argument by argument
@@ -215,6 +238,7 @@ class Given:
         self.arrays: list[Any] = []
         self.avals: list[Aval] = []
         self.owners: list[list[int]] = []  # positions among the array leaves, argument by argument
+        self.point = True  # whether this is where the function is wanted, not an example of such arguments
         self.kwargs = tuple(sorted(kwargs))
         key: list[Any] = [self.kwargs]
         for name, value in (*enumerate(args), *[(k, kwargs[k]) for k in self.kwargs]):
@@ -244,6 +268,11 @@ class Given:
     def statics(self) -> list[Any]:
         """The leaves that are no arrays."""
         return [x for leaves in self.leaves for x in leaves if type(x) is not Aval]
+
+    @property
+    def decides(self) -> bool:
+        """Whether conditions on the arguments can be decided: Note [Guards]."""
+        return self.point and all([x.home.decides for x in self.arrays if type(x) is Traced])
 
     def rebuilt(self, arrays: Sequence[Any], answered: Any = lambda x: x) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with other array leaves; the others as `answered` gives them."""
@@ -276,6 +305,7 @@ class TracedFunction(Remade, Wrapper):
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ())
         self.static = frozenset((*nums, *names))
         self._records: OrderedDict[Any, tuple[Record, list[Any]]] = OrderedDict()
+        self._guarded: dict[Any, list[tuple[Record, list[Any]]]] = {}  # those that hold at some points only
         self._written: set[Any] = set()
         self._compared: set[Any] = set()  # the kinds of arguments at which it computed what plain Python does
         self.era = object()  # another one after `clear`
@@ -325,14 +355,13 @@ class TracedFunction(Remade, Wrapper):
         if (outer := inmost()) is not None:
             outer.transforms = True
         known = self._records.get(given.key)
-        if known is not None:
-            record, watched = known
-            for holder, name, value in watched:
-                now = holder.get(name, MISSING)
-                if now is not value and meant(now) is not value and place(holder, name) not in self._written:
-                    break
-            else:
-                return record.noted()
+        if known is not None and self._current(known[1]):
+            return known[0].noted()
+        if given.decides and (some := self._guarded.get(given.key)):
+            some[:] = [pair for pair in some if self._current(pair[1])]
+            for pair in some:
+                if pair[0].holds(given.arrays):
+                    return pair[0].noted()
         things = list(reached(self.function, *given.statics))
         outside = Outside(things)
         effects = Effects(outside.before)
@@ -344,16 +373,35 @@ class TracedFunction(Remade, Wrapper):
         if new and comparable(self.function, things, given, record):
             compare(self.function, given, record)
             self._compared.add(given.key)
-        if not any([type(x) is Traced for x in record.captured]) and not rolled:
-            now = None if steady else list(reached(self.function, *given.statics))
-            self._records[given.key] = record, outside.rows(now)
+        kept = not any([type(x) is Traced for x in record.captured]) and not rolled
+        rows = outside.rows(None if steady else list(reached(self.function, *given.statics))) if kept else []
+        if record.guards is not None:
+            if home_of(record, given.arrays) is not None:
+                record.holds(given.arrays)  # so that the trace around knows
+            if kept:
+                some = self._guarded.setdefault(given.key, [])
+                some.insert(0, (record, rows))
+                del some[tuning.GUARDED_TRACES_KEPT :]
+                if len(self._guarded) > tuning.TRACES_KEPT:
+                    del self._guarded[next(iter(self._guarded))]
+        elif kept:
+            self._records[given.key] = record, rows
             self._records.move_to_end(given.key)
             if len(self._records) > tuning.TRACES_KEPT:
                 self._compared.discard(self._records.popitem(last=False)[0])
         return record.noted()
 
+    def _current(self, watched: list[Any]) -> bool:
+        """Whether nothing that a trace depends on has changed."""
+        for holder, name, value in watched:
+            now = holder.get(name, MISSING)
+            if now is not value and meant(now) is not value and place(holder, name) not in self._written:
+                return False
+        return True
+
     def keeps(self, given: Given) -> bool:
-        """Whether there is a trace for arguments of this kind: functions that draw random numbers have none."""
+        """Whether there is a trace for all arguments of this kind: functions that draw random numbers, or decide by
+        numbers, have none."""
         return given.key in self._records
 
     def watched(self, given: Given) -> list[Any]:
@@ -363,17 +411,19 @@ class TracedFunction(Remade, Wrapper):
     @property
     def traces(self) -> int:
         """How many traces are kept."""
-        return len(self._records)
+        return len(self._records) + sum(map(len, self._guarded.values()))
 
     def clear(self) -> None:
         """Forget all traces."""
         self._records.clear()
+        self._guarded.clear()
         self._compared.clear()
         self.era = object()
 
     def record_at(self, spaces: Sequence[Space]) -> tuple[Record, Given]:
         """The trace at spaces instead of values."""
         given = self.given(tuple([stand_in(s) for s in spaces]), {})
+        given.point = False
         return self.record(given), given
 
 
@@ -427,7 +477,7 @@ def _traced(
 
     load_rules()
     with Trace(name, outside, branch) as trace:
-        slots, trace.given = [trace.input(a.shape) for a in given.avals], given.arrays
+        slots, trace.given, trace.decides = [trace.input(a.shape) for a in given.avals], given.arrays, given.decides
         traced = [Traced(trace, s, a.dtype, a.weak) for s, a in zip(slots, given.avals, strict=True)]
         for x in traced:
             rooted(x, ARGUMENT)
@@ -454,6 +504,9 @@ def _traced(
     program.calm = trace.calm
     record = Record(name, program, list(trace.captured), given.avals, results, tree)
     record.transforms, record.seconds = trace.transforms, seconds
+    if trace.guards:
+        record.guards = trace.prune([*slots, *trace.captured_slots], list(trace.guards))
+        record.answers = tuple(trace.guards.values())
     return record.depending(trace.outside, trace.copies)
 
 

@@ -141,6 +141,18 @@ class Discrete(Op):
 NOT = Discrete(np.logical_not)
 
 
+def anywhere(x: Any) -> int:
+    """0 if something is true, else 1: the number of a branch. Under a mapped axis it is one number for all indices."""
+    return 0 if np.any(x) else 1
+
+
+def _no_axes(shapes: Any, named: Any) -> Shape:
+    return ()
+
+
+ANYWHERE = Discrete(anywhere, (), _no_axes)
+
+
 class Take(Multilinear):
     """x gathered along one axis at computed positions. The first `batch` axes of x and of the index array run together.
 

@@ -36,6 +36,8 @@ TABLE = {
     # sparse matrices with traced data as linear maps
     "map_of_entries": "maps.derivation",
     "ScipyIterations": "maps.solvers.krylov",
+    # functions of SciPy that are given functions
+    "solver_called": "functions.implicit.scipy_callbacks",
     # small functions and maps run as generated code
     "called": "backends.small_functions",
     "graded": "backends.small_functions",

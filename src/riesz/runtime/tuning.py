@@ -175,6 +175,8 @@ CHECKPOINTED_NUMBERS = 2**26
 Chosen."""
 TRACES_KEPT = 128
 """traces: how many traces of one function are kept. Chosen."""
+GUARDED_TRACES_KEPT = 16
+"""traces: how many of them for one kind of arguments, where conditions on numbers decide. Chosen."""
 
 # maps
 JAX_MATRIX_NUMBERS = 1 << 24

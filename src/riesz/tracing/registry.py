@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-PARTS = ("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal", "scipy.sparse", "scipy.sparse.linalg")
+PARTS = (
+    *("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal", "scipy.sparse", "scipy.sparse.linalg"),
+    *("scipy.optimize", "scipy.integrate"),
+)
 """The parts of SciPy that there are rules for."""
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}

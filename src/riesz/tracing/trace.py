@@ -49,6 +49,8 @@ class Trace(Program):
         # the numbers, or arrays of outer traces, that the first inputs stand for; none where they are not known
         self.given: list[Any] = []
         self._numbers: dict[int, Any] = {}
+        self.decides = False  # whether that is the point where the program will be used: conditions may be asked there
+        self.guards: dict[int, bool] = {}  # the slots that were asked, and the answers
         self.transforms = False  # whether the function takes derivatives or maps of others
         self.refusals: list[str] = []  # what could not be traced; an error in the end, also if the function caught it
         # Traced, as they were then: theirs is the trace, and the slot, of that moment; and arrays from outside
@@ -132,19 +134,32 @@ class Trace(Program):
         self.given = []
         self._numbers = {}
 
-    def number(self, slot: int) -> Any:
+    def decide(self, slot: int) -> bool:
+        """The truth of a slot at the point; a LookupError where that is not known."""
+        if slot not in self.guards:
+            if not self.decides:
+                raise KeyError(slot)
+            with np.errstate(all="ignore"):
+                self.guards[slot] = bool(self.number(slot, True))
+        return self.guards[slot]
+
+    def number(self, slot: int, deciding: bool = False) -> Any:
         """The value of a slot at the numbers the function is traced at: users' own functions are asked there for the
         shapes they give.
 
-        A KeyError where the numbers are not known. What was computed is kept until the trace ends.
+        A KeyError where the numbers are not known, or are not those of the point where some trace around will be used.
+        What was computed is kept until the trace ends.
         """
+        if deciding and not self.decides:
+            raise KeyError(slot)
         known = self._numbers
         inputs = dict(zip(self.inputs, self.given, strict=False))
         inputs |= dict(zip(self.captured_slots, self.captured, strict=True))
         for s in self.ancestors([slot], known):
             if self.ops[s] is INPUT:
                 x: Any = inputs[s]
-                known[s] = x.home.number(x.slot) if hasattr(x, "home") else x if type(x) is float else np.asarray(x)[()]
+                traced = hasattr(x, "home")
+                known[s] = x.home.number(x.slot, deciding) if traced else x if type(x) is float else _numbers(x)
             else:
                 known[s] = applied(NUMBERS, self.ops[s], [known[a] for a in self.args[s]])
         return dense(known[slot])
@@ -160,6 +175,13 @@ class Trace(Program):
                 "LinAlgError, …), or give the function that catches it to rz.custom_derivative: it is then called "
                 "with numbers"
             )
+
+
+def _numbers(x: Any) -> Any:
+    try:
+        return np.asarray(x)[()]
+    except Exception as problem:  # somebody else is tracing
+        raise KeyError(type(x)) from problem
 
 
 def derivatives_here() -> None:
@@ -203,9 +225,14 @@ def _users() -> tuple[Any, Any]:
     return frame, called
 
 
+def user_frame() -> Any:
+    """The frame of the user's code."""
+    return _users()[0]
+
+
 def user_line() -> str:
     """Where the user's code is, for error messages."""
-    frame, _ = _users()
+    frame = user_frame()
     return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
 
 

@@ -19,6 +19,7 @@ from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
 from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, is_integer, of_python
+from .deciding import decided, whole_number
 from .mistakes import raise_explained
 from .operators import Operators
 from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
@@ -225,22 +226,19 @@ class Traced(Described, Operators, metaclass=Kind):
         except Exception as problem:
             raise_explained(problem, operator_module.setitem, (self, key, value), name="x[…] = …")
 
-    __bool__ = _refusing(
-        "the truth of a traced value is not known while the function is traced. For a condition on numbers write "
-        "np.where(c, a, b) or rz.cond(c, f, g, x); a loop with a traced condition is rz.fori_loop or rz.loop; "
-        "min(), max() and sorted() of traced numbers are np.minimum, np.max and np.sort; "
-        "an argument that only steers can be made static: rz.function(f, static_argnums=…)"
-    )
+    def __bool__(self) -> bool:
+        return decided(self)
 
     def __index__(self) -> int:
-        if (home := inmost()) is not None:
-            home.outside.indexed = True
-        raise refuse(
-            "a traced integer cannot be an index of a list or a range: write np.take(a, i); for a loop, with known n, "
-            "rz.fori_loop(0, n, lambda k, s: np.where(k < i, s + x[k], s), s); or rz.function(f, static_argnums=…)"
-        )
+        if (home := inmost()) is not None and not home.outside.indexed:
+            home.outside.indexed = True  # the function is traced once more, and A[i] of a plain array is a step then
+            raise refuse("a traced integer cannot index a NumPy array by a[i]; write np.take(a, i)")
+        return whole_number(self)
 
-    __float__, __int__, __complex__ = _no_number("float"), _no_number("int"), _no_number("complex")
+    def __int__(self) -> int:
+        return whole_number(self) if self.dtype.kind in "iub" and not self.shape else _no_number("int")(self)
+
+    __float__, __complex__ = _no_number("float"), _no_number("complex")
     item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
     tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
     view = _refusing(

@@ -171,6 +171,7 @@ OURS: dict[tuple[str, str], Callable[..., Any]] = {
     ("traced", "as_type"): lambda x, dtype: jnp.asarray(x).astype(dtype),
     ("indexing", "_wrap"): lambda at, n: jnp.where(at < 0, at + n, at),
     ("control", "_same"): lambda x: x,
+    ("opaque", "anywhere"): lambda x: jnp.where(jnp.any(x), 0, 1),
     ("control", "_number"): lambda pred: jnp.where(pred, 0, 1),
     ("edges", "_floats"): lambda x: x if jnp.result_type(x).kind == "f" else jnp.asarray(x).astype(float),
 }

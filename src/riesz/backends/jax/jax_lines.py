@@ -27,7 +27,8 @@ class JaxLines(JaxSteps):
     def __init__(self, program: Program, inputs: Sequence[JaxValue], shared: Shared, depth: int = 0) -> None:
         super().__init__(shared, depth)
         if depth > tuning.JAX_NESTING:
-            raise NoJaxCode(f"it has loops or branches more than {tuning.JAX_NESTING} deep")
+            deep = f"it has loops or branches more than {tuning.JAX_NESTING} deep"
+            raise NoJaxCode(f"{deep}, as rz.while_loop has without a bound: give it one, max_steps=1000")
         self._program = program
         self._values: dict[int, JaxValue] = dict(zip(program.inputs, inputs, strict=True))
         self._rows: dict[int, tuple[str, int]] = {}  # slots that are rows of an array: its name, and which

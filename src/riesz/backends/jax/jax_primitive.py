@@ -167,9 +167,13 @@ def called(known: OrderedDict[Any, Any], function: TracedFunction, given: Given)
         if any([type(x) is Traced for x in record.captured]):
             traced = "arrays that are being traced by riesz; it cannot take JAX arrays at the same time"
             raise VectorError(f"{record.name} closes over {traced}")
+        guarded = record.guards is not None and not record.captured  # then it holds at some points only
+        kept = record.derived if guarded else dict[Any, Any]()
         record = record.settled()
-        given_kinds, kinds = [a.dtype for a in record.avals], [a.dtype for a in record.outputs]
-        found = record, Citizen(record.program, given_kinds, kinds, record.name)
+        if "citizen" not in kept:
+            given_kinds, kinds = [a.dtype for a in record.avals], [a.dtype for a in record.outputs]
+            kept["citizen"] = record, Citizen(record.program, given_kinds, kinds, record.name)
+        found = kept["citizen"]
         if function.keeps(given):
             known[given.key] = found
             if len(known) > tuning.TRACES_KEPT:

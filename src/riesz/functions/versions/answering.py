@@ -105,6 +105,17 @@ class _Making(_Asking):
         return made(super().__call__(*args, **named), (*args, *named.values()))
 
 
+class _Solving(_Version):
+    """A function of SciPy's that is given a function, which may use something traced."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        from ...tracing.rules.scipy_names import solved
+
+        return solved(self.original, args, named)
+
+
 class _Looking(_Making):
     """np.asarray and its kin: the same array, where it is one that the traced function made."""
 
@@ -379,11 +390,14 @@ _AS_GIVEN = {getattr(np, word) for word in _KEPT.split()}
 def _enter_scipy() -> None:
     """Enter the rules for functions of SciPy's modules that are loaded by now."""
     if "scipy" in sys.modules:
-        from ...tracing.rules.scipy_names import counterparts
+        from ...tracing.rules.scipy_names import counterparts, solvers
 
         for original, own in counterparts().items():
             if id(original) not in _known:
                 _enter(original, (_class if isinstance(original, type) else _Making)(original, own))
+        for original in solvers():
+            if id(original) not in _known:
+                _enter(original, _Solving(original))
 
 
 _MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy fromiter"

@@ -253,10 +253,19 @@ def _loop(op: Loop, given: list[Any], width: int) -> list[Any]:
         here = [None if x is None else x[t * n : (t + 1) * n] for x, n in zip(stacked, sizes[last:], strict=True)]
         found = _body(op, 0, op.body, [*consts, *carry, *here], width)
         rounds.append([*found[op.carries :], *(carried() if op.keep else [])])
+        steady = all([x is None for x in stacked]) and _alike(carried(), found[: op.carries])
         carry = found[: op.carries]
+        if steady:  # and so in all rounds that follow
+            rounds += [rounds[-1]] * (op.length - len(rounds))
+            break
     columns: Any = zip(*(rounds[::-1] if op.reverse else rounds), strict=True)
     columns = columns if rounds else [() for _ in op.result(())[op.carries :]]
     return [*carried(), *[_sparse().vstack([_none(0, width), *column], format="csr") for column in columns]]
+
+
+def _alike(some: list[Any], others: list[Any]) -> bool:
+    """Whether patterns are the same."""
+    return all([a.nnz == b.nnz and not (a != b).nnz for a, b in zip(some, others, strict=True)])
 
 
 def _body(op: Block, number: int, program: Program, given: Sequence[Any], width: int) -> list[Any]:

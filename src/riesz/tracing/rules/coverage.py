@@ -12,7 +12,7 @@ import numpy as np
 from ..registry import PARTS
 from ..traced import FUNCTIONS, NOTES, UFUNCS
 from .all_rules import load_rules
-from .scipy_names import counterparts
+from .scipy_names import counterparts, solvers
 from .special import enter
 
 HEAD = """# What is supported
@@ -44,6 +44,7 @@ def rows() -> list[tuple[str, str, str]]:
     for module in PARTS:
         importlib.import_module(module)
     counterparts()
+    solvers()
     enter()
     found = {name_of(f): note for f, note in NOTES.items()}
     return [(name, *found[name]) for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))]

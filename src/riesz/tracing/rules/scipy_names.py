@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime import later
 from ...terms import primitives as p
 from ..registry import NOTES, PARTS, as_called
 from ..traced import Traced, primitive_step
@@ -78,7 +79,44 @@ def counterparts() -> dict[Any, Any]:
     return _found
 
 
+_ROOT = ("one step; SciPy finds the root", "dx = −(∂f/∂x)⁻¹ ∂f/∂p·dp")
+_LEAST = ("one step; SciPy finds the minimum", "that of ∇f = 0, or of the equations of Lagrange")
+_FLOW = ("one step; SciPy solves the equation", "sensitivities, by the same solver")
+CALLBACKS: dict[str, dict[str, tuple[str, str]]] = {
+    "scipy.optimize": {
+        **dict.fromkeys(("bisect", "brentq", "brenth", "ridder", "toms748", "newton", "fsolve"), _ROOT),
+        **dict.fromkeys(("root", "root_scalar", "fixed_point"), _ROOT),
+        **dict.fromkeys(("minimize", "minimize_scalar"), _LEAST),
+    },
+    "scipy.integrate": {
+        "quad": ("one step; SciPy integrates", "∫ ∂f/∂p·dp, f(b)·db − f(a)·da"),
+        **dict.fromkeys(("odeint", "solve_ivp"), _FLOW),
+    },
+}
+"""Functions that are given functions: what they become (functions/implicit/scipy_callbacks.py), and their rules."""
+
+
+def solvers() -> list[Any]:
+    """Those of them that are loaded."""
+    found: list[Any] = []
+    for home, names in CALLBACKS.items():
+        module = sys.modules.get(home)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        for name, note in names.items():
+            found.append(getattr(module, name))
+            NOTES.setdefault(found[-1], note)
+    return found
+
+
+def solved(original: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A call of one of them inside a trace."""
+    return later.solver_called(original, args, named)
+
+
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
+    if home in CALLBACKS:
+        return {}
     if home == "scipy.special":
         from .special import PYTHON_FUNCTIONS
 

@@ -19,6 +19,7 @@ from ....relations import Place
 from ....relations.index_sets import Seg, unit
 from ... import traced as t
 from ...classes import Described, Kind, asks_as_author, class_of, closed_for
+from ...deciding import decided
 from ...registry import writing
 from ...sharing import VIEWS, rooted
 from ...surroundings.outside import note
@@ -207,10 +208,7 @@ class ComplexTraced(Described, metaclass=Kind):
         self._written(key, value)
 
     def __bool__(self) -> bool:
-        raise refuse(
-            "the truth of a traced value is not known while the function is traced; write np.where(c, a, b) or "
-            "rz.cond(c, f, g, x)"
-        )
+        return decided(np.logical_or(self.real != 0, self.imag != 0))
 
     def _no_number(self, *args: Any) -> Any:
         raise refuse(

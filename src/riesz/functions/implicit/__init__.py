@@ -1,0 +1,1 @@
+"""Functions defined by equations and integrals: solved with numbers, differentiated in traces."""
