@@ -28,6 +28,7 @@ TABLE = {
     "mapped_rule": "tracing.differentials",
     "primitive_named": "tracing.rules.special",
     "load_rules": "tracing.rules.all_rules",
+    "fold_program": "tracing.rules.relational.folds",
     # functions of one matrix on stacks of them
     "vmap": "functions.control",
     # small functions and maps run as generated code
