@@ -54,16 +54,17 @@ def _fold(relation: Any, v: Array, title: str) -> Array:
     ufunc, end = UFUNCS[title], NEUTRAL[title]
     if v.dtype.kind in "biu" and math.isinf(end):
         end = np.iinfo(v.dtype).min if end < 0 else np.iinfo(v.dtype).max
-    y = np.full((v.shape[0], relation.target.size, v.shape[2]), end, v.dtype)
-    index = getattr(relation, "index", None)
-    if v.size == v.shape[1] and index is not None and "groups" not in relation.__dict__:
-        ufunc.at(y[0, :, 0], index, v[0, :, 0])
+    a, n, b = v.shape
+    m, index = relation.target.size, getattr(relation, "index", None)
+    y = np.full((a, m, b), end, v.dtype)
+    if index is None and b == 1 and n > 4 * m:  # long segments
+        some = np.flatnonzero(np.diff(relation.offsets))
+        y[:, some, 0] = ufunc.reduceat(v[..., 0], relation.offsets[some], axis=1) if a else 0
         return y
-    groups = relation.groups
-    some = np.flatnonzero(np.diff(groups.offsets))
-    if len(some) and v.size:
-        rows = v if groups.index is None else v[:, groups.index]
-        y[:, some] = ufunc.reduceat(rows, groups.offsets[some], axis=1)
+    index = relation.ids if index is None else index
+    if a * b != 1:  # NumPy is fast on one axis
+        index = ((np.arange(a)[:, None, None] * m + index[:, None]) * b + np.arange(b)).reshape(-1)
+    ufunc.at(y.reshape(-1), index, v.reshape(-1))
     return y
 
 

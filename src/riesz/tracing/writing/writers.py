@@ -11,6 +11,7 @@ from ...ops.op import Reduction
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, NOTES, WRITERS, writing
+from ..rules.relational.folds import fold
 from ..sharing import VIEWS, places_of, writable
 from ..trace import inmost, leaked, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy
@@ -195,11 +196,24 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
         x[at] = ufunc(x[at], given[np.argsort(group)])
     elif ufunc is np.add or ufunc is np.subtract:
         x[at] = ufunc(x[at], _summed(convert(given, x.dtype), group, len(touched)))
+    elif ufunc is np.divide:
+        x[at] = x[at] / _folded("prod", given, group, len(touched))
+    elif ufunc in _FOLDS:  # what is there and what comes are one group: ties share equally
+        both = np.concatenate([x[at], convert(given, x.dtype)])
+        x[at] = _folded(_FOLDS[ufunc], both, np.concatenate([np.arange(len(touched)), group]), len(touched))
     else:
+        known = ", ".join([f"np.{f.__name__}.at" for f in (np.add, np.subtract, np.divide, *_FOLDS)])
         raise refuse(
-            f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; np.add.at and "
-            "np.subtract.at are"
+            f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; {known} are"
         )
+
+
+_FOLDS = {np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.logaddexp: "logsumexp"}
+
+
+def _folded(how: str, values: Any, group: Any, n: int) -> Any:
+    relation = Function(Seg(len(group)), Seg(n), freeze(np.asarray(group, np.intp)))
+    return fold(lifted(values), relation, how, 0)
 
 
 def _summed(values: Any, group: Any, n: int) -> Any:
