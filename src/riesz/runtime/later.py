@@ -21,6 +21,7 @@ TABLE = {
     "adjoint": "calculus.adjoint",
     "simplified": "simplify.engine",
     "LinearMap": "maps.linear_map",
+    "red": "terms.named.named_sums",
     # the inner product of a weighted space
     "weighed": "calculus.interpretation.product_rules",
     # rules written in NumPy code: they are traced when a derivative asks for them
