@@ -110,7 +110,7 @@ def test_edges_from_columns():
         (lambda: relations.group_by(()), "at least one column"),
         (lambda: relations.join(([1], [2]), [1]), "as many columns on both sides; got 2 and 1"),
         (lambda: relations.join([1], ["a"]), "keys of one kind; got int64 and <U1"),
-        (lambda: relations.group_by(duckdb.from_df(FRAME)), r"a key is one column; got a table with \['k', 'n'\]"),
+        (lambda: relations.group_by(np.array([[1], [2, 3]], object)), "keys are values with a hash"),
     ],
 )
 def test_errors(build, message):

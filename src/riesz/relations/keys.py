@@ -154,7 +154,8 @@ def _counted(values: Array) -> Coded | None:
     span = int(values.max()) - low + 1
     if span > 4 * len(values) + FEW_ROWS:
         return None
-    places = values.astype(np.intp) - low if values.dtype.kind != "u" else (values - values.dtype.type(low)).astype(np.intp)
+    unsigned = values.dtype.kind == "u"  # these may be too large
+    places = (values - values.dtype.type(low)).astype(np.intp) if unsigned else values.astype(np.intp) - low
     seen = np.zeros(span, bool)
     seen[places] = True
     found = np.flatnonzero(seen)

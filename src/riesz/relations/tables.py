@@ -4,7 +4,7 @@ DuckDB columns and tables, and lists."""
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,8 +83,8 @@ def group_by(keys: Any) -> Grouping:
     rows without one (NULL, None, nan, NaT) are one group and come last.
 
     A key is a column: an array, a list, or a column of pandas, Polars, Arrow or DuckDB. Several columns are given as a
-    tuple or as a table, and their keys come back as a tuple. Objects that cannot be compared with each other come in the
-    order in which they first appear.
+    tuple or as a table, and their keys come back as a tuple. Objects that cannot be compared with each other come in
+    the order in which they first appear.
 
     >>> R, keys = group_by(["b", "a", "b"])
     >>> keys.tolist(), R.in_degrees.tolist()

@@ -291,7 +291,7 @@ def op_title(n: Notation, op: Any) -> str:
             known = dict(op.parameters) if isinstance(op, Ruled) else {"turned": getattr(op, "adjoint", False)}
             name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
             if "relation" in known:
-                return n.below(name, relation_text(n, known["relation"])[0])
+                return n.below(name, relation_text(n, cast(Any, known["relation"]))[0])
             return n.star(name) if known.get("turned", False) else name
         case _:
             return n.name(op.title)

@@ -14,7 +14,7 @@ from ...runtime import later
 from ...runtime.stackless import Rule
 from ...spaces.space import Copower, DirectSum, Space
 from ...terms import sums
-from ...terms.sums import BlockDiag, Fold, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Zip
+from ...terms.sums import BlockDiag, Fork, Inject, Join, Map, Pack, Par, Project, Reduce, Regroup, Rep, Scan, Total, Zip
 from ...terms.term import Combine, Const, Id, ZeroMap
 from ...terms.unitary import Assoc, Bra, Distrib, Ket, Unassoc, Unbra, Undistrib, Unket
 from ...terms.weights import Equip, Forget
@@ -158,7 +158,7 @@ def _reduce(t: Reduce, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     return t.codomain.tree(made)
 
 
-def _fold(t: Fold, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+def _fold(t: sums.Fold, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     """max_R and its kin, at each place of V: NumPy code, as a program."""
     given, count = leaves_of(x), len(t.base.leaves)
     programs = [later.fold_program(t.relation, t.how, lead, leaf.shape) for leaf in t.base.leaves]
@@ -215,7 +215,7 @@ STRUCTURE: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
     sums.Unpack: _unpack,
     Pack: _pack,
     Reduce: _reduce,
-    Fold: _fold,
+    sums.Fold: _fold,
     Rep: _rep,
     Total: _total,
     Scan: _by_definition,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -61,10 +61,11 @@ def _fold(relation: Any, v: Array, title: str) -> Array:
         some = np.flatnonzero(np.diff(relation.offsets))
         y[:, some, 0] = ufunc.reduceat(v[..., 0], relation.offsets[some], axis=1) if a else 0
         return y
-    index = relation.ids if index is None else index
+    at: Any = relation.ids if index is None else index
     if a * b != 1:  # NumPy is fast on one axis
-        index = ((np.arange(a)[:, None, None] * m + index[:, None]) * b + np.arange(b)).reshape(-1)
-    ufunc.at(y.reshape(-1), index, v.reshape(-1))
+        at = ((np.arange(a)[:, None, None] * m + at[:, None]) * b + np.arange(b)).reshape(-1)
+    with np.errstate(invalid="ignore"):  # it warns of nan, unlike np.maximum
+        ufunc.at(y.reshape(-1), at, v.reshape(-1))
     return y
 
 
@@ -75,17 +76,18 @@ def _log_sum(relation: Any, v: Array) -> Array:
         return np.log(relation.reduce(np.exp(v - relation.converse.reduce(top)))) + top
 
 
-def products_of_others(
-    x: Any, dx: Any = None, *, relation: Relation, behind: int, xp: Any = np
-) -> tuple[Any, Any]:
+def products_of_others(x: Any, dx: Any = None, *, relation: Relation, behind: int, xp: Any = np) -> tuple[Any, Any]:
     """The product of the other sources with the same target, and its differential at dx (None: not asked).
 
     By a tree of products, so it is right with zeros. `xp`: whose functions make it.
     """
     axis, groups = x.ndim - behind - 1, relation.groups
     take, join = partial(xp.take, axis=axis), partial(xp.concatenate, axis=axis)
-    levels: list[Any] = relation.__dict__.get("_tree_of_pairs") or _tree(groups.offsets)
-    relation.__dict__["_tree_of_pairs"] = levels
+    known = cast("dict[str, Any]", relation.__dict__)
+    if "_products" not in known:
+        back = None if groups.index is None else np.argsort(groups.index)
+        known["_products"] = _tree(groups.offsets), back
+    levels, back = known["_products"]
     now = [x] if dx is None else [x, dx]
     now = now if groups.index is None else [take(v, groups.index) for v in now]
     one = np.ones((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
@@ -97,8 +99,7 @@ def products_of_others(
     found: list[Any] = [ones, 0 * ones][: len(now)]
     for (parent, sibling, _), beside in zip(reversed(levels), reversed(wide), strict=True):  # and back
         found = _multiplied([take(v, parent) for v in found], [take(v, sibling) for v in beside])
-    if groups.index is not None:
-        found = [take(v, np.argsort(groups.index)) for v in found]
+    found = found if back is None else [take(v, back) for v in found]
     return found[0], found[-1] if dx is not None else None
 
 
@@ -116,6 +117,8 @@ def _tree(offsets: Array) -> list[tuple[Array, Array, Array]]:
         local = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         alone = (local % 2 == 0) & (local + 1 == np.repeat(sizes, sizes))
         sibling = np.where(alone, n, np.arange(n) + 1 - 2 * (local % 2))
-        found.append((np.repeat(np.cumsum(halves) - halves, sizes) + local // 2, sibling, np.flatnonzero(local % 2 == 0)))
+        found.append(
+            (np.repeat(np.cumsum(halves) - halves, sizes) + local // 2, sibling, np.flatnonzero(local % 2 == 0))
+        )
         sizes = halves
     return found

@@ -169,9 +169,9 @@ def red(relation: Relation, how: str = "sum") -> Combinator:
     array([[6., 8.],
            [3., 4.]])
 
-    The others are max_R, min_R, …, taken at each place of V. Sources that attain a maximum share its derivative equally,
-    pair by pair. A pair that counts twice is squared in a product and adds ln 2 in ln Σ exp. A target without pairs has
-    −inf, inf, 1, −inf, and nan as a mean.
+    The others are max_R, min_R, …, taken at each place of V. Sources that attain a maximum share its derivative
+    equally, pair by pair. A pair that counts twice is squared in a product and adds ln 2 in ln Σ exp. A target without
+    pairs has −inf, inf, 1, −inf, and nan as a mean.
 
     >>> rz.red(R, "max")(np.array([1.0, 2.0, 3.0])), rz.grad(rz.total @ rz.red(R, "max"))(np.array([3.0, 2.0, 3.0]))
     (array([3., 2.]), array([0.5, 1. , 0.5]))

@@ -6,7 +6,7 @@ Differentials are reductions again: dy = red_R (w ⊛ dv), with shares, products
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def _gathered(x: Any, relation: Relation, axis: int) -> tuple[Any, Relation]:
     """The sources pair by pair, each as often as it counts, and the function from pairs to targets."""
     if isinstance(relation, Function) or (isinstance(relation, Segments) and not relation.turned):
         return x, relation
-    known: dict[str, Any] = relation.__dict__
+    known = cast("dict[str, Any]", relation.__dict__)
     if "_pair_by_pair" not in known:
         if relation.count > MOST_PAIRS:
             raise RelationError(
@@ -211,7 +211,7 @@ for _ufunc, _how in _KNOWN.items():
 
 def fold_program(relation: Relation, how: str, lead: tuple[int, ...], shape: tuple[int, ...]) -> Program:
     """The fold of arrays over the boxes of the source, with leading axes and axes behind, to those of the target."""
-    known: dict[Any, Program] = relation.__dict__.setdefault("_fold_programs", {})
+    known: dict[Any, Program] = cast(Any, relation.__dict__).setdefault("_fold_programs", {})
     if (how, lead, shape) not in known:
         with Trace(how) as trace:
             source, axis = boxes(relation.source), len(lead)
