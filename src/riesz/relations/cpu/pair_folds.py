@@ -63,7 +63,8 @@ def _fold(relation: Any, v: Array, title: str) -> Array:
         return y
     at: Any = relation.ids if index is None else index
     if a * b != 1:  # NumPy is fast on one axis
-        at = ((np.arange(a)[:, None, None] * m + at[:, None]) * b + np.arange(b)).reshape(-1)
+        first: Any = np.arange(a)[:, None, None]
+        at = ((first * m + at[:, None]) * b + np.arange(b)).reshape(-1)
     with np.errstate(invalid="ignore"):  # it warns of nan, unlike np.maximum
         ufunc.at(y.reshape(-1), at, v.reshape(-1))
     return y

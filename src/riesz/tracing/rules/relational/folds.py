@@ -16,7 +16,7 @@ from ....ops.opaque import Ruled, Smooth
 from ....programs.program import Program
 from ....relations import Diagonal, Full, Function, Relation, Segments, freeze
 from ....relations.compound import Both
-from ....relations.cpu.pair_folds import NEUTRAL, folded, folded_shape, products_of_others, shares
+from ....relations.cpu.pair_folds import folded, folded_shape, products_of_others, shares
 from ....relations.index_sets import Seg, boxes
 from ...differentials import chosen
 from ...trace import Trace
@@ -25,7 +25,6 @@ from ..elementwise import PIECEWISE, floating, unmoving
 from ..gathering import along
 from ..rearranging import axes_of, broadcast_to, concatenate, reshape
 
-FOLDS = ("sum", "mean", *NEUTRAL)
 MOST_PAIRS = 1 << 28
 
 
