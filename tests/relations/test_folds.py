@@ -192,6 +192,7 @@ def test_they_print_and_pickle():
     assert str(D.derivative) == "red_{f:6→4} • Δ(shares(x, max_{f:6→4}(x)) ·)"
     assert f.latex() == r"\mathrm{max}_{f:\mathbf{6}\to\mathbf{4}}"
     assert pickle.loads(pickle.dumps(f))(np.arange(6.0)).tolist() == f(np.arange(6.0)).tolist()
+    assert "max_{f:6→4}'(v) = red_{f:6→4} • Δ(shares(v) ·)" in str(rz.explain(f, rz.space_of(np.zeros(6))))
     assert str(fit(f, rz.space_of(np.zeros(6)))) == str(f)
     mean = fit(rz.red(relations.segments([0, 2, 3]), "mean"), rz.space_of(np.zeros(3)))
     assert mean.linear and mean.H(np.array([1.0, 2.0])).tolist() == [0.5, 0.5, 2.0]
