@@ -55,7 +55,7 @@ def _fold(relation: Any, v: Array, title: str) -> Array:
     if v.dtype.kind in "biu" and math.isinf(end):
         end = np.iinfo(v.dtype).min if end < 0 else np.iinfo(v.dtype).max
     a, n, b = v.shape
-    m: int = relation.target.size
+    m = relation.target.size
     index = getattr(relation, "index", None)
     y = np.full((a, m, b), end, v.dtype)
     if index is None and b == 1 and n > 4 * m:  # long segments
@@ -64,7 +64,7 @@ def _fold(relation: Any, v: Array, title: str) -> Array:
         return y
     at: Any = relation.ids if index is None else index
     if a * b != 1:  # NumPy is fast on one axis
-        at = np.take(np.arange(a * m * b).reshape(a, m, b), cast(Array, at), axis=1).reshape(-1)
+        at = cast(Any, np.arange)(a * m * b).reshape(a, m, b)[:, at].reshape(-1)
     with np.errstate(invalid="ignore"):  # it warns of nan, unlike np.maximum
         ufunc.at(y.reshape(-1), at, v.reshape(-1))
     return y
