@@ -322,6 +322,75 @@ def gather_adjoint(count, size, widths, repeat):
         )
 
 
+def segment_maxima(count, size, rate, repeat):
+    """The largest number of each group, and its gradient, against NumPy, pandas and JAX."""
+    rng = np.random.default_rng(0)
+    index, v = rng.integers(0, size, count), rng.normal(size=count)
+    f = rz.red(relations.function(seg(count), seg(size), index), "max")
+
+    def at():
+        y = np.full(size, -np.inf)
+        np.maximum.at(y, index, v)
+        return y
+
+    rivals, gradients = {"ufunc.at": at}, {}
+    if installed("pandas"):
+        import pandas as pd
+
+        table = pd.Series(v).groupby(index)
+        rivals["pandas"] = lambda: table.max().reindex(range(size), fill_value=-np.inf)
+    if installed("jax"):
+        import jax
+
+        theirs = jax.jit(lambda v: jax.ops.segment_max(v, index, size))
+        slope = jax.jit(jax.grad(lambda v: jax.ops.segment_max(v, index, size).sum()))
+        rivals["jax"], gradients["jax"] = lambda: theirs(v).block_until_ready(), lambda: slope(v).block_until_ready()
+    contest(f"segment max, {count:,} to {size:,}", {"riesz": lambda: f(v)}, rivals, 8 * count, rate, repeat)
+    if gradients:
+        g = rz.grad(rz.total @ f)
+        contest(
+            f"segment max, {count:,} to {size:,}, gradient",
+            {"riesz": lambda: g(v)},
+            gradients,
+            16 * count,
+            rate,
+            repeat,
+        )
+
+
+def keys(count):
+    """group_by and join against pd.factorize and pd.merge, the best of three each, one after the other."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    some = rng.integers(0, 3000, count)
+    words = np.array([f"key{i}" for i in range(3000)], object)[some]
+    columns = {
+        "integers": some,
+        "wide integers": rng.integers(-(2**62), 2**62, 3000)[some],
+        "different integers": rng.permutation(count) * 10**9,
+        "floats": rng.normal(size=3000)[some],
+        "words": words,
+        "words of NumPy": words.astype(str),
+        "different words": np.array([f"w{i}" for i in rng.permutation(count)], object),
+    }
+    for name, column in columns.items():
+        works = {"riesz": lambda c=column: relations.group_by(c), "pandas": lambda c=column: pd.factorize(c)}
+        _keys_line(f"keys, {count:,} {name}", works)
+    left, right = pd.DataFrame({"k": some}), pd.DataFrame({"k": np.arange(3000), "v": 1.0})
+    works = {
+        "riesz": lambda: relations.join(some, right["k"]),
+        "pandas": lambda: left.merge(right, on="k", how="left"),
+    }
+    _keys_line(f"join, {count:,} with 3,000", works)
+
+
+def _keys_line(title, works):
+    times = {name: min(timed(work, 1)[0] for _ in range(3)) for name, work in works.items()}
+    cells = "  ".join(f"{name} {1e3 * t:8.1f}" for name, t in times.items())
+    print(f"{title:<50} {times['pandas'] / times['riesz']:6.2f}×         {cells}", flush=True)
+
+
 def main():
     """All tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -329,6 +398,7 @@ def main():
     parser.add_argument("--widths", type=int, nargs="*", default=[1, 16, 64])
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--threads", action="store_true", help="only what threads cost; compare with RIESZ_SPIN=1")
+    parser.add_argument("--keys", action="store_true", help="only keys of tables, and maxima of groups")
     given = parser.parse_args()
     if given.threads:
         waking()
@@ -341,6 +411,11 @@ def main():
     print(
         f"memory moves {rate / 1e9:.1f} GB/s (copy, read and written); the second column is the share of it that riesz reached"
     )
+    segment_maxima(given.pairs, given.pairs // 20, rate, given.repeat)
+    if installed("pandas"):
+        keys(2 * given.pairs)
+    if given.keys:
+        return
     stored(given.pairs, given.pairs // 10, given.widths, rate, given.repeat)
     for size in (max(given.pairs // 1000, 1), given.pairs):  # many pairs for a target, and one
         stored(given.pairs, size, [width for width in given.widths if width <= 16], rate, given.repeat)

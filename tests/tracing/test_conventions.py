@@ -12,6 +12,7 @@ from cases import CASES
 import riesz as rz
 
 INF = np.inf
+TWICE = rz.relations.pairs(rz.seg(3), rz.seg(2), [(0, 0), (0, 0), (1, 0)])
 Z = np.zeros(2)
 
 # function, point, gradient there
@@ -48,6 +49,11 @@ ROWS = [
     (lambda x: np.max(x), np.array([3.0, 1.0, 3.0]), [0.5, 0.0, 0.5]),
     (lambda x: np.min(x), np.array([1.0, 1.0, 1.0, 3.0]), [1 / 3, 1 / 3, 1 / 3, 0.0]),
     (lambda x: np.sum(np.max(x, axis=0)), np.array([[1.0, 2.0], [1.0, 0.0]]), [[0.5, 1.0], [0.5, 0.0]]),
+    (lambda x: np.sum(rz.red(TWICE, "max")(x)[:1]), np.array([3.0, 3.0, 1.0]), [2 / 3, 1 / 3, 0.0]),
+    (lambda x: np.sum(rz.red(TWICE, "min")(x)), np.array([3.0, 3.0, 1.0]), [2 / 3, 1 / 3, 0.0]),
+    (lambda x: np.sum(rz.red(TWICE, "logsumexp")(x)), np.array([-INF, -INF, 1.0]), [0.0, 0.0, 0.0]),
+    (lambda x: np.sum(rz.red(TWICE, "prod")(x)), np.array([0.0, 5.0, 1.0]), [0.0, 0.0, 0.0]),
+    (lambda x: np.sum(np.maximum.reduceat(x, [0, 2])), np.array([3.0, 3.0, 1.0]), [0.5, 0.5, 1.0]),
     (lambda x: rz.relu(x), 0.0, 0.0),
     (lambda x: np.maximum(x, 0.0), 0.0, 0.5),
     (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0, 0.0),

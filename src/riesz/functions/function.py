@@ -25,7 +25,7 @@ from ..relations.base import freeze, frozen
 from ..runtime import buffers, later, tuning
 from ..runtime.stackless import quiet
 from ..spaces.formal_vectors import dense
-from ..spaces.layout import build, describe, hint, own_arithmetic
+from ..spaces.layout import build, describe, held, hint, own_arithmetic
 from ..spaces.space import Space, real_space
 from ..tracing.argument_trees import LEAF, Tree, flatten, numbers_of, tree_space, unflatten
 from ..tracing.classes import INTEGER, held_in
@@ -185,16 +185,12 @@ def _array_leaf(x: Any) -> Aval | None:
         return Aval(x.shape, x.dtype, x.weak)
     if kind is np.float64 or kind is np.float32 or kind is np.float16:
         return Aval((), x.dtype, False)
+    x = held(x)
+    kind = cast(Any, type(x))
     like_array = hasattr(kind, "__array__") and hasattr(x, "shape") and not isinstance(x, (np.generic, type))
     if isinstance(x, np.ndarray) or like_array:
         if (problem := own_arithmetic(x)) is not None:
             raise VectorError(f"an argument is {problem}")
-        if hasattr(kind, "columns"):
-            raise VectorError(
-                f"an argument is a {kind.__name__}, a table of shape {tuple(cast(Any, x).shape)}: columns have no "
-                "names inside a traced function; pass one array, df.to_numpy(), or a dict of its columns, "
-                "{name: df[name].to_numpy() for name in df.columns}"
-            )
         dtype = getattr(x, "dtype", None)
         dtype = dtype if isinstance(dtype, np.dtype) else np.asarray(x).dtype
         if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize not in (2, 4, 8)):

@@ -20,7 +20,7 @@ from .spans import one_label, tidied
 def positions_in(values: Any, where: Set) -> Indices:
     """Positions of elements; an integer array is taken as positions, anything else element by element."""
     if isinstance(values, np.ma.MaskedArray) or hasattr(values, "to_numpy"):
-        from .tables import column
+        from .keys import column
 
         found = column(values)
         if found.missing.any():
@@ -322,7 +322,7 @@ def _column(given: Any) -> Any:
     """A column of a table, all of it there, or a list of elements."""
     if not hasattr(given, "fetchnumpy"):
         return given
-    from .tables import column
+    from .keys import column
 
     found = column(given)
     return np.ma.array(found.values, mask=found.missing)

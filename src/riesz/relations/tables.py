@@ -1,112 +1,108 @@
 """Relations from columns of tables: rows with equal keys grouped or joined, as in SQL. NumPy, pandas, Polars, Arrow and
-DuckDB columns, and lists."""
+DuckDB columns and tables, and lists."""
 
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import RelationError
-from .base import Relation, freeze
+from ..runtime import later
+from .base import Relation, freeze, seal
 from .index_sets import Array, Seg
-from .kinds import Function, Gather
+from .keys import Coded, coded, combined
+from .kinds import Function, Gather, Pairs, ones
 
 
-class Column(NamedTuple):
-    """The values of a column, and which of them are missing (NULL, None, nan, NaT)."""
-
-    values: Any
-    missing: Any
-
-
-def column(given: Any) -> Column:
-    """A column as arrays.
-
-    >>> column([1.0, float("nan")]).missing.tolist()
-    [False, True]
-    """
-    if hasattr(given, "fetchnumpy"):  # DuckDB
-        found = given.fetchnumpy()
-        if len(found) != 1:
-            got = f"got a table with {list(found)}"
-            raise RelationError(f"a key is one column; {got}: choose one, or give a tuple of columns")
-        given = next(iter(found.values()))
-    null = getattr(given, "isna", None) or getattr(given, "is_null", None)
-    values: Any = np.ma.asanyarray(np.asarray(given.to_numpy()) if hasattr(given, "to_numpy") else given)
-    if values.ndim != 1:
-        raise RelationError(f"a column has one axis; got an array of shape {values.shape}")
-    missing, values = np.ma.getmaskarray(values), np.ma.getdata(values)
-    if callable(null):
-        missing = missing | np.asarray(cast(Any, null)(), bool)
-    if values.dtype.kind == "O":
-        missing = missing | np.equal(values, None).astype(bool)
-    odd = np.flatnonzero(~missing)[_unequal(values[~missing])]
-    return Column(values, missing | np.isin(np.arange(len(values)), odd))
-
-
-def _unequal(values: Array) -> Array:
-    """Which values do not equal themselves."""
-    match values.dtype.kind:
-        case "f" | "c":
-            return np.isnan(values)
-        case "m" | "M":
-            return np.isnat(values)
-        case "O":
-            return np.not_equal(values, values).astype(bool)
-        case _:
-            return np.zeros(len(values), bool)
-
-
-def _columns(keys: Any) -> list[Column]:
-    found = [column(k) for k in cast("tuple[Any, ...]", keys)] if isinstance(keys, tuple) else [column(keys)]
-    lengths = {len(c.values) for c in found}
+def _columns(keys: Any) -> tuple[list[Coded], bool]:
+    """The columns of a key as codes, and whether there may be several: a tuple or a table was given."""
+    given = keys if isinstance(keys, tuple) else columns_of(keys)
+    found = [coded(k) for k in ((keys,) if given is None else given)]
+    lengths = {len(c.codes) for c in found}
     if not found:
         raise RelationError("a key needs at least one column")
     if len(lengths) != 1:
         raise RelationError(f"the columns of a key have one length; got {sorted(lengths)}")
-    return found
+    return found, given is not None
 
 
-def _codes(columns: list[Column]) -> tuple[Array, Array]:
-    """A number for each row's key, in the order of keys, and which rows have one."""
-    present = ~np.logical_or.reduce([c.missing for c in columns])
-    flat = np.zeros(int(present.sum()), np.intp)
-    for c in columns:
-        distinct, part = np.unique(c.values[present], return_inverse=True)
-        flat = np.unique(flat * max(len(distinct), 1) + part, return_inverse=True)[1]
-    codes = np.full(len(present), -1, np.intp)
-    codes[present] = flat
-    return codes, present
+def columns_of(table: Any) -> tuple[Any, ...] | None:
+    """The columns of a table; None for a column."""
+    if hasattr(table, "fetchnumpy"):  # DuckDB: a relation of one column is that column
+        return tuple(table.fetchnumpy().values()) if len(table.columns) > 1 else None
+    if hasattr(table, "get_columns"):  # Polars
+        return tuple(table.get_columns())
+    if hasattr(table, "iloc") and getattr(table, "ndim", 1) == 2:  # pandas
+        return tuple([table.iloc[:, i] for i in range(table.shape[1])])
+    columns = getattr(table, "columns", None)
+    return tuple(columns) if hasattr(table, "column_names") and columns is not None else None  # Arrow
 
 
 class Grouping(NamedTuple):
-    """What `group_by` gives: the relation from rows to groups, and the key of each group."""
+    """What `group_by` gives: the relation from rows to groups, and the key of each group. Its methods reduce a column,
+    of numbers or of numbers that are differentiated.
+
+    >>> import numpy as np, riesz as rz
+    >>> g = rz.relations.group_by(["b", "a", "b"])
+    >>> g.max(np.array([1.0, 2.0, 3.0])), rz.grad(lambda v: np.sum(g.mean(v) ** 2))(np.array([1.0, 2.0, 3.0]))
+    (array([2., 3.]), array([2., 4., 2.]))
+    """
 
     relation: Relation
     keys: Any
 
+    def sum(self, values: Any) -> Any:
+        """Σ of each group."""
+        return later.red(self.relation)(values)
+
+    def mean(self, values: Any) -> Any:
+        """The mean of each group."""
+        return later.red(self.relation, "mean")(values)
+
+    def max(self, values: Any) -> Any:
+        """The largest of each group; rows that attain it share its derivative equally."""
+        return later.red(self.relation, "max")(values)
+
+    def min(self, values: Any) -> Any:
+        """The smallest of each group."""
+        return later.red(self.relation, "min")(values)
+
+    def prod(self, values: Any) -> Any:
+        """The product of each group."""
+        return later.red(self.relation, "prod")(values)
+
+    def logsumexp(self, values: Any) -> Any:
+        """ln Σ exp of each group."""
+        return later.red(self.relation, "logsumexp")(values)
+
 
 def group_by(keys: Any) -> Grouping:
     """Rows with equal keys: red of the relation is SELECT key, SUM(v) … GROUP BY key, with an adjoint. Keys are sorted;
-    rows without one come last.
+    rows without one (NULL, None, nan, NaT) are one group and come last.
 
-    Several columns are given as a tuple, and their keys come back as one.
+    A key is a column: an array, a list, or a column of pandas, Polars, Arrow or DuckDB. Several columns are given as a
+    tuple or as a table, and their keys come back as a tuple. Objects that cannot be compared with each other come in
+    the order in which they first appear.
 
     >>> R, keys = group_by(["b", "a", "b"])
     >>> keys.tolist(), R.in_degrees.tolist()
     (['a', 'b'], [1, 2])
     """
-    columns = _columns(keys)
-    codes, present = _codes(columns)
-    first = np.unique(codes[present], return_index=True)[1]
-    shown = [c.values[present][first] for c in columns]
-    some = not present.all()
+    columns, several = _columns(keys)
+    if len(columns) == 1:
+        codes, shown = columns[0].codes, [columns[0].keys]
+    else:
+        codes, rows = combined(columns)
+        shown = [c.keys[c.codes[rows]] for c in columns]
+    count = len(shown[0])
+    missing = codes < 0
+    some = bool(missing.any())
+    codes = np.where(missing, count, codes) if some else codes
     shown = [_with_missing(s) for s in shown] if some else shown
-    image = np.where(present, codes, len(first))
-    relation = Function(Seg(len(codes)), Seg(len(first) + some), freeze(image))
-    return Grouping(relation, tuple(shown) if isinstance(keys, tuple) else shown[0])
+    relation = Function(Seg(len(codes)), Seg(count + some), seal(codes))
+    return Grouping(relation, tuple(shown) if several else shown[0])
 
 
 def _with_missing(keys: Array) -> Array:
@@ -119,28 +115,30 @@ def join(left: Any, right: Any) -> Relation:
     """Rows of two tables with equal keys: {(i, j) | left[i] = right[j]}; red carries a column of the one to the other,
     summed.
 
-    A missing key equals nothing, as in SQL. Several columns are given as tuples. Many equal keys cost no more than the
-    rows.
+    A missing key equals nothing, as in SQL. Several columns are given as tuples or tables. Many equal keys cost no more
+    than the rows.
 
     >>> join(["a", "b", "a"], ["a", "c"]).matrix().toarray().tolist()
     [[1, 0], [0, 0], [1, 0]]
     """
-    a, b = _columns(left), _columns(right)
+    (a, _), (b, _) = _columns(left), _columns(right)
     if len(a) != len(b):
         raise RelationError(f"a join compares as many columns on both sides; got {len(a)} and {len(b)}")
-    n = len(a[0].values)
-    values = [_together(x.values, y.values) for x, y in zip(a, b, strict=True)]
-    missing = [np.concatenate([x.missing, y.missing]) for x, y in zip(a, b, strict=True)]
-    codes, present = _codes(list(map(Column, values, missing)))
-    count = int(codes.max(initial=-1)) + 1
-    nothing = np.where(np.arange(len(codes)) < n, count, count + 1)  # here it is not what is missing there
-    image = np.where(present, codes, nothing)
-    middle = Seg(count + (0 if present.all() else 2))
-    to, fro = Function(Seg(n), middle, freeze(image[:n])), Gather(middle, Seg(len(codes) - n), freeze(image[n:]))
-    return to.then(fro)
+    both = [_together(x, y) for x, y in zip(a, b, strict=True)]
+    codes = (both[0] if len(both) == 1 else combined(both)).codes
+    n, count = len(a[0].codes), int(codes.max(initial=-1)) + 1
+    return _matched(codes[:n], codes[n:], count)
 
 
-def _together(a: Array, b: Array) -> Array:
+def _together(a: Coded, b: Coded) -> Coded:
+    """Codes of two columns, one after the other, from those of each."""
+    keys = _joined(a.keys, b.keys)
+    codes, found = coded(keys)
+    places = [np.append(part, -1) for part in np.split(codes, [len(a.keys)])]
+    return Coded(np.concatenate([p[c.codes] for p, c in zip(places, (a, b), strict=True)]), found)
+
+
+def _joined(a: Array, b: Array) -> Array:
     numbers = [x.dtype.kind in "biufc" for x in (a, b)]
     if len(a) and len(b) and numbers[0] != numbers[1]:
         raise RelationError(f"a join compares keys of one kind; got {a.dtype} and {b.dtype}")
@@ -148,3 +146,24 @@ def _together(a: Array, b: Array) -> Array:
     whole = [x for x in (a, b) if x.dtype.kind in "iu"]
     exact = kind is None or all([np.array_equal(x.astype(kind).astype(x.dtype), x) for x in whole])
     return np.concatenate([a, b]) if exact else np.concatenate([a.astype(object), b.astype(object)])
+
+
+def _matched(left: Array, right: Array, count: int) -> Relation:
+    """The pairs with equal codes."""
+    n, m = Seg(len(left)), Seg(len(right))
+    for here, there, turned in ((left, right, False), (right, left, True)):
+        present = np.flatnonzero(there >= 0)
+        place = np.full(count + 1, -1)
+        place[there[present]] = present
+        if len(present) > np.count_nonzero(place >= 0):
+            continue  # a key comes up twice there
+        to, sets = place[here], (m, n) if turned else (n, m)
+        rows = np.flatnonzero(to >= 0)
+        if len(rows) == len(here):
+            found: Relation = Function(*sets, seal(to))
+        else:
+            found = Pairs(*sets, *[freeze(x) for x in (rows, to[rows], ones(len(rows)))])
+        return found.converse if turned else found
+    middle = Seg(count + 2)  # what is missing here is not what is missing there
+    to = Function(n, middle, seal(np.where(left < 0, count, left)))
+    return to.then(Gather(middle, m, seal(np.where(right < 0, count + 1, right))))

@@ -24,6 +24,7 @@ TABLE = {
     "adjoint": "calculus.adjoint",
     "simplified": "simplify.engine",
     "LinearMap": "maps.linear_map",
+    "red": "terms.named.named_sums",
     # the inner product of a weighted space
     "weighed": "calculus.interpretation.product_rules",
     # rules written in NumPy code: they are traced when a derivative asks for them
@@ -31,6 +32,7 @@ TABLE = {
     "mapped_rule": "tracing.differentials",
     "primitive_named": "tracing.rules.special",
     "load_rules": "tracing.rules.all_rules",
+    "fold_program": "tracing.rules.relational.folds",
     # functions of one matrix on stacks of them
     "vmap": "functions.control",
     # sparse matrices with traced data as linear maps

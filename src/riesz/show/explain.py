@@ -14,7 +14,7 @@ from ..programs.sub_programs import Block
 from ..runtime.interning import children, postorder
 from ..terms.bilinear import Applied, Bilinear
 from ..terms.primitives import Primitive
-from ..terms.sums import Fork, Map, Par
+from ..terms.sums import Fold, Fork, Map, Par, Reduce
 from ..terms.term import Combine, Compose, Const, Term
 from .notation import ATOM, COMPOSE, UNICODE, Text
 from .program_text import Writer, derivation_text, wires
@@ -101,6 +101,9 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
             return f"{part(t)}'(u, v, …) = {right}", "multilinear function, rule (4)"
         case Applied():
             return _applied(t.op, part(t))
+        case Fold(relation=r, how=how):
+            weight = {"prod": "others(v)", "logsumexp": "softmax(v)", "mean": "1 / n"}.get(how, "shares(v)")
+            return f"{left} = {term_text(n, Reduce(r, t.base))[0]} • Δ({weight} ·)", "fold along a relation"
         case _:
             return f"{left} = (see {type(t).__name__})", "derived function"
 

@@ -242,6 +242,8 @@ def _arrow(n: Notation, t: Arrow, inside: list[Text], done: dict[Any, Text]) -> 
             return _powered(n, inside[0], t.index)
         case sums.Reduce(relation=r):
             return n.below(n.name("red"), relation_text(n, r)[0]), ATOM
+        case sums.Fold(relation=r, how=how):
+            return n.below(n.name(how), relation_text(n, r)[0]), ATOM
         case sums.Rep() | sums.Total():
             return _over(n, n.name("rep") if isinstance(t, sums.Rep) else n["Σ"], t.index, t.only)
         case sums.Scan(index=index, suffix=suffix):
@@ -286,6 +288,8 @@ def op_title(n: Notation, op: Any) -> str:
         case Block() | Ruled():
             known = dict(op.parameters) if isinstance(op, Ruled) else {"turned": getattr(op, "adjoint", False)}
             name = n.name("reverse_loop" if isinstance(op, Loop) and op.reverse != op.adjoint else op.title)
+            if "relation" in known:
+                return n.below(name, relation_text(n, cast(Any, known["relation"]))[0])
             return n.star(name) if known.get("turned", False) else name
         case _:
             return n.name(op.title)
@@ -411,8 +415,8 @@ def _combinator(n: Notation, t: Combinator) -> str:
         case (("proj" | "inj"), (which, *_)):  # a component, by its place or name
             place = n.variable(which) if isinstance(which, str) else str(which).replace(" ", "")
             return n.sub(n["π" if head == "proj" else "ι"], place)
-        case "red", (r,):
-            return n.below(n.name("red"), relation_text(n, r)[0])
+        case "red", (r, *how):
+            return n.below(n.name(how[0] if how else "red"), relation_text(n, r)[0])
         case "rep", (index, only):
             return _over(n, n.name("rep"), index, only)[0]
         case "total", (only,):

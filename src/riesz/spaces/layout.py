@@ -90,7 +90,49 @@ def container(v: Any) -> tuple[Form | None, list[Any]] | None:
         return Form(kind, tuple(table), beside), list(table.values())
     if hasattr(cast(Any, type(v)), "__dataclass_fields__"):
         return _fields(v)
-    return None
+    return _table(v) if hasattr(cast(Any, type(v)), "columns") else None
+
+
+_TABLES = ("pandas", "polars", "pyarrow")
+
+
+class TableColumns(dict[Any, Any]):
+    """A table (a DataFrame of pandas or Polars, a table of Arrow) as a function that is differentiated sees it, and its
+    gradient: columns by name."""
+
+    __slots__ = ()
+
+    def _refuse(self, *args: Any, **named: Any) -> Any:
+        raise VectorError(
+            f"a table (DataFrame) is taken by its columns, {list(self)}: name one, t[{next(iter(self), '')!r}], or "
+            "pass one array, df.to_numpy(), for all of them"
+        )
+
+    __array__ = __array_ufunc__ = __array_function__ = _refuse
+    __add__ = __sub__ = __mul__ = __truediv__ = __pow__ = __matmul__ = __neg__ = __abs__ = _refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = __rmatmul__ = _refuse
+
+
+def _table(v: Any) -> tuple[Form | None, list[Any]] | None:
+    """A table as its columns."""
+    if type(v).__module__.partition(".")[0] not in _TABLES:
+        return None
+    from ..relations.tables import columns_of
+
+    names, columns = tuple(getattr(v, "column_names", None) or v.columns), columns_of(v)
+    if columns is None or len(set(names)) < len(names):
+        raise VectorError(f"the columns of a table need names of their own; got {list(names)}")
+    return Form(TableColumns, names, ()), [held(c) for c in columns]
+
+
+def held(x: Any) -> Any:
+    """The array that a column of a table holds (pandas, Polars, Arrow), nan where a number is missing; anything else as
+    it is."""
+    if type(x).__module__.partition(".")[0] not in _TABLES or not hasattr(x, "to_numpy"):
+        return x
+    found: Any = np.asarray(x)
+    numbers = found.dtype == object and getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u", "f", "b")
+    return x.to_numpy(dtype=float, na_value=np.nan) if numbers else found
 
 
 def _fields(v: Any) -> tuple[Form, list[Any]]:
@@ -331,6 +373,7 @@ def check_leaf(value: Any, shape: tuple[int, ...], space: Space, path: tuple[Any
     """One leaf of a user's value: a float for (), otherwise a float array (or formal vector) of the shape."""
     if type(value) is float and not shape:
         return value
+    value = held(value)
     if isinstance(value, (np.ndarray, np.generic)):
         array = cast(Array, value)
         if (problem := own_arithmetic(array)) is not None:
@@ -347,6 +390,7 @@ def leaf_axes(value: Any) -> tuple[int, ...]:
     """The shape of a float, a float array or a formal vector; anything else is refused."""
     if isinstance(value, (float, np.floating)):
         return ()
+    value = held(value)
     if (problem := own_arithmetic(value)) is not None:
         raise VectorError(f"a vector is made of floats and plain arrays; got {problem}")
     if isinstance(value, Formal) or (isinstance(value, np.ndarray) and cast(Array, value).dtype.kind == "f"):

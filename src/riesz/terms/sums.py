@@ -84,6 +84,17 @@ class Reduce(Term):
         self._type(Copower(self.base, self.relation.source), Copower(self.base, self.relation.target), True)
 
 
+class Fold(Term):
+    """max_R : V^X → V^Y,  (max_R v)_y = max_{(x,y)∈R} v_x at each place of V; so min, prod, logsumexp, mean (`how`)."""
+
+    relation: Relation
+    base: Space
+    how: str
+
+    def check(self) -> None:
+        self._type(Copower(self.base, self.relation.source), Copower(self.base, self.relation.target), False)
+
+
 class Unpack(Unitary):
     """V^X ⊸ ⊕_{x∈X} V, unitary: an array as a tuple. The paper's V × V = V^2."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..relations.index_sets import Seg
-from ..spaces.layout import Form, container
+from ..spaces.layout import Form, container, held
 from ..spaces.space import DirectSum, Space, zero_space
 
 
@@ -97,7 +97,8 @@ def numbers_of(leaves: Sequence[Any]) -> list[Any]:
         if type(x) is np.ndarray or type(x) is float:
             found.append(x if type(x) is float or cast(Any, x).ndim else _number(x))
         else:
-            found.append(_number(np.asarray(x)) if np.ndim(x) == 0 else np.asarray(x))
+            array = np.asarray(held(x))
+            found.append(array if array.ndim else _number(array))
     return found
 
 

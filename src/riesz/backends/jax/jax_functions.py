@@ -19,6 +19,7 @@ import jax.scipy.special as special
 import numpy as np
 
 from ...ops.opaque import Discrete, Ruled, _smooth  # pyright: ignore[reportPrivateUsage]
+from ...relations.cpu.pair_folds import products_of_others
 from ...terms.primitives import RULES, Primitive
 from ...tracing.rules.special import SPECIAL
 from .jax_steps import letters, mapped
@@ -165,6 +166,8 @@ OURS: dict[tuple[str, str], Callable[..., Any]] = {
     ("quantiles", "_order_or_nan"): _order_or_nan,
     ("array_products", "_whole"): lambda *xs, labels, out: jnp.einsum(letters(labels, out, "..."), *xs),
     ("reductions", "shares"): _shares,
+    ("pair_folds", "shares"): lambda *xs, **named: _shares_along(*xs, **named),
+    ("pair_folds", "folded"): lambda x, **named: _folded(x, **named),
     ("scipy_names", "_top"): partial(jnp.max, initial=-jnp.inf),
     ("matrix_ops", "_share"): _share,
     ("matrix_ops", "_apart"): _apart,
@@ -197,6 +200,31 @@ def _discrete(op: Discrete) -> Callable[..., Any] | None:
 # -- functions with a differential: only their values are computed here ------------------------------------------------
 
 
+_SEGMENTS = {"max": jax.ops.segment_max, "min": jax.ops.segment_min, "prod": jax.ops.segment_prod}
+
+
+def _folded(x: Any, *, relation: Any, behind: int, title: str) -> Any:
+    at, ids = _along(x, relation, behind)
+    fold = partial(_SEGMENTS.get(title, jax.ops.segment_max), segment_ids=ids, num_segments=relation.target.size)
+    y = fold(jnp.moveaxis(x, at, 0))
+    if title == "logsumexp":
+        top, rows = jnp.where(jnp.isfinite(y), y, 0.0), jnp.moveaxis(x, at, 0)
+        y = jnp.log(jax.ops.segment_sum(jnp.exp(rows - top[ids]), ids, relation.target.size)) + top
+    return jnp.moveaxis(y, 0, at)
+
+
+def _along(x: Any, relation: Any, behind: int) -> tuple[int, Any]:
+    """The axis of the source, and the target of each source."""
+    return jnp.ndim(x) - behind - 1, relation.index if hasattr(relation, "index") else relation.ids
+
+
+def _shares_along(x: Any, y: Any, *, relation: Any, behind: int) -> Any:
+    at, ids = _along(x, relation, behind)
+    hit = (jnp.moveaxis(x, at, 0) == jnp.moveaxis(y, at, 0)[ids]).astype(x.dtype)
+    count = jax.ops.segment_sum(hit, ids, relation.target.size)
+    return jnp.moveaxis(hit / jnp.maximum(count, 1)[ids], 0, at)
+
+
 def _triangular(t: Any, b: Any, *, lower: bool, transposed: bool, unit: bool) -> Any:
     named = {"lower": lower, "transpose_a": transposed, "unit_diagonal": unit}
     return jax.lax.linalg.triangular_solve(t, b, left_side=True, **named)
@@ -220,6 +248,8 @@ def _halved(p: Any, q: Any, *, strict: bool) -> Any:
 
 SMOOTH: dict[str, Callable[..., Any]] = {
     "extremum": lambda x, *, title, **named: (jnp.max if title == "max" else jnp.min)(x, **named),
+    **dict.fromkeys(("extremum_along", "product_along", "logsumexp_along"), _folded),
+    "others": lambda x, **named: products_of_others(x, **named, xp=jnp)[0],
     "solve": lambda a, b, *, transposed: jnp.linalg.solve(a.mT if transposed else a, b),
     "solve_triangular": _triangular,
     "inv": lambda a, *, strict: jnp.linalg.inv(a),
@@ -238,6 +268,10 @@ SMOOTH: dict[str, Callable[..., Any]] = {
 """By the name of the function; errors of NumPy (a singular matrix) are nan here."""
 
 
+_NAMED = ("extremum", "extremum_along", "product_along", "logsumexp_along")
+"""Those that several functions of NumPy's are, told apart by their title."""
+
+
 def found(op: Any) -> Callable[..., Any] | None:
     """An op as a function of JAX arrays."""
     match op:
@@ -245,7 +279,7 @@ def found(op: Any) -> Callable[..., Any] | None:
             function = _discrete(op)
             return None if function is None else _with(function, dict(op.parameters))
         case Ruled(smooth=smooth) if _smooth.get(smooth.name) is smooth and smooth.name in SMOOTH:
-            named = {k: v for k, v in op.parameters if k != "title" or smooth.name == "extremum"}
+            named = {k: v for k, v in op.parameters if k != "title" or smooth.name in _NAMED}
             return _with(SMOOTH[smooth.name], named)
         case _:
             return None

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 from ...ops.domain import Domain
 from ...ops.op import Combination, Reduction, contraction
+from ...programs.program import outputs
 from ...relations import Empty, Place, Point, blocks
 from ...relations.index_sets import Plus, Product, Seg, Set, boxes, unit
+from ...runtime import later
 from ...runtime.stackless import Rule
 from ...spaces.space import Copower, DirectSum, Space
 from ...terms import sums
@@ -156,6 +158,14 @@ def _reduce(t: Reduce, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
     return t.codomain.tree(made)
 
 
+def _fold(t: sums.Fold, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
+    """max_R and its kin, at each place of V: NumPy code, as a program."""
+    given, count = leaves_of(x), len(t.base.leaves)
+    programs = [later.fold_program(t.relation, t.how, lead, leaf.shape) for leaf in t.base.leaves]
+    columns = [outputs(p, D, given[j::count]) for j, p in enumerate(programs)]
+    return t.codomain.tree([leaf for row in zip(*columns, strict=True) for leaf in row])
+
+
 def _rep(t: Rep, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Any:
     if t.only is not None:
         return _by_definition(t, x, lead, D)
@@ -205,6 +215,7 @@ STRUCTURE: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
     sums.Unpack: _unpack,
     Pack: _pack,
     Reduce: _reduce,
+    sums.Fold: _fold,
     Rep: _rep,
     Total: _total,
     Scan: _by_definition,

@@ -11,11 +11,12 @@ import numpy as np
 
 from ...errors import SpaceError
 from ...relations import Relation, diagonal
-from ...relations.index_sets import Product, Seg, Set, remaining
+from ...relations.index_sets import Product, Seg, Set, boxes, remaining
 from ...spaces.space import Copower, DirectSum, Space, direct_sum, space_of
+from ..bilinear import Hadamard, Section
 from ..open import Combinator, Maker, OpenConst, frozen, identity_at, make_family, maker, needs, opened, zero_at
-from ..sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
-from ..term import Arrow, Term
+from ..sums import Add, Dup, Fold, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
+from ..term import Arrow, Compose, Term
 
 __all__: list[str] = ["add", "block_diag", "const", "dup", "fork", "id", "inj", "join", "par", "proj", "red", "rep"]
 __all__ += ["scan", "total", "total_over", "unzip", "zero", "zip"]
@@ -129,7 +130,7 @@ def block_diag(terms: Sequence[Any]) -> Arrow:
 
 
 @maker("red")
-def _reduction(space: Space, relation: Relation) -> Term:
+def _reduction(space: Space, relation: Relation, how: str = "sum") -> Term:
     if isinstance(space, Copower) and space.index is not relation.source:
         rest = remaining(space.index, relation.source)
         for axis in () if rest is None else rest.factors if isinstance(rest, Product) else (rest,):
@@ -137,11 +138,24 @@ def _reduction(space: Space, relation: Relation) -> Term:
     if not isinstance(space, Copower) or space.index is not relation.source:
         X, Y = relation.source, relation.target
         raise SpaceError(f"red_R with R ⊆ {X} × {Y} starts at V^({X}), but is used at {space}")
-    return Reduce(relation, space.base)
+    if how == "sum":
+        return Reduce(relation, space.base)
+    count, W = relation.in_degrees, Copower(space.base, relation.target)
+    if how == "mean" and count.all() and W.plain and not any([leaf.formal for leaf in W.leaves]):  # linear
+        weights: list[Any] = []
+        for box, at in boxes(relation.target):
+            part, shape = 1.0 / (count if at is None else count[at]), box.box or ()
+            for leaf in space.base.leaves:
+                weights.append(np.broadcast_to(part.reshape(*shape, *(1,) * len(leaf.shape)), (*shape, *leaf.shape)))
+        return Compose(Section(Hadamard(W), 0, frozen(weights)), Reduce(relation, space.base))
+    return Fold(relation, space.base, how)
 
 
-def red(relation: Relation) -> Combinator:
-    """red_R : V^X ⊸ V^Y,  (red_R v)_y = Σ_{(x,y)∈R} v_x.
+HOW = ("sum", "mean", "max", "min", "prod", "logsumexp")
+
+
+def red(relation: Relation, how: str = "sum") -> Combinator:
+    """red_R : V^X ⊸ V^Y,  (red_R v)_y = Σ_{(x,y)∈R} v_x; `how`: "sum", or "mean", "max", "min", "prod", "logsumexp".
 
     >>> import riesz as rz, numpy as np
     >>> R = rz.relations.function(rz.seg(3), rz.seg(2), [0, 1, 0])
@@ -153,10 +167,19 @@ def red(relation: Relation) -> Combinator:
     >>> rz.red(R)(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     array([[6., 8.],
            [3., 4.]])
+
+    The others are max_R, min_R, …, taken at each place of V. Sources that attain a maximum share its derivative
+    equally, pair by pair. A pair that counts twice is squared in a product and adds ln 2 in ln Σ exp. A target without
+    pairs has −inf, inf, 1, −inf, and nan as a mean.
+
+    >>> rz.red(R, "max")(np.array([1.0, 2.0, 3.0])), rz.grad(rz.total @ rz.red(R, "max"))(np.array([3.0, 2.0, 3.0]))
+    (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
     if not isinstance(cast(Any, relation), Relation):
         raise SpaceError(f"red(R) takes a relation; got {relation!r} (see riesz.relations)")
-    return Combinator("red", _reduction, (relation,))
+    if how not in HOW:
+        raise SpaceError(f"red(R, how) takes one of {', '.join(map(repr, HOW))}; got {how!r}")
+    return Combinator("red", _reduction, (relation,) if how == "sum" else (relation, how))
 
 
 @maker("rep", weights=True)

@@ -20,7 +20,9 @@ HEAD = """# What is supported
 Generated from the code by `python -m riesz.tracing.rules.coverage`. In a function given to riesz, these functions of
 NumPy and SciPy, under their own names, become what the second column says; the third is the derivative. Operators
 (`+ - * / // % ** @`, comparisons), indexing and assignment (integers, slices, `None`, `...`, integer arrays, fixed
-masks, computed integers) and the methods of arrays of the same names are included. Functions of your own:
+masks, computed integers) and the methods of arrays of the same names are included. So are `reduce`, `accumulate` and
+`outer` of ufuncs, `reduceat` of `np.add`, `np.multiply`, `np.maximum`, `np.minimum` and `np.logaddexp`, and `at` of
+these, `np.subtract` and `np.divide` (of other ufuncs where no position comes up twice). Functions of your own:
 `rz.primitive`, `rz.custom_derivative`, `rz.linear`, `rz.bilinear`.
 """
 

@@ -405,12 +405,18 @@ METHODS: dict[Any, tuple[Any, tuple[str, ...]]] = {
 """The function that a method is, and what it takes besides the axis."""
 
 
+PIECEWISE: dict[Any, Any] = {}
+"""np.add.reduceat and its kin; entered by relational/folds.py."""
+
+
 def ufunc_method(ufunc: Any, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """np.add.reduce and its kin are the functions of that name."""
     name = f"np.{ufunc.__name__}.{method}"
     if method == "outer":
         a, b = map(t.as_array, args)
         return t.call_ufunc(ufunc, (np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b), {})
+    if (ufunc, method) in PIECEWISE:
+        return PIECEWISE[ufunc, method](*args, **named)
     if method in ("reduce", "accumulate"):
         function, options = METHODS.get((ufunc, method), (None, ("keepdims", "initial") if method == "reduce" else ()))
         given = _options(name, options, args[1:], named)

@@ -12,6 +12,7 @@ from ...ops.opaque import Put
 from ...relations import Function, freeze
 from ...relations.index_sets import Seg
 from ..registry import FUNCTIONS, NOTES, WRITERS, WRITING, writing
+from ..rules.relational.folds import fold
 from ..sharing import VIEWS, places_of, rearranges, writable
 from ..trace import inmost, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy, trace_of
@@ -239,10 +240,15 @@ def _at(ufunc: Any, x: Any, key: Any, values: Any = None) -> None:
         old = np.ravel(settled(x)) if most else x[at]
         new = total if ufunc is np.add and _zero(old) else ufunc(old, total)
         x[... if most else at] = np.reshape(new, x.shape) if most else new
+    elif ufunc is np.divide:
+        x[at] = x[at] / _folded("prod", given, group, len(touched))
+    elif ufunc in _FOLDS:  # what is there and what comes are one group: ties share equally
+        both = np.concatenate([x[at], convert(given, x.dtype)])
+        x[at] = _folded(_FOLDS[ufunc], both, np.concatenate([np.arange(len(touched)), group]), len(touched))
     else:
+        known = ", ".join([f"np.{f.__name__}.at" for f in (np.add, np.subtract, np.divide, *_FOLDS)])
         raise refuse(
-            f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; np.add.at and "
-            "np.subtract.at are"
+            f"np.{ufunc.__name__}.at at a position that comes up twice is not known for traced arrays; {known} are"
         )
 
 
@@ -266,6 +272,14 @@ def _at_computed(ufunc: Any, x: Any, key: Any, values: Any) -> None:
     given = np.ravel(np.broadcast_to(tidy(settled(values)), at.shape))
     total = _added(convert(lifted(given, cast(Any, inmost())), x.dtype), np.ravel(at), x.size)
     x[...] = ufunc(settled(x), np.reshape(total, x.shape))
+
+
+_FOLDS = {np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.logaddexp: "logsumexp"}
+
+
+def _folded(how: str, values: Any, group: Any, n: int) -> Any:
+    relation = Function(Seg(len(group)), Seg(n), freeze(np.asarray(group, np.intp)))
+    return fold(lifted(values), relation, how, 0)
 
 
 def _summed(values: Any, group: Any, n: int) -> Any:

@@ -1,0 +1,1 @@
+"""What NumPy code does along relations besides sums."""
