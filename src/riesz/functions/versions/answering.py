@@ -232,10 +232,67 @@ def _opened_parts(x: Any) -> Any:
     return type(x)([_opened(part) for part in x]) if type(x) in (list, tuple) else x
 
 
+class _Ufunc(_Version):
+    """A ufunc that may be given lists of traced numbers, as may its methods: np.sin([x, y]), np.add.reduce([x, y])."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        lists = any([type(a) is list or type(a) is tuple for a in args])
+        return self.original(*([_opened(a) for a in args] if lists else args), **named)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        return (lambda *args, **named: found(*map(_opened, args), **named)) if name in _UFUNC_METHODS else found
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return np.ufunc
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+_UFUNC_METHODS = {"reduce", "accumulate", "reduceat", "outer", "at"}
+
+
+class _Object(_Version):
+    """An object of SciPy's (a spline, a distribution): given traced arguments, its methods are those of our own
+    counterpart of it (rules/scientific/stand_ins.py)."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, original: Any, own: Callable[[Any], Any]) -> None:
+        super().__init__(original)
+        self.own = own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.__getattr__("__call__")(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        if name.startswith("_") and name != "__call__" or not callable(found):
+            return found
+
+        def own(*args: Any, **named: Any) -> Any:
+            return getattr(self.own(self.original), name)(*args, **named)
+
+        ask = _Asking(found, own)
+        return lambda *args, **named: _answered(ask(*args, **named))
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return type(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
 class _Whole(type):
     """A type of whole numbers, as the original, that may be called on traced arrays: np.int64(x)."""
 
     original: Any
+    own: Any = None
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if len(args) == 1 and holds_traced(args[0]):
@@ -243,7 +300,7 @@ class _Whole(type):
         return cls.original(*args, **named)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.original)
+        return isinstance(instance, cls.original) or (cls.own is not None and isinstance(instance, cls.own))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return issubclass(subclass, cls.original)
@@ -253,6 +310,19 @@ class _Whole(type):
 
     def __hash__(cls) -> int:
         return hash(cls.original)
+
+
+class _Class(_Whole):
+    """A class of SciPy's: of traced arguments it makes our own counterpart, of others an object that answers."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if holds_traced(args) or holds_traced(tuple(named.values())):
+            note((*args, *named.values()), True)
+            return cls.own(*args, **named)
+        return _answered(cls.original(*args, **named))
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
 
 
 def _library(f: types.FunctionType) -> _Version:
@@ -352,6 +422,7 @@ def _load() -> None:
         for original in (np.empty, np.empty_like):
             found[original] = _Filling(original, _rule(original) if original in FUNCTIONS else original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        found.update({f: _Ufunc(f) for f in vars(np).values() if isinstance(f, np.ufunc)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
         for original, version in found.items():
@@ -417,6 +488,10 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _versions[x]
     if _arrays and type(x) is np.ndarray:
         return _standing_for(x, found_outside(x))
+    if (kind := x if isinstance(x, type) else type(x)).__module__.startswith("scipy."):
+        return _scipys(x, kind)
+    if kind is types.MethodType and type(x.__self__).__module__.startswith("scipy."):
+        return getattr(_answered(x.__self__), x.__name__)
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
@@ -424,6 +499,31 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if all(map(is_, found, parts)) or type(x) is not kind:
         return x
     return _standing_for(x, make(found))
+
+
+def _objects() -> list[Any]:
+    """The classes of SciPy's that there are counterparts of, where they are loaded; and classes themselves."""
+    if not any([part in sys.modules for part in ("scipy.stats", "scipy.interpolate")]):
+        return []
+    from ...tracing.rules.scientific.stand_ins import loaded
+
+    return loaded()
+
+
+def _scipys(x: Any, kind: type) -> Any:
+    """A class of SciPy's or an object of one, or what stands for it."""
+    from ...tracing.rules.scientific.stand_ins import counterpart
+
+    own = counterpart(kind)
+    if own is None or type(x) is _Class:
+        return x
+    if x is kind:
+        _enter(x, _Class(kind.__name__, (), {"original": kind, "own": own}))
+        return _versions[x]
+    if getattr(sys.modules.get(kind.__module__), getattr(x, "name", None) or "", None) is x:  # scipy.stats.norm
+        _enter(x, _Object(x, own.of))
+        return _versions[x]
+    return _standing_for(x, _Object(x, own.of))
 
 
 def _standing_for(x: Any, version: Any) -> Any:
@@ -474,7 +574,7 @@ def answering(
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
-            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray] if arrays else []))
+            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *([np.ndarray] if arrays else []), *_objects())
             places = held(seen, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,16 @@ from ...terms.primitives import UNKNOWN, Primitive, Rule
 from ..registry import NOTES, UFUNCS
 from ..trace import refuse
 from ..traced import FLOAT, Traced, convert, primitive_step, tidy
+from .scientific.incomplete import (
+    beta_derivative,
+    beta_slopes,
+    exponential,
+    gamma_derivative,
+    gamma_slopes,
+    student_derivative,
+    student_order,
+    student_slopes,
+)
 
 SPECIAL: dict[str, SpecialRule] = {}
 """The rules of all primitives in this file."""
@@ -101,6 +112,19 @@ def _in_last(name: str, slope: Any, text: str = "", domain: str = "", array: Any
         return (*(UNKNOWN,) * (count - 1), slope(*xs))
 
     return _special(name, derivative, text, domain, array, count)
+
+
+def _family(name: str, array: Any, slopes: Any = None, arity: int = 1) -> Callable[[int], Primitive]:
+    """Functions numbered by n: by default the n-th derivatives of a function, each the derivative of the one before."""
+
+    def member(n: int) -> Primitive:
+        return Primitive(SPECIAL[name], float(n))
+
+    def slope(x: Any, y: Any, n: Any) -> Any:
+        return member(int(n) + 1)(x)
+
+    _special(name, slopes or slope, array=array, arity=arity)
+    return member
 
 
 def _typed(found: Any, *xs: Any) -> Any:
@@ -192,23 +216,90 @@ def _beta_density_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 # Their derivatives are densities of neighbouring parameters: (a−1)/Γ(a) = 1/Γ(a−1), (a−1)/B(a, b) = (a+b−1)/B(a−1, b).
-gamma_density = _in_last(
-    "gamma_density", lambda a, x, y: gamma_density(a - 1.0, x) - y, domain="x ≥ 0", array=_gamma_density
+def _gamma_density_slopes(a: Any, x: Any, y: Any) -> Any:
+    return y * (p.log0(x) - psi(a)), gamma_density(a - 1.0, x) - y
+
+
+def _beta_density_slopes(a: Any, b: Any, x: Any, y: Any) -> Any:
+    in_a, in_b = _beta_slopes(a, b)
+    return y * (p.log0(x) - in_a), y * (p.log1p(-x) - in_b), _beta_density_slope(a, b, x, y)
+
+
+gamma_density = _special("gamma_density", _gamma_density_slopes, domain="x ≥ 0", array=_gamma_density)
+beta_density = _special("beta_density", _beta_density_slopes, domain="0 ≤ x ≤ 1", array=_beta_density)
+
+
+def _gamma_order(a: Any, x: Any, y: Any, n: float) -> Any:
+    """∂ⁿ⁺¹P/∂aⁿ⁺¹, and ∂ⁿf/∂aⁿ with the density f."""
+    slopes = gamma_slopes(a, p.log0(x), psi, polygamma)
+    return gammainc_in_a(int(n) + 1)(a, x), exponential(gamma_density(a, x), slopes, int(n))
+
+
+def _beta_order(a: Any, b: Any, x: Any, y: Any, n: float) -> Any:
+    i, j = divmod(int(n), _ORDERS)
+    slopes = beta_slopes(a, b, p.log0(x), p.log1p(-x), psi, polygamma)
+    up = betainc_in_ab(int(n) + _ORDERS)(a, b, x), betainc_in_ab(int(n) + 1)(a, b, x)
+    return *up, exponential(beta_density(a, b, x), slopes, i, j)
+
+
+_ORDERS = 64  # ∂ⁱ∂ʲ/∂aⁱ∂bʲ is the member 64·i + j
+gammainc_in_a = _family("gammainc_in_a", lambda a, x, n: _typed(gamma_derivative(s, a, x, int(n)), a, x), _gamma_order, 2)
+betainc_in_ab = _family(
+    "betainc_in_ab",
+    lambda a, b, x, n: _typed(beta_derivative(s, a, b, x, *divmod(int(n), _ORDERS)), a, b, x),
+    _beta_order,
+    3,
 )
-beta_density = _in_last("beta_density", _beta_density_slope, domain="0 ≤ x ≤ 1", array=_beta_density)
-_G, _B = "in x: xᵃ⁻¹e⁻ˣ/Γ(a) · dx; in a: not known", "in x: xᵃ⁻¹(1−x)ᵇ⁻¹/B(a, b) · dx; in a, b: not known"
+
+
+def _gamma_slopes(a: Any, x: Any, sign: float = 1.0) -> Any:
+    return sign * gammainc_in_a(1)(a, x), sign * gamma_density(a, x)
+
+
+def _beta_cdf_slopes(a: Any, b: Any, x: Any, sign: float = 1.0) -> Any:
+    return sign * betainc_in_ab(_ORDERS)(a, b, x), sign * betainc_in_ab(1)(a, b, x), sign * beta_density(a, b, x)
+
+
+def _inverted(slopes: Any) -> Any:
+    """The derivatives of an inverse at its value, from those of the function there: −∂f/∂a / f′, …, 1/f′."""
+    turned = p.reciprocal(slopes[-1])
+    return *[-(slope * turned) for slope in slopes[:-1]], turned
+
+
+_IN_A, _IN_AB = "∂y/∂a · da (an integral)", "∂y/∂a · da + ∂y/∂b · db (integrals)"
+_G, _B = f"{_IN_A} + xᵃ⁻¹e⁻ˣ/Γ(a) · dx", f"{_IN_AB} + xᵃ⁻¹(1−x)ᵇ⁻¹/B(a, b) · dx"
 _G_DOMAIN, _B_DOMAIN = "a > 0, x ≥ 0", "a, b > 0, 0 ≤ x ≤ 1"
-_INVERSE = "in the last argument: dx / density; in the others: not known"
-gammainc = _in_last("gammainc", lambda a, x, y: gamma_density(a, x), _G, _G_DOMAIN)
-gammaincc = _in_last("gammaincc", lambda a, x, y: -gamma_density(a, x), "minus that of gammainc", _G_DOMAIN)
-gammaincinv = _in_last("gammaincinv", lambda a, x, y: p.reciprocal(gamma_density(a, y)), _INVERSE)
-gammainccinv = _in_last("gammainccinv", lambda a, x, y: -p.reciprocal(gamma_density(a, y)), "minus that of gammaincinv")
-betainc = _in_last("betainc", lambda a, b, x, y: beta_density(a, b, x), _B, _B_DOMAIN)
-betaincc = _in_last("betaincc", lambda a, b, x, y: -beta_density(a, b, x), "minus that of betainc", _B_DOMAIN)
-betaincinv = _in_last("betaincinv", lambda a, b, x, y: p.reciprocal(beta_density(a, b, y)), _INVERSE)
-betainccinv = _in_last(
-    "betainccinv", lambda a, b, x, y: -p.reciprocal(beta_density(a, b, y)), "minus that of betaincinv"
-)
+_INVERSE = "dx / density − the derivatives in parameters / density"
+gammainc = _special("gammainc", lambda a, x, y: _gamma_slopes(a, x), _G, _G_DOMAIN)
+gammaincc = _special("gammaincc", lambda a, x, y: _gamma_slopes(a, x, -1.0), "minus that of gammainc", _G_DOMAIN)
+gammaincinv = _special("gammaincinv", lambda a, x, y: _inverted(_gamma_slopes(a, y)), _INVERSE)
+gammainccinv = _special("gammainccinv", lambda a, x, y: _inverted(_gamma_slopes(a, y, -1.0)), _INVERSE)
+betainc = _special("betainc", lambda a, b, x, y: _beta_cdf_slopes(a, b, x), _B, _B_DOMAIN)
+betaincc = _special("betaincc", lambda a, b, x, y: _beta_cdf_slopes(a, b, x, -1.0), "minus that of betainc", _B_DOMAIN)
+betaincinv = _special("betaincinv", lambda a, b, x, y: _inverted(_beta_cdf_slopes(a, b, y)), _INVERSE)
+betainccinv = _special("betainccinv", lambda a, b, x, y: _inverted(_beta_cdf_slopes(a, b, y, -1.0)), _INVERSE)
+
+# -- Student's distribution -------------------------------------------------------------------------------
+
+
+def _student_density(v: Any, t: Any) -> Any:
+    power = p.log1p(t * t * p.reciprocal(v)) * (0.5 * (v + 1.0))
+    return p.exp(-(0.5 * p.ln(v)) - betaln(0.5, 0.5 * v) - power)
+
+
+def _student_order(v: Any, t: Any, y: Any, n: float) -> Any:
+    order = partial(student_order, v, psi, polygamma, p.reciprocal)
+    slopes = student_slopes(v, t * t, order, p.log1p, p.reciprocal)
+    return stdtr_in_df(int(n) + 1)(v, t), exponential(_student_density(v, t), slopes, int(n))
+
+
+def _student_slopes(v: Any, t: Any) -> Any:
+    return stdtr_in_df(1)(v, t), _student_density(v, t)
+
+
+stdtr_in_df = _family("stdtr_in_df", lambda v, t, n: _typed(student_derivative(s, v, t, int(n)), v, t), _student_order, 2)
+stdtr = _special("stdtr", lambda v, t, y: _student_slopes(v, t), "∂y/∂df · ddf (an integral) + density · dt", "df > 0")
+stdtrit = _special("stdtrit", lambda v, q, y: _inverted(_student_slopes(v, y)), _INVERSE, "df > 0, 0 < q < 1")
 
 # -- error functions and the normal distribution ----------------------------------------------------------
 
@@ -238,19 +329,6 @@ def _erfcx_derivative(x: Any, n: float) -> Any:
 
 def _dawsn_derivative(x: Any, n: float) -> Any:
     return _derivatives(x, n, -1.0, _Function("dawsn"), 1.0, 0.5, lambda z: np.abs(z) > 7.0)
-
-
-def _family(name: str, array: Any) -> Callable[[int], Primitive]:
-    """The n-th derivatives of a function, each the derivative of the one before."""
-
-    def member(n: int) -> Primitive:
-        return Primitive(SPECIAL[name], float(n))
-
-    def slope(x: Any, y: Any, n: Any) -> Any:
-        return member(int(n) + 1)(x)
-
-    _special(name, slope, array=array, arity=1)
-    return member
 
 
 erfcx_derivative = _family("erfcx_derivative", _erfcx_derivative)
