@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,60 @@ def test_single_precision_broadcasting_batches_and_backends() -> None:
     J = rz.jacobian(lambda x: stats.norm.logpdf(x, 0.2, 1.1))(np.linspace(-1, 1, 5))
     np.testing.assert_allclose(J.to_dense(), np.diag((0.2 - np.linspace(-1, 1, 5)) / 1.21))
     assert stats.norm.logpdf(np.zeros(0)).shape == rz.function(stats.norm.logpdf)(np.zeros(0)).shape
+
+
+M = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.1]])
+VECTORS = [
+    ("multivariate_normal.logpdf(x, y, m)", (np.ones((2, 3)) * 0.3, np.arange(3.0), M)),
+    ("multivariate_normal.pdf(x, y, m)", (np.array([0.3, 0.1, 0.7]), np.arange(3.0), M)),
+    ("multivariate_normal.logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
+    ("multivariate_normal.logpdf(x, mean=y)", (np.array([0.3, 0.1, 0.7]), np.arange(3.0))),
+    ("multivariate_normal.logpdf(x, cov=y)", (np.array([0.3, 0.1, 0.7]), np.arange(1.0, 4.0))),
+    ("multivariate_normal(y, m).logpdf(x)", (np.ones((2, 3)) * 0.3, np.arange(3.0), M)),
+    ("multivariate_normal(np.zeros(3), M).logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
+    ("multivariate_normal.entropy(y, m)", (np.zeros(3), M)),
+    ("multivariate_t.logpdf(x, y, m, 3.5)", (np.ones((2, 3)) * 0.3, np.arange(3.0), M)),
+    ("multivariate_t.logpdf(np.ones(3), np.zeros(3), M, df=x)", (3.5,)),
+    ("multivariate_t(np.zeros(3), M, df=3.0).logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
+    ("dirichlet.logpdf(np.array([0.2, 0.3, 0.5]), x)", (np.array([1.5, 2.5, 0.7]),)),
+    ("dirichlet.logpdf(x, y)", (np.array([[0.2, 0.1], [0.3, 0.5]]), np.array([1.5, 2.5, 0.7]))),
+    ("dirichlet(x).logpdf(np.array([0.2, 0.3, 0.5]))", (np.array([1.5, 2.5, 0.7]),)),
+    ("dirichlet.entropy(x)", (np.array([1.5, 2.5, 0.7]),)),
+    ("dirichlet.mean(x)", (np.array([1.5, 2.5, 0.7]),)),
+    ("dirichlet.var(x)", (np.array([1.5, 2.5, 0.7]),)),
+    ("wishart.logpdf(M, x, m)", (4.5, M)),
+    ("wishart(5, M).logpdf(m)", (M,)),
+    ("wishart.logpdf(np.stack([M, 2 * M], axis=-1), x, M)", (4.5,)),
+    ("invwishart.logpdf(M, x, m)", (4.5, M)),
+    ("matrix_normal.logpdf(x, rowcov=M, colcov=m)", (np.arange(9.0).reshape(3, 3) / 5, M)),
+    ("multinomial.logpmf([1, 2, 1], 4, x)", (np.array([0.2, 0.3, 0.5]),)),
+    ("multinomial.pmf([[1, 2, 1], [4, 0, 0]], 4, x)", (np.array([0.2, 0.3, 0.5]),)),
+    ("dirichlet_multinomial.logpmf([1, 2, 1], x, 4)", (np.array([1.5, 2.5, 0.7]),)),
+    ("gaussian_kde(np.array([0.1, 0.7, 2.0])).logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
+    ("gaussian_kde(np.array([0.1, 0.7, 2.0]))(x)", (np.array([0.3, 0.1, 0.7]),)),
+]
+
+
+@pytest.mark.parametrize(("text", "xs"), VECTORS, ids=[text for text, _ in VECTORS])
+def test_distributions_of_vectors(text: str, xs: tuple[Any, ...]) -> None:
+    names = sorted(set(re.findall(r"\b[xym]\b", text)), key="xym".index)
+    code = eval(f"lambda {', '.join(names)}: {text}", {**vars(stats), "np": np, "M": M})
+    turned = [k == "m" for k in names]
+    f = lambda *xs: code(*[(x + x.T) / 2 if turn else x for turn, x in zip(turned, xs, strict=True)])  # noqa: E731
+    wanted = f(*xs)
+    found = rz.function(f)(*xs)
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+    rng = np.random.default_rng(0)
+    dxs = tuple([rng.normal(size=np.shape(x)) if np.shape(x) else 0.7 for x in xs])
+    line = lambda t: np.asarray(f(*[x + t * d for x, d in zip(xs, dxs, strict=True)]))  # noqa: E731
+    np.testing.assert_allclose(rz.jvp(f, xs, dxs)[1], slope(line, [0.0], 0), rtol=1e-7, atol=1e-8)
+    total = lambda *xs: np.sum(np.sin(f(*xs)))  # noqa: E731
+    gradient = rz.grad(total, tuple(range(len(xs))))
+    there = sum([float(np.sum(g * d)) for g, d in zip(gradient(*xs), dxs, strict=True)])
+    np.testing.assert_allclose(there, slope(lambda t: np.sum(np.sin(line(t))), [0.0], 0), rtol=1e-7, atol=1e-8)
+    second = rz.hvp(total, xs, dxs)
+    second = second if len(xs) > 1 else (second,)
+    for k in range(len(xs)):
+        expected = slope(lambda t: gradient(*[x + t * d for x, d in zip(xs, dxs, strict=True)])[k], [0.0], 0)  # noqa: B023
+        np.testing.assert_allclose(second[k], expected, rtol=1e-6, atol=1e-6)

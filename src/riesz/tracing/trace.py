@@ -191,11 +191,12 @@ def forgive(before: tuple[Trace | None, int]) -> None:
 def user_line() -> str:
     """Where the user's code is, for error messages."""
     here = os.path.dirname(os.path.dirname(__file__))
-    numpy_home, scipy_home = os.path.dirname(np.__file__), os.sep + "scipy" + os.sep
+    scipy_file = getattr(sys.modules.get("scipy"), "__file__", None) or np.__file__
+    homes = (here, os.path.dirname(np.__file__), os.path.dirname(scipy_file), "<frozen", "<__array_function__")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((here, numpy_home, "<frozen", "<__array_function__")) and scipy_home not in file:
+        if not file.startswith(homes):
             break
         frame = frame.f_back
     return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"

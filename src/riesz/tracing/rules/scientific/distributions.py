@@ -319,7 +319,7 @@ _NAMES: dict[str, Any] = {
 }
 
 
-class Row:
+class Formulas:
     """One distribution of the table: shape parameters, what they must be, the support, formulas."""
 
     def __init__(self, head: str, lines: list[str]) -> None:
@@ -351,10 +351,10 @@ def _scope(formula: str) -> dict[str, Any]:
 
 
 @lru_cache(1)
-def rows() -> dict[str, Row]:
+def rows() -> dict[str, Formulas]:
     """The table, by name."""
     blocks = [block.splitlines() for block in re.split(r"\n(?=\S)", _TABLE.strip())]
-    return {row.name: row for row in [Row(head, lines) for head, *lines in blocks]}
+    return {row.name: row for row in [Formulas(head, lines) for head, *lines in blocks]}
 
 
 _LOGS = {"pdf": "logpdf", "pmf": "logpmf", "cdf": "logcdf", "sf": "logsf"}
@@ -431,7 +431,7 @@ class Distribution:
         if missing or not said.keys() <= set(places) or len(said) < len(args) + len(named):
             wanted = f"{', '.join(places)}; got {len(args)} arguments{''.join([f', {k}=…' for k in named])}"
             raise TypeError(f"scipy.stats.{self.name} takes {wanted}")
-        values = {k: _double(v) for k, v in said.items()}
+        values = {k: double(v) for k, v in said.items()}
         shapes = {k: values[k] for k in self.row.shapes}
         return [values[k] for k in places[:count]], shapes, values.get("loc", 0.0), values.get("scale", 1.0)
 
@@ -527,7 +527,8 @@ def _together(*xs: Any) -> list[Any]:
     return [np.broadcast_to(x, shape) for x in xs]
 
 
-def _double(x: Any) -> Any:
+def double(x: Any) -> Any:
+    """A number or an array in double precision, traced or not."""
     x = tidy(x)
     if not holds_traced(x):
         return np.asarray(x, float)[()]
