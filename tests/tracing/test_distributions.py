@@ -216,7 +216,7 @@ VECTORS = [
     ("multivariate_normal.pdf(x, y, m)", (np.array([0.3, 0.1, 0.7]), np.arange(3.0), M)),
     ("multivariate_normal.logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
     ("multivariate_normal.logpdf(x, mean=y)", (np.array([0.3, 0.1, 0.7]), np.arange(3.0))),
-    ("multivariate_normal.logpdf(x, cov=y)", (np.array([0.3, 0.1, 0.7]), np.arange(1.0, 4.0))),
+    ("multivariate_normal.logpdf(x, np.zeros(3), y)", (np.array([0.3, 0.1, 0.7]), np.arange(1.0, 4.0))),
     ("multivariate_normal(y, m).logpdf(x)", (np.ones((2, 3)) * 0.3, np.arange(3.0), M)),
     ("multivariate_normal(np.zeros(3), M).logpdf(x)", (np.array([0.3, 0.1, 0.7]),)),
     ("multivariate_normal.entropy(y, m)", (np.zeros(3), M)),

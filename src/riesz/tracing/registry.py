@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-PARTS = ("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal")
+PARTS = (
+    *("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal", "scipy.spatial", "scipy.spatial.distance"),
+    *("scipy.interpolate", "scipy.ndimage", "scipy.stats"),
+)
 """The parts of SciPy that there are rules for."""
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}

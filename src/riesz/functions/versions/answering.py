@@ -25,6 +25,8 @@ from ...tracing.mistakes import OTHERS
 from ...tracing.registry import FUNCTIONS, PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
+from ...tracing.rules.scientific.polynomials import series_fit
+from ...tracing.rules.scientific.stand_ins import counterpart, loaded, of_libraries
 from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
@@ -82,7 +84,8 @@ class _Asking(_Version):
             if self.noted:
                 note((*args, *named.values()), True)
             return self.own(*args, **named)
-        return self.original(*args, **named)
+        found = self.original(*args, **named)
+        return _answered(found) if of_libraries(cast(Any, type(found))) else found
 
 
 class _Making(_Asking):
@@ -277,8 +280,7 @@ class _Object(_Version):
         def own(*args: Any, **named: Any) -> Any:
             return getattr(self.own(self.original), name)(*args, **named)
 
-        ask = _Asking(found, own)
-        return lambda *args, **named: _answered(ask(*args, **named))
+        return _Asking(found, own)
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -399,6 +401,11 @@ def _enter_scipy() -> None:
         for original, own in counterparts().items():
             if id(original) not in _known:
                 _enter(original, _Making(original, own))
+        special = vars(sys.modules["scipy.special"]).values() if "scipy.special" in sys.modules else ()
+        for f in [f for f in special if isinstance(f, np.ufunc) and id(f) not in _known]:
+            _enter(f, _Ufunc(f))
+        for kind in loaded():
+            _answered(kind)
 
 
 _MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy fromiter"
@@ -422,6 +429,8 @@ def _load() -> None:
         for original in (np.empty, np.empty_like):
             found[original] = _Filling(original, _rule(original) if original in FUNCTIONS else original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        fit: Any = np.polynomial.polyutils._fit  # pyright: ignore
+        found[fit] = _Making(fit, series_fit)
         found.update({f: _Ufunc(f) for f in vars(np).values() if isinstance(f, np.ufunc)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _Whole(kind.__name__, (kind,), {"original": kind}) for kind in whole})
@@ -488,9 +497,9 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _versions[x]
     if _arrays and type(x) is np.ndarray:
         return _standing_for(x, found_outside(x))
-    if (kind := x if isinstance(x, type) else type(x)).__module__.startswith("scipy."):
+    if of_libraries(kind := x if isinstance(x, type) else type(x)):
         return _scipys(x, kind)
-    if kind is types.MethodType and type(x.__self__).__module__.startswith("scipy."):
+    if kind is types.MethodType and of_libraries(type(x.__self__)):
         return getattr(_answered(x.__self__), x.__name__)
     if not deep or not isinstance(x, _HOLDERS):
         return x
@@ -501,19 +510,8 @@ def _answered(x: Any, deep: int = 8) -> Any:
     return _standing_for(x, make(found))
 
 
-def _objects() -> list[Any]:
-    """The classes of SciPy's that there are counterparts of, where they are loaded; and classes themselves."""
-    if not any([part in sys.modules for part in ("scipy.stats", "scipy.interpolate")]):
-        return []
-    from ...tracing.rules.scientific.stand_ins import loaded
-
-    return loaded()
-
-
 def _scipys(x: Any, kind: type) -> Any:
     """A class of SciPy's or an object of one, or what stands for it."""
-    from ...tracing.rules.scientific.stand_ins import counterpart
-
     own = counterpart(kind)
     if own is None or type(x) is _Class:
         return x
@@ -574,7 +572,7 @@ def answering(
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
-            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *([np.ndarray] if arrays else []), *_objects())
+            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *([np.ndarray] if arrays else []), *loaded())
             places = held(seen, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()

@@ -7,10 +7,11 @@ from ..writing import writers
 from . import array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics
 from .complex import complex_arrays, complex_functions, complex_pairs
 from .linalg import norms, numpy_linalg
+from .scientific import polynomials
 
 RULES = (
     *(array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics),
-    *(complex_arrays, complex_functions, complex_pairs, norms, numpy_linalg, writers),
+    *(complex_arrays, complex_functions, complex_pairs, norms, numpy_linalg, polynomials, writers),
 )
 """Every file of rules for NumPy."""
 

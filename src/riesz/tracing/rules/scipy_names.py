@@ -4,6 +4,7 @@ tracing."""
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,16 @@ def counterparts() -> dict[Any, Any]:
     return _found
 
 
+_FILES = {
+    "scipy.signal": "scipy_signal:COUNTERPARTS",
+    "scipy.spatial": "scientific.distances:SPATIAL",
+    "scipy.spatial.distance": "scientific.distances:COUNTERPARTS",
+    "scipy.interpolate": "scientific.interpolators:COUNTERPARTS",
+    "scipy.ndimage": "scientific.images:COUNTERPARTS",
+    "scipy.stats": "scientific.samples:COUNTERPARTS",
+}
+
+
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
     if home == "scipy.special":
         from .special import PYTHON_FUNCTIONS
@@ -85,10 +96,9 @@ def _own(home: str) -> dict[str, tuple[Any, str, str]]:
         return _special | PYTHON_FUNCTIONS
     if home == "scipy.fft":
         return SCIPY_TRANSFORMS
-    if home == "scipy.signal":
-        from .scipy_signal import COUNTERPARTS as SIGNALS
-
-        return SIGNALS
+    if home in _FILES:
+        file, table = _FILES[home].split(":")
+        return getattr(import_module(f".{file}", __package__), table)
     from .linalg.scipy_linalg import COUNTERPARTS
 
     return COUNTERPARTS
