@@ -160,6 +160,47 @@ cases(
 )
 case("interpolate.RegularGridInterpolator(GRID, y)(x)", XI, n(4, 3))
 case("interpolate.interpn(GRID, y, x)", XI, n(4, 3, 2))
+# -- filters ----------------------------------------------------------------------------------------------
+cases(
+    """signal.lfilter([1.0, 0.5], [1.0, 0.3], x); signal.lfilter([0.5, 0.2, 0.1], [2.0], x); signal.lfilter([1.0], [2.0, -0.5, 0.2], x);
+    signal.lfilter([1.0, 0.5], [1.0, 0.3, 0.1], x, zi=[0.3, 0.2])[0]; signal.lfilter([1.0, 0.5], [1.0, 0.3, 0.1], x, zi=[0.3, 0.2])[1];
+    signal.lfilter([1.0, 0.5], [1.0, 0.3], np.outer(x, x), axis=0); signal.sosfilt(SOS, x); signal.filtfilt([1.0, 0.5], [1.0, 0.3], x);
+    signal.filtfilt([1.0, 0.5], [1.0, 0.3], x, padtype="even", padlen=3); signal.sosfiltfilt(SOS, np.concatenate([x, x[::-1], x]));
+    signal.savgol_filter(x, 5, 2); signal.savgol_filter(x, 5, 2, deriv=1, delta=0.5); signal.savgol_filter(x, 5, 3, mode="nearest");
+    signal.savgol_filter(np.outer(x, x[:5]), 5, 2, axis=0); signal.detrend(x); np.imag(signal.hilbert(x)); signal.resample(x, 15);
+    signal.resample(x, 7); signal.resample(x, 8); signal.resample(x[:9], 6); signal.upfirdn([1.0, 2.0, 0.5], x, 2, 3);
+    signal.resample_poly(x, 3, 2); signal.decimate(np.concatenate([x, x[::-1], x, x]), 2); signal.lfilter_zi([1.0, 0.5], [1.0, x[0] / 5]);
+    signal.convolve(np.outer(x, x), np.ones((2, 3)), "same"); signal.fftconvolve(x, [1.0, 2.0]); signal.lfilter([1.0], [1.0, 0.3], x[:0]) + x[:0]""",
+    n(10),
+)
+case("signal.lfilter(x, y, np.sin(np.arange(9.0)))", n(3), np.array([1.3, 0.4, -0.2]))
+case("signal.lfilter(x, y, np.sin(np.arange(9.0)), zi=z)[1]", n(3), np.array([1.3, 0.4, -0.2]), n(2))
+case("signal.filtfilt(x, y, np.sin(np.arange(30.0)))", p(3), np.array([1.3, 0.4, -0.2]))
+case("signal.sosfilt(np.insert(x, 3, 1.0, axis=1), np.sin(np.arange(9.0)))", n(2, 5) / 4)
+# -- images -----------------------------------------------------------------------------------------------
+cases(
+    """ndimage.gaussian_filter(x, 0.7); ndimage.gaussian_filter(x, [0.7, 0.4], order=[0, 1]); ndimage.gaussian_filter(x, 0.7, order=2);
+    ndimage.gaussian_filter1d(x, 0.6, axis=0); ndimage.uniform_filter(x, 3); ndimage.uniform_filter(x, [2, 3]); ndimage.uniform_filter1d(x, 4);
+    ndimage.laplace(x); ndimage.sobel(x); ndimage.sobel(x, 0, mode="nearest"); ndimage.prewitt(x); ndimage.gaussian_laplace(x, 0.7);
+    ndimage.gaussian_gradient_magnitude(x, 0.7); ndimage.spline_filter(x); ndimage.spline_filter1d(x, axis=0);
+    ndimage.correlate1d(x, [1.0, 2.0, 0.5, 0.1]); ndimage.convolve1d(x, [1.0, 2.0, 0.5, 0.1]); ndimage.convolve1d(x, [1.0, 2.0, 0.5], origin=1);
+    ndimage.map_coordinates(x, [[0.5, 1.2, 7.0], [0.6, 2.9, 1.0]]); ndimage.map_coordinates(x, [[0.5, 1.2, 7.0], [0.6, 2.9, 1.0]], order=1);
+    ndimage.map_coordinates(x, [[0.5, 1.2, 7.0], [0.6, 2.9, 1.0]], order=0); ndimage.shift(x, 0.3); ndimage.shift(x, [0.3, -0.6], order=1);
+    ndimage.zoom(x, 2.0); ndimage.zoom(x, [1.5, 0.5], order=1); ndimage.rotate(x, 20.0); ndimage.rotate(x, 20.0, reshape=False, order=1); ndimage.rotate(x, 200.0, axes=(0, 1));
+    ndimage.affine_transform(x, [1.0, 0.9]); ndimage.affine_transform(x, [[1.0, 0.2], [-0.1, 0.9]], [0.3, 0.1], order=1);
+    ndimage.affine_transform(x, [[1.0, 0.2], [-0.1, 0.9]], [0.3, 0.1], (3, 4))""",
+    n(4, 5),
+)
+for mode in "reflect mirror nearest constant".split():
+    case(f"ndimage.convolve(x, y, mode={mode!r})", n(4, 5), n(3, 2))
+    case(f"ndimage.correlate(x, y, mode={mode!r}, cval=0.7)", n(4, 5), n(3, 3))
+    case(f"ndimage.map_coordinates(x, y, mode={mode!r})", n(12, 13), np.array([[0.53, 1.27, -0.6, 3.4], [0.61, 2.9, 1.3, 4.8]]))
+    case(f"ndimage.map_coordinates(x, y, order=1, mode={mode!r})", n(4, 5), np.array([[0.53, 1.27, -0.6, 3.4], [0.61, 2.9, 1.3, 4.8]]))
+case("ndimage.convolve(x, y, mode='wrap')", n(4, 5), n(3, 2))
+case("ndimage.map_coordinates(x, y, order=1, mode='wrap')", n(4, 5), np.array([[0.53, 1.27, -0.6, 3.4], [0.61, 2.9, 1.3, 4.8]]))
+case("ndimage.shift(y, x, order=1)", np.array([0.3, -0.6]), n(4, 5))
+case("ndimage.rotate(y, x, reshape=False)", np.float64(20.0), n(4, 4))
+case("ndimage.gaussian_filter1d(y, x, radius=3)", np.float64(0.8), n(7))
 
 
 # -- the tests --------------------------------------------------------------------------------------------

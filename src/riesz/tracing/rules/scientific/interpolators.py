@@ -24,7 +24,8 @@ def _gathered(x: Any, at: Any) -> Any:
     return take(x, at, 0) if holds_traced((x, at)) else np.take(x, at, axis=0)
 
 
-def _solve_banded(widths: tuple[int, int], bands: Any, right: Any) -> Any:
+def solve_banded(widths: tuple[int, int], bands: Any, right: Any) -> Any:
+    """The solution of a banded system, traced or not."""
     if holds_traced((bands, right)):
         return LINALG["solve_banded"][0](l_and_u=widths, ab=bands, b=right)
     from importlib import import_module
@@ -228,7 +229,7 @@ def _cubic_slopes(x: Any, y: Any, bc_type: Any, axis: int) -> Any:
     upper = np.concatenate([0.0 * one, u0, h[:-1]])
     lower = np.concatenate([h[1:], l1, 0.0 * one])
     inner = 3.0 * (hy[1:] * rise[:-1] + hy[:-1] * rise[1:])
-    return _solve_banded((1, 1), np.stack([upper, diagonal, lower]), np.concatenate([r0, inner, r1]))
+    return solve_banded((1, 1), np.stack([upper, diagonal, lower]), np.concatenate([r0, inner, r1]))
 
 
 def _end(condition: Any, h: Any, hy: Any, rise: Any, side: int, y: Any, one: Any) -> Any:
@@ -275,7 +276,7 @@ def _periodic_slopes(x: Any, y: Any) -> Any:
     )
     flat = np.reshape(right, (n - 1, -1))
     corner = np.concatenate([h[1:2], np.zeros(n - 4), prior[-1:]])[:, None]
-    solved = _solve_banded((1, 1), bands, np.concatenate([flat[1:], corner], axis=1))
+    solved = solve_banded((1, 1), bands, np.concatenate([flat[1:], corner], axis=1))
     plain, follow = solved[:, :-1], solved[:, -1:]
     top = flat[:1] - prior[0] * plain[:1] - h[0] * plain[-1:]
     first = top / (diagonal[0] - prior[0] * follow[0] - h[0] * follow[-1])
@@ -393,7 +394,7 @@ def make_interp_spline(
     below, above = int(np.max(rows.row - rows.col)), int(np.max(rows.col - rows.row))
     bands = np.zeros((below + above + 1, n))
     bands[above + rows.row - rows.col, rows.col] = rows.data
-    c = _solve_banded((max(below, 0), max(above, 0)), bands, y)
+    c = solve_banded((max(below, 0), max(above, 0)), bands, y)
     return Bsplines._made(t, c, k, True, axis)  # pyright: ignore[reportPrivateUsage]
 
 
