@@ -76,7 +76,7 @@ def arguments(name: str, method: str) -> list[Any]:
     """A point where there is one, shape parameters, loc and scale."""
     row = rows()[name]
     shapes = [np.float64(v) for v in SHAPES.get(name, ())]
-    loc, scale = (np.float64(0.0),) if row.discrete else (np.float64(0.3), np.float64(1.4)), ()
+    loc = (np.float64(0.0),) if row.discrete else (np.float64(0.3), np.float64(1.4))
     if method in ("mean", "var", "std", "entropy", "median"):
         return [*shapes, *loc]
     if method in ("ppf", "isf"):
@@ -136,7 +136,13 @@ def test_values_and_derivatives_in_all_arguments(name: str) -> None:
 
 def test_outside_the_support_and_wrong_parameters() -> None:
     x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, np.nan, np.inf])
-    for name, shapes in (("beta", (2.0, 3.0)), ("uniform", ()), ("gamma", (2.0,)), ("expon", ()), ("truncnorm", (-0.5, 1.0))):
+    for name, shapes in (
+        ("beta", (2.0, 3.0)),
+        ("uniform", ()),
+        ("gamma", (2.0,)),
+        ("expon", ()),
+        ("truncnorm", (-0.5, 1.0)),
+    ):
         dist = getattr(stats, name)
         for method in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
             f = lambda x: getattr(dist, method)(x, *shapes)  # noqa: B023, E731
@@ -202,9 +208,7 @@ def test_single_precision_broadcasting_batches_and_backends() -> None:
     for backend in ("numpy", "numba", "jax"):
         for a, b in zip(rz.compile(g, *at, backend=backend)(*at), g(*at), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(
-        rz.vmap(lambda x: stats.t.logpdf(x, 3.0))(at[0]), stats.t.logpdf(at[0], 3.0), rtol=1e-12
-    )
+    np.testing.assert_allclose(rz.vmap(lambda x: stats.t.logpdf(x, 3.0))(at[0]), stats.t.logpdf(at[0], 3.0), rtol=1e-12)
     J = rz.jacobian(lambda x: stats.norm.logpdf(x, 0.2, 1.1))(np.linspace(-1, 1, 5))
     np.testing.assert_allclose(J.to_dense(), np.diag((0.2 - np.linspace(-1, 1, 5)) / 1.21))
     assert stats.norm.logpdf(np.zeros(0)).shape == rz.function(stats.norm.logpdf)(np.zeros(0)).shape

@@ -190,16 +190,38 @@ def forgive(before: tuple[Trace | None, int]) -> None:
 
 def user_line() -> str:
     """Where the user's code is, for error messages."""
+    frame, called = _user_frame()
+    theirs = _named(called)
+    inside = f", which calls {theirs}" if theirs.startswith("scipy") else ""
+    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}{inside})"
+
+
+def library_function() -> str:
+    """The function of NumPy or SciPy that the user's code called, as far as it is written in Python; or nothing."""
+    return _named(_user_frame()[1])
+
+
+def _named(called: Any) -> str:
+    module = "" if called is None else called.f_globals.get("__name__", "")
+    if called is None or module.split(".")[0] not in ("numpy", "scipy"):
+        return ""
+    home = ".".join([part for part in module.split(".") if not part.startswith("_")])
+    return f"{home}.{getattr(called.f_code, 'co_qualname', called.f_code.co_name)}"
+
+
+def _user_frame() -> tuple[Any, Any]:
+    """The frame of the user's code, and the one that it called."""
     here = os.path.dirname(os.path.dirname(__file__))
     scipy_file = getattr(sys.modules.get("scipy"), "__file__", None) or np.__file__
     homes = (here, os.path.dirname(np.__file__), os.path.dirname(scipy_file), "<frozen", "<__array_function__")
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame: Any = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    called = None
     while frame.f_back is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(homes):
+        if not frame.f_code.co_filename.startswith(homes):
             break
-        frame = frame.f_back
-    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
+        own = frame.f_code.co_filename.startswith(here)
+        frame, called = frame.f_back, called if own else frame
+    return frame, called
 
 
 def refuse(message: str) -> TraceError:

@@ -42,7 +42,7 @@ from .sharing import (
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace, inmost, leaked, refuse
+from .trace import Trace, inmost, leaked, library_function, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -158,6 +158,12 @@ class Traced(Described, Operators, metaclass=Kind):
         if dtype is not None and np.dtype(dtype).kind == "c":
             raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
+        if called := library_function():
+            raise refuse(
+                f"{called} converts its arguments to plain arrays, and the numbers of a traced array of shape "
+                f"{self.shape} are not known yet: riesz has no rule for it (docs/coverage.md lists those it has). "
+                "Write it in NumPy, or give a function that calls it a derivative of its own with rz.custom_derivative"
+            )
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "
             f"{astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function that "

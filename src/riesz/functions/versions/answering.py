@@ -274,7 +274,7 @@ class _Object(_Version):
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.original, name)
-        if name.startswith("_") and name != "__call__" or not callable(found):
+        if (name.startswith("_") and name != "__call__") or not callable(found):
             return found
 
         def own(*args: Any, **named: Any) -> Any:
@@ -401,9 +401,11 @@ def _enter_scipy() -> None:
         for original, own in counterparts().items():
             if id(original) not in _known:
                 _enter(original, _Making(original, own))
-        special = vars(sys.modules["scipy.special"]).values() if "scipy.special" in sys.modules else ()
-        for f in [f for f in special if isinstance(f, np.ufunc) and id(f) not in _known]:
-            _enter(f, _Ufunc(f))
+        if (special := sys.modules.get("scipy.special")) is not None and id(
+            getattr(special, "erf", None)
+        ) not in _known:
+            for f in [f for f in vars(special).values() if isinstance(f, np.ufunc) and id(f) not in _known]:
+                _enter(f, _Ufunc(f))
         for kind in loaded():
             _answered(kind)
 
@@ -499,8 +501,8 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _standing_for(x, found_outside(x))
     if of_libraries(kind := x if isinstance(x, type) else type(x)):
         return _scipys(x, kind)
-    if kind is types.MethodType and of_libraries(type(x.__self__)):
-        return getattr(_answered(x.__self__), x.__name__)
+    if kind is types.MethodType and of_libraries(type(whose := cast(Any, x).__self__)):
+        return getattr(_answered(whose), cast(Any, x).__name__)
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
@@ -572,7 +574,14 @@ def answering(
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
-            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *([np.ndarray] if arrays else []), *loaded())
+            kinds = (
+                *_HOLDERS,
+                types.FunctionType,
+                types.MethodType,
+                types.ModuleType,
+                *([np.ndarray] if arrays else []),
+                *loaded(),
+            )
             places = held(seen, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()

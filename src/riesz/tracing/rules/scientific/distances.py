@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...trace import refuse
-from ...traced import holds_traced, tidy, typed
-from .distributions import double
+from ...traced import as_array, holds_traced, typed
+from .precision import as_given, double
 
 
 def _root(total: Any) -> Any:
@@ -59,7 +59,7 @@ def _cosine(u: Any, v: Any, w: Any = None) -> Any:
 def _correlation(u: Any, v: Any, w: Any = None) -> Any:
     whole = np.shape(u)[-1] if w is None else np.sum(double(w))
     centred = [x - np.sum(_weighted(x, w), axis=-1, keepdims=True) / whole for x in (u, v)]
-    return _cosine(*centred, w)
+    return _cosine(centred[0], centred[1], w)
 
 
 def _canberra(u: Any, v: Any, w: Any = None) -> Any:
@@ -105,10 +105,10 @@ METRICS: dict[str, Callable[..., Any]] = {
     "mahalanobis": _mahalanobis,
     "jensenshannon": _jensenshannon,
 }
-_OTHER_NAMES = {"l2": "euclidean", "e": "euclidean", "eu": "euclidean", "sqe": "sqeuclidean", "l1": "cityblock"}
-_OTHER_NAMES |= {"manhattan": "cityblock", "c": "cityblock", "cb": "cityblock", "linf": "chebyshev", "ch": "chebyshev"}
-_OTHER_NAMES |= {"cos": "cosine", "co": "correlation", "mi": "minkowski", "m": "minkowski", "js": "jensenshannon"}
-_OTHER_NAMES |= {"mahal": "mahalanobis", "mah": "mahalanobis", "se": "seuclidean", "seuc": "seuclidean"}
+_SHORT = """l2=euclidean e=euclidean eu=euclidean sqe=sqeuclidean l1=cityblock manhattan=cityblock c=cityblock
+cb=cityblock linf=chebyshev ch=chebyshev cos=cosine co=correlation mi=minkowski m=minkowski js=jensenshannon
+mahal=mahalanobis mah=mahalanobis se=seuclidean"""
+_OTHER_NAMES = {short: name for short, _, name in [pair.partition("=") for pair in _SHORT.split()]}
 
 
 def _metric(metric: Any, function: str) -> Callable[..., Any]:
@@ -132,7 +132,7 @@ def _tables(*xs: Any) -> list[Any]:
     return found
 
 
-def _filled(metric: Any, options: dict[str, Any], *tables: Any) -> dict[str, Any]:
+def _filled(metric: Any, options: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
     """Variances and covariances that are not given are those of all the rows."""
     missing = {_seuclidean: "V", _mahalanobis: "VI"}.get(metric)
     if missing is None or options.get(missing) is not None:
@@ -154,7 +154,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     """The distances between the rows of two matrices."""
     a, b = _tables(XA, XB)
     found = _metric(metric, "scipy.spatial.distance.cdist")
-    options = _filled(found, options, a, b)
+    options = _filled(found, options, [a, b])
     if found in METRICS.values():
         result = found(a[:, None, :], b[None, :, :], **options)
     else:
@@ -168,7 +168,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
     (x,) = _tables(X)
     found = _metric(metric, "scipy.spatial.distance.pdist")
     i, j = np.triu_indices(np.shape(x)[0], 1)
-    return _into(out, _between(found, x[i], x[j], _filled(found, options, x)))
+    return _into(out, _between(found, x[i], x[j], _filled(found, options, [x])))
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -180,17 +180,22 @@ def _into(out: Any, result: Any) -> Any:
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """A vector of pairs as a symmetric matrix with zeros on the diagonal, or back."""
-    x = double(X)
+    x = as_array(X)
     if np.ndim(x) == 1 and force.lower() != "tovector":
         n = int(np.ceil(np.sqrt(2 * np.shape(x)[0]))) or 1
         if n * (n - 1) != 2 * np.shape(x)[0]:
-            raise ValueError("Incompatible vector size. It must be a binomial coefficient n choose 2 for some integer n >= 2.")
+            raise ValueError(
+                "Incompatible vector size. It must be a binomial coefficient n choose 2 for some integer n >= 2."
+            )
         places = np.zeros((n, n), int)
         places[np.triu_indices(n, 1)] = np.arange(1, np.shape(x)[0] + 1)
-        return np.concatenate([np.zeros(1), x])[places + places.T]
+        return np.concatenate([np.zeros(1, x.dtype), x])[places + places.T]
     if np.ndim(x) == 2 and force.lower() != "tomatrix":
         return x[np.triu_indices(np.shape(x)[0], 1)]
     raise ValueError("The first argument must be one or two dimensional array.")
+
+
+_IN_GIVEN_TYPE = {"sqeuclidean", "cityblock", "chebyshev", "minkowski", "cosine", "correlation", "jensenshannon"}
 
 
 def _of_vectors(name: str) -> Callable[..., Any]:
@@ -199,12 +204,14 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     def distance(u: Any, v: Any, *args: Any, **named: Any) -> Any:
         keep = named.pop("keepdims", False)
         axis = named.pop("axis", 0 if name == "jensenshannon" else -1)
+        given = u, v
         u, v = double(u), double(v)
         if name == "jensenshannon":
             u, v = np.moveaxis(u, axis, -1), np.moveaxis(v, axis, -1)
         elif np.ndim(u) != 1 or np.ndim(v) != 1:
             raise ValueError("Input vector should be 1-D.")
         found = metric(u, v, *args, **named)
+        found = as_given(found, *given) if name in _IN_GIVEN_TYPE else found
         return np.expand_dims(found, axis) if keep else typed(found, False) if holds_traced(found) else found
 
     return distance
@@ -212,7 +219,7 @@ def _of_vectors(name: str) -> Callable[..., Any]:
 
 def distance_matrix(x: Any, y: Any, p: float = 2, threshold: int = 1000000) -> Any:
     """As scipy.spatial.distance_matrix."""
-    return _minkowski(tidy(x)[:, None, :], tidy(y)[None, :, :], p)
+    return _minkowski(double(x)[:, None, :], double(y)[None, :, :], p)
 
 
 _WHAT, _RULE = "differences of rows, by broadcasting", "that of the formula; 0 where a root is taken of 0"

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...trace import refuse
-from ...traced import FLOAT, convert, holds_traced, tidy, typed
-from ..elementwise import floating, unmoving
+from ...traced import FLOAT, holds_traced, typed
+from ..elementwise import unmoving
+from .precision import double
 
 _TABLE = """
 norm: ; symmetric
@@ -132,10 +133,12 @@ rayleigh: ; 0 inf
 maxwell: ; 0 inf
   logpdf LN_2 - LN_ROOT_2PI + xlogy(2., x) - x*x/2
   cdf gammainc(1.5, x*x/2) ; sf gammaincc(1.5, x*x/2) ; ppf sqrt(2*gammaincinv(1.5, q))
-  isf sqrt(2*gammainccinv(1.5, q)) ; mean 2*sqrt(2/PI)*one ; var (3 - 8/PI)*one ; entropy (EULER + LN_ROOT_2PI - 0.5)*one
+  isf sqrt(2*gammainccinv(1.5, q)) ; mean 2*sqrt(2/PI)*one ; var (3 - 8/PI)*one
+  entropy (EULER + LN_ROOT_2PI - 0.5)*one
 nakagami: nu>0 ; 0 inf
   logpdf LN_2 + nu*log(nu) - gammaln(nu) + xlogy(2*nu - 1, x) - nu*x*x
-  cdf gammainc(nu, nu*x*x) ; sf gammaincc(nu, nu*x*x) ; ppf sqrt(gammaincinv(nu, q)/nu) ; isf sqrt(gammainccinv(nu, q)/nu)
+  cdf gammainc(nu, nu*x*x) ; sf gammaincc(nu, nu*x*x)
+  ppf sqrt(gammaincinv(nu, q)/nu) ; isf sqrt(gammainccinv(nu, q)/nu)
 levy: ; 0 inf
   logpdf -LN_ROOT_2PI - 1.5*log(x) - 0.5/x ; cdf erfc(sqrt(0.5/x)) ; sf erf(sqrt(0.5/x)) ; ppf 1/ndtri(q/2)**2
   isf 0.5/erfinv(q)**2 ; mean inf*one ; var inf*one
@@ -297,6 +300,8 @@ def _trigamma(c: Any) -> Any:
     return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else _special().polygamma(1, c)
 
 
+_FUNCTIONS = """exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh sin sinh arcsin arcsinh
+logaddexp floor"""
 _NAMES: dict[str, Any] = {
     "inf": np.inf,
     "nan": np.nan,
@@ -314,8 +319,7 @@ _NAMES: dict[str, Any] = {
     "log1p_over": _log1p_over,
     "expm1_over": _expm1_over,
     "trigamma": _trigamma,
-    **{k: getattr(np, k) for k in "exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh".split()},
-    **{k: getattr(np, k) for k in "sin sinh arcsin arcsinh logaddexp floor".split()},
+    **{k: getattr(np, k) for k in _FUNCTIONS.split()},
 }
 
 
@@ -333,6 +337,12 @@ class Formulas:
         self.low, self.high = ends[0].split(" ", 1) if ends else ("-inf", "inf")
         parts = [part.strip().partition(" ") for line in lines for part in line.split(" ; ")]
         self.formulas = {method: formula for method, _, formula in parts}
+
+    def has(self, method: str) -> bool:
+        """Whether a method is known."""
+        other = {"std": "var", "median": "ppf", "interval": "ppf", "isf": "ppf", "stats": "mean", "logcdf": "cdf"}
+        other |= {"sf": "cdf", "logsf": "cdf", "pdf": "logpdf", "pmf": "logpmf"}
+        return method in self.formulas or other.get(method) in self.formulas
 
     def compute(self, formula: str, **values: Any) -> Any:
         """A formula at values of its names."""
@@ -399,7 +409,7 @@ class Distribution:
 
     def _method(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if self.row is None:
-            self._unknown(name)
+            return self._unknown(name)
         if name == "interval":
             level, *rest = args if args else (named.pop("confidence"),)
             return tuple([self._method("ppf", (q, *rest), named) for q in ((1 - level) / 2, (1 + level) / 2)])
@@ -462,7 +472,7 @@ class Distribution:
             return -self._standard("ppf", x, shapes)
         if name in ("logcdf", "logsf"):
             return np.log(self._standard(name[3:], x, shapes))
-        other = {"sf": "cdf", "cdf": "sf", "isf": "ppf"}.get(name)
+        other = {"sf": "cdf", "cdf": "sf", "isf": "ppf"}.get(name, "")
         if other not in row.formulas:
             self._unknown(name)
         return 1.0 - self._standard(other, x, shapes) if name != "isf" else self._standard("ppf", 1.0 - x, shapes)
@@ -527,15 +537,6 @@ def _together(*xs: Any) -> list[Any]:
     return [np.broadcast_to(x, shape) for x in xs]
 
 
-def double(x: Any) -> Any:
-    """A number or an array in double precision, traced or not."""
-    x = tidy(x)
-    if not holds_traced(x):
-        return np.asarray(x, float)[()]
-    x = floating(x)
-    return x if x.dtype == FLOAT else convert(x, FLOAT)
-
-
 def _within(low: Any, high: Any) -> Any:
     """A point inside the support."""
     if not holds_traced((low, high)) and np.all(np.isinf(high)):
@@ -543,7 +544,10 @@ def _within(low: Any, high: Any) -> Any:
     if not holds_traced((low, high)) and np.all(np.isinf(low)):
         return high - 1.0
     down, up = np.isinf(low), np.isinf(high)
-    start, stop = np.where(down, np.where(up, -1.0, high - 2.0), low), np.where(up, np.where(down, 1.0, low + 2.0), high)
+    start, stop = (
+        np.where(down, np.where(up, -1.0, high - 2.0), low),
+        np.where(up, np.where(down, 1.0, low + 2.0), high),
+    )
     return 0.5 * (start + stop)
 
 

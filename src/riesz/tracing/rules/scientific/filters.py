@@ -10,8 +10,8 @@ import numpy as np
 from ...trace import refuse
 from ...traced import holds_traced
 from ..array_products import RULE, convolved
-from .distributions import double
 from .interpolators import solve_banded
+from .precision import as_given, double
 
 
 def along(x: Any, weights: Any, mode: str = "full") -> Any:
@@ -46,6 +46,7 @@ def _normalised(b: Any, a: Any) -> tuple[Any, Any]:
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """As scipy.signal.lfilter: Σ aₖ y[n−k] = Σ bₖ x[n−k]."""
+    given = b, a, x, zi
     b, a = _normalised(b, a)
     x = np.moveaxis(double(x), axis, 0)
     n, order, more = np.shape(x)[0], np.shape(b)[0] - 1, np.ndim(x) - 1
@@ -57,7 +58,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         right = np.concatenate([right[:first] + state[:first], right[first:]])
     recursive = holds_traced(a) or a[1:].any()
     y = _recursive(a, right) if recursive and n else right
-    found = np.moveaxis(y, 0, axis)
+    found = as_given(np.moveaxis(y, 0, axis), *given)
     if state is None:
         return found
     parts = []
@@ -67,7 +68,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         wide = (-1, *(1,) * more)
         used = np.reshape(b[ks], wide) * x[n - ks + i] - np.reshape(a[ks], wide) * y[n - ks + i]
         parts.append(np.sum(used, axis=0) + (state[i + n] if i + n < order else 0.0))
-    return found, np.moveaxis(np.stack(parts) if parts else state, 0, axis)
+    return found, as_given(np.moveaxis(np.stack(parts) if parts else state, 0, axis), *given)
 
 
 def _recursive(a: Any, right: Any) -> Any:
@@ -150,22 +151,28 @@ def filtfilt(
 ) -> Any:
     """As scipy.signal.filtfilt with method='pad'."""
     if method != "pad":
-        raise refuse("scipy.signal.filtfilt with method='gust' is not known to riesz for traced arrays; leave method out")
+        raise refuse(
+            "scipy.signal.filtfilt with method='gust' is not known to riesz for traced arrays; leave method out"
+        )
     longest = max(np.size(b), np.size(a))
     edge = 0 if padtype is None else 3 * longest if padlen is None else padlen
-    return _both_ways(lambda x, zi: lfilter(b, a, x, 0, zi), lfilter_zi(b, a), x, axis, padtype, edge)
+    found = _both_ways(lambda x, zi: lfilter(b, a, x, 0, zi), lfilter_zi(b, a), x, axis, padtype, edge)
+    return as_given(found, b, a, x)
 
 
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """As scipy.signal.sosfiltfilt."""
     if holds_traced(sos) and padlen is None:
-        raise refuse("scipy.signal.sosfiltfilt with traced sections needs padlen=…: the usual one depends on their zeros")
+        raise refuse(
+            "scipy.signal.sosfiltfilt with traced sections needs padlen=…: the usual one depends on their zeros"
+        )
     count = np.shape(sos)[0]
     if padlen is None:
         taps = 2 * count + 1 - min(int((np.asarray(sos)[:, 2] == 0).sum()), int((np.asarray(sos)[:, 5] == 0).sum()))
         padlen = 3 * taps
     edge = 0 if padtype is None else padlen
-    return _both_ways(lambda x, zi: sosfilt(sos, x, 0, zi), sosfilt_zi(sos), x, axis, padtype, edge)
+    found = _both_ways(lambda x, zi: sosfilt(sos, x, 0, zi), sosfilt_zi(sos), x, axis, padtype, edge)
+    return as_given(found, sos, x)
 
 
 def savgol_filter(
@@ -186,7 +193,7 @@ def savgol_filter(
         from .images import convolve1d
 
         return convolve1d(x, weights, axis=axis, mode=mode, cval=cval)
-    x = np.moveaxis(double(x), axis, 0)
+    x, given = np.moveaxis(double(x), axis, 0), x
     n, half = np.shape(x)[0], window_length // 2
     if window_length > n:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
@@ -199,12 +206,12 @@ def savgol_filter(
     middle = np.reshape(along(x, weights, "valid"), (n - window_length + 1, -1))
     ends = edge[:half] @ flat[:window_length], edge[window_length - half :] @ flat[n - window_length :]
     middle = middle if window_length % 2 else middle[: n - 2 * half]
-    return np.moveaxis(np.reshape(np.concatenate([ends[0], middle, ends[1]]), np.shape(x)), 0, axis)
+    return as_given(np.moveaxis(np.reshape(np.concatenate([ends[0], middle, ends[1]]), np.shape(x)), 0, axis), given)
 
 
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """As scipy.signal.hilbert: the analytic signal."""
-    x = double(x)
+    x = as_given(double(x), x)
     n = np.shape(x)[axis] if N is None else int(N)
     h = np.zeros(n)
     h[0] = 1.0
@@ -213,14 +220,16 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
         h[n // 2] = 1.0
     shape = [1] * np.ndim(x)
     shape[axis] = n
-    return np.fft.ifft(np.fft.fft(x, n, axis=axis) * np.reshape(h, shape), axis=axis)
+    return np.fft.ifft(np.fft.fft(x, n, axis=axis) * np.reshape(h, shape).astype(x.dtype), axis=axis)
 
 
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """As scipy.signal.resample of real data in time."""
     if t is not None or window is not None or domain != "time":
-        raise refuse("scipy.signal.resample with t, window or domain is not known to riesz for traced arrays; write np.fft")
-    x = np.moveaxis(double(x), axis, -1)
+        raise refuse(
+            "scipy.signal.resample with t, window or domain is not known to riesz for traced arrays; write np.fft"
+        )
+    x, given = np.moveaxis(double(x), axis, -1), x
     n = np.shape(x)[-1]
     spectrum, m = np.fft.rfft(x), min(num, n)
     scale = np.zeros(num // 2 + 1)
@@ -232,22 +241,25 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
         np.pad(part, [*[(0, 0)] * (np.ndim(x) - 1), (0, width)]) if width > 0 else part[..., : num // 2 + 1]
         for part in (spectrum.real, spectrum.imag)
     ]
-    return np.moveaxis(np.fft.irfft((real + 1j * imaginary) * scale, num), -1, axis)
+    return as_given(np.moveaxis(np.fft.irfft((real + 1j * imaginary) * scale, num), -1, axis), given)
 
 
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0) -> Any:
     """As scipy.signal.upfirdn, zero outside."""
     if mode != "constant" or cval:
         raise refuse("scipy.signal.upfirdn with mode or cval is not known to riesz for traced arrays; np.pad first")
-    x = np.moveaxis(double(x), axis, 0)
+    x, given = np.moveaxis(double(x), axis, 0), x
     n = np.shape(x)[0]
     if up > 1:
         apart = np.concatenate([x[:, None], np.zeros((n, up - 1, *np.shape(x)[1:]))], axis=1)
         x = np.reshape(apart, (n * up, *np.shape(x)[1:]))[: (n - 1) * up + 1]
-    return np.moveaxis(along(x, double(h))[::down], 0, axis)
+    return as_given(np.moveaxis(along(x, double(h))[::down], 0, axis), h, given)
 
 
-_BANDED, _LINEAR = "bilinear op convolution, and a banded solve", "in x the same on dx; in coefficients that of the solve"
+_BANDED, _LINEAR = (
+    "bilinear op convolution, and a banded solve",
+    "in x the same on dx; in coefficients that of the solve",
+)
 _WEIGHTS = "bilinear op convolution with fixed weights"
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     **{f.__name__: (f, _BANDED, _LINEAR) for f in (lfilter, filtfilt, sosfilt, sosfiltfilt)},

@@ -17,11 +17,19 @@ from ...trace import refuse
 from ...traced import as_array, convert, holds_traced
 from ..array_products import convolved
 from ..gathering import take
-from .distributions import double
 from .interpolators import solve_banded
+from .precision import double
 
-_PADS = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap", "constant": "constant"}
-_PADS |= {"grid-mirror": "symmetric", "grid-constant": "constant", "grid-wrap": "wrap"}
+_PADS: dict[str, Any] = {
+    "reflect": "symmetric",
+    "mirror": "reflect",
+    "nearest": "edge",
+    "wrap": "wrap",
+    "constant": "constant",
+    "grid-mirror": "symmetric",
+    "grid-constant": "constant",
+    "grid-wrap": "wrap",
+}
 
 
 def _typed_as(found: Any, given: Any, output: Any) -> Any:
@@ -39,7 +47,7 @@ def _typed_as(found: Any, given: Any, output: Any) -> Any:
 def _padded(x: Any, widths: list[tuple[int, int]], mode: str, cval: float) -> Any:
     if mode not in _PADS:
         raise RuntimeError("boundary mode not supported")
-    named = {"constant_values": cval} if _PADS[mode] == "constant" else {}
+    named: dict[str, Any] = {"constant_values": cval} if _PADS[mode] == "constant" else {}
     return np.pad(x, widths, mode=_PADS[mode], **named)
 
 
@@ -130,9 +138,7 @@ def convolve(
 ) -> Any:
     """As scipy.ndimage.convolve."""
     weights = np.flip(double(weights))
-    origins = [
-        -o - (1 - size % 2) for o, size in zip(_each(origin, np.ndim(weights)), np.shape(weights), strict=True)
-    ]
+    origins = [-o - (1 - size % 2) for o, size in zip(_each(origin, np.ndim(weights)), np.shape(weights), strict=True)]
     return correlate(input, weights, output, mode, cval, origins, axes=axes)
 
 
@@ -165,7 +171,9 @@ def gaussian_filter1d(
     """As scipy.ndimage.gaussian_filter1d."""
     if radius is None:
         if holds_traced(sigma):
-            raise refuse("scipy.ndimage.gaussian_filter with a traced sigma needs radius=…: how far it reaches is fixed")
+            raise refuse(
+                "scipy.ndimage.gaussian_filter with a traced sigma needs radius=…: how far it reaches is fixed"
+            )
         radius = int(truncate * float(sigma) + 0.5)
     weights = np.flip(gaussian_kernel(double(sigma), order, int(radius)))
     return correlate1d(input, weights, axis, output, mode, cval)
@@ -243,7 +251,9 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: float =
     return _typed_as(total, input, output)
 
 
-def gaussian_laplace(input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **named: Any) -> Any:
+def gaussian_laplace(
+    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, **named: Any
+) -> Any:
     """As scipy.ndimage.gaussian_laplace."""
     x, total = double(input), 0.0
     for axis in range(np.ndim(x)):
@@ -285,14 +295,16 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = No
         return x
     if order != 3 or mode not in ("mirror", "constant", "nearest", "reflect", "grid-mirror", "grid-constant"):
         raise refuse(
-            f"scipy.ndimage splines of order {order} with mode={mode!r} are not known to riesz for traced arrays; there "
-            "are orders 0, 1 and 3 with modes constant, nearest, mirror and reflect"
+            f"scipy.ndimage splines of order {order} with mode={mode!r} are not known to riesz for traced arrays; "
+            "there are orders 0, 1 and 3 with modes constant, nearest, mirror and reflect"
         )
     n = np.shape(x)[axis]
     if n < 2:
         return x
     if n < 12 and mode in ("reflect", "grid-mirror"):  # SciPy's coefficients are off by more than rounding there
-        raise refuse("scipy.ndimage splines with mode='reflect' are known to riesz from 12 pixels on; write mode='mirror'")
+        raise refuse(
+            "scipy.ndimage splines with mode='reflect' are known to riesz from 12 pixels on; write mode='mirror'"
+        )
     x = np.moveaxis(x, axis, 0)
     bands = np.full((3, n), 1.0 / 6.0)
     bands[1] = 4.0 / 6.0
@@ -364,10 +376,15 @@ def map_coordinates(
 ) -> Any:
     """As scipy.ndimage.map_coordinates with orders 0, 1 and 3."""
     x, places = double(input), double(coordinates)
-    if order not in (0, 1, 3) or mode in ("grid-wrap", "grid-constant") or mode not in _PADS or (mode == "wrap" and order > 1):
+    if (
+        order not in (0, 1, 3)
+        or mode in ("grid-wrap", "grid-constant")
+        or mode not in _PADS
+        or (mode == "wrap" and order > 1)
+    ):
         raise refuse(
-            f"scipy.ndimage at coordinates with order={order} and mode={mode!r} is not known to riesz for traced arrays; "
-            "there are orders 0, 1 and 3 with modes constant, nearest, mirror and reflect (wrap up to order 1)"
+            f"scipy.ndimage at coordinates with order={order} and mode={mode!r} is not known to riesz for traced "
+            "arrays; there are orders 0, 1 and 3 with modes constant, nearest, mirror and reflect (wrap up to order 1)"
         )
     shape, pad = np.shape(x), 0
     if order > 1 and prefilter:
@@ -458,7 +475,12 @@ def zoom(
         raise refuse("scipy.ndimage.zoom with grid_mode=True is not known to riesz for traced arrays; leave it out")
     sizes = [round(n * z) for n, z in zip(np.shape(input), _each(zoom, np.ndim(input)), strict=True)]
     lines = [np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 1.0) for n, m in zip(np.shape(input), sizes, strict=True)]
-    return _at_points(input, [np.minimum(line, n - 1.0) for line, n in zip(lines, np.shape(input), strict=True)], output, (order, mode, cval, prefilter))  # noqa: E501
+    return _at_points(
+        input,
+        [np.minimum(line, n - 1.0) for line, n in zip(lines, np.shape(input), strict=True)],
+        output,
+        (order, mode, cval, prefilter),
+    )
 
 
 def rotate(
@@ -493,7 +515,10 @@ def rotate(
 
 
 _FILTER, _LINEAR = "padding and bilinear op convolution", "in the image the same on dx"
-_SAMPLED, _SLOPES = "a banded solve for order 3, gathers, products", "in the image the same on dx; in coordinates that of the spline"
+_SAMPLED, _SLOPES = (
+    "a banded solve for order 3, gathers, products",
+    "in the image the same on dx; in coordinates that of the spline",
+)
 _FILTERS = (correlate1d, convolve1d, correlate, convolve, gaussian_filter1d, gaussian_filter, uniform_filter1d)
 _MORE = (uniform_filter, laplace, gaussian_laplace, gaussian_gradient_magnitude)
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {

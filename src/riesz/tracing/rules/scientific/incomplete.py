@@ -21,15 +21,15 @@ _WEIGHTS = 0.045 * _NODES * (1.0 + np.exp(-_S))
 
 
 def exponential(first: Any, slopes: Callable[[int, int], Any], i: int, j: int = 0) -> Any:
-    """∂ᵢ∂ⱼ of f = eᵍ, from f and slopes(k, l) = ∂ₖ∂ₗ g: f⁽ⁱʲ⁾ = Σ binom(i−1, k)·binom(j, l)·g⁽ᵏ⁺¹ˡ⁾·f⁽ⁱ⁻¹⁻ᵏ ʲ⁻ˡ⁾."""
+    """∂ᵢ∂ⱼ of f = eᵍ, from f and slopes(k, r) = ∂ₖ∂ᵣ g: f⁽ⁱʲ⁾ = Σ binom(i−1, k)·binom(j, r)·g⁽ᵏ⁺¹ʳ⁾·f⁽ⁱ⁻¹⁻ᵏ ʲ⁻ʳ⁾."""
     found: dict[tuple[int, int], Any] = {(0, 0): first}
     for m in range(i + 1):
         for n in range(j + 1):
             if m:
-                pairs = [(k, l, math.comb(m - 1, k) * math.comb(n, l)) for k in range(m) for l in range(n + 1)]
-                terms = [(slopes(k + 1, l), found[m - 1 - k, n - l], float(c)) for k, l, c in pairs]
+                pairs = [(k, r, math.comb(m - 1, k) * math.comb(n, r)) for k in range(m) for r in range(n + 1)]
+                terms = [(slopes(k + 1, r), found[m - 1 - k, n - r], float(c)) for k, r, c in pairs]
             elif n:
-                terms = [(slopes(0, l + 1), found[0, n - 1 - l], float(math.comb(n - 1, l))) for l in range(n)]
+                terms = [(slopes(0, r + 1), found[0, n - 1 - r], float(math.comb(n - 1, r))) for r in range(n)]
             else:
                 continue
             total = terms[0][0] * terms[0][1]
@@ -45,16 +45,16 @@ def gamma_slopes(a: Any, ln_x: Any, psi: Any, polygamma: Any) -> Callable[[int, 
 
 
 def beta_slopes(a: Any, b: Any, ln_x: Any, ln_y: Any, psi: Any, polygamma: Any) -> Callable[[int, int], Any]:
-    """∂ₐᵏ∂ᵦˡ of ln xᵃ⁻¹yᵇ⁻¹/B(a, b), y = 1 − x."""
+    """∂ₐᵏ∂ᵦʳ of ln xᵃ⁻¹yᵇ⁻¹/B(a, b), y = 1 − x."""
 
-    def slope(k: int, l: int) -> Any:
+    def slope(k: int, r: int) -> Any:
         def of(c: Any) -> Any:
-            return psi(c) if k + l == 1 else polygamma(k + l - 1.0, c)
+            return psi(c) if k + r == 1 else polygamma(k + r - 1.0, c)
 
-        if k and l:
+        if k and r:
             return of(a + b)
         found = of(a + b) - of(a if k else b)
-        return found + (ln_x if k else ln_y) if k + l == 1 else found
+        return found + (ln_x if k else ln_y) if k + r == 1 else found
 
     return slope
 
@@ -108,7 +108,7 @@ def _kept(slopes: Callable[[int, int], Any]) -> Callable[..., Callable[[int, int
     first = {(1, 0): 0, (0, 1): 1}
 
     def at(*logs: Any) -> Callable[[int, int], Any]:
-        return lambda k, l: known(k, l) + logs[first[k, l]] if (k, l) in first else known(k, l)
+        return lambda k, r: known(k, r) + logs[first[k, r]] if (k, r) in first else known(k, r)
 
     return at
 
@@ -162,6 +162,9 @@ def student_derivative(s: Any, v: Any, t: Any, n: int) -> Any:
         w = start + width * r
         c = v * np.sinh(w) ** 2
         log_cosh = w + np.log1p(np.exp(-2.0 * w)) - math.log(2.0)
-        return exponential(np.exp(-v * log_cosh - log_beta), student_slopes(v, c, order, np.log1p, np.reciprocal), n) * width
+        return (
+            exponential(np.exp(-v * log_cosh - log_beta), student_slopes(v, c, order, np.log1p, np.reciprocal), n)
+            * width
+        )
 
     return -np.sign(t) * _integral(density, v.shape)

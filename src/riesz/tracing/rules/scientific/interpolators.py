@@ -16,7 +16,7 @@ from ...trace import refuse
 from ...traced import holds_traced, tidy
 from ..gathering import take
 from ..linalg.scipy_linalg import COUNTERPARTS as LINALG
-from .distributions import double
+from .precision import as_given, double
 
 
 def _gathered(x: Any, at: Any) -> Any:
@@ -113,7 +113,9 @@ class PiecewisePolynomial:
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """∫ₐᵇ."""
         if extrapolate == "periodic" or (extrapolate is None and self.extrapolate == "periodic"):
-            raise refuse("integrals of periodic splines are not known to riesz for traced arrays; integrate within a period")
+            raise refuse(
+                "integrals of periodic splines are not known to riesz for traced arrays; integrate within a period"
+            )
         whole = self.antiderivative()
         return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
 
@@ -214,7 +216,9 @@ def _cubic_slopes(x: Any, y: Any, bc_type: Any, axis: int) -> Any:
     n = np.shape(x)[0]
     wanted = [e for e in ends if e != "not-a-knot" and not isinstance(e, tuple)]
     if len(ends) != 2 or wanted:
-        raise ValueError(f"bc_type is 'not-a-knot', 'clamped', 'natural', 'periodic' or a pair of these; got {bc_type!r}")
+        raise ValueError(
+            f"bc_type is 'not-a-knot', 'clamped', 'natural', 'periodic' or a pair of these; got {bc_type!r}"
+        )
     h = np.diff(x)
     hy, rise = _columns(h, y), np.diff(y, axis=0) / _columns(h, y)
     if n == 3 and ends == ("not-a-knot", "not-a-knot"):  # a parabola
@@ -253,7 +257,7 @@ def _periodic_slopes(x: Any, y: Any) -> Any:
     """Those of a periodic spline: two tridiagonal systems, for the inner slopes and for how they follow the first."""
     n = np.shape(x)[0]
     if not holds_traced(y) and not np.allclose(y[0], y[-1], rtol=1e-15, atol=1e-15):
-        raise ValueError("The first and last `y` point along axis must be identical (within machine precision) when bc_type='periodic'.")
+        raise ValueError("The first and last `y` point along axis must be identical when bc_type='periodic'.")
     h = np.diff(x)
     hy, rise = _columns(h, y), np.diff(y, axis=0) / _columns(h, y)
     if n == 2:
@@ -361,7 +365,7 @@ class FitpackSpline(Bsplines):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         raise refuse(
-            "splines of FITPACK (UnivariateSpline) of traced data are not known to riesz; write make_interp_spline(x, y)"
+            "splines of FITPACK (UnivariateSpline) of traced data are not known to riesz; write make_interp_spline"
         )
 
     @classmethod
@@ -415,12 +419,14 @@ class Interp1d:
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        x, y = double(x), double(y)
+        x, y, given = double(x), double(y), y
         if not assume_sorted:
             order = np.argsort(x, kind="mergesort")
             x, y = x[order], (take if holds_traced(order) else np.take)(y, order, axis)
+        self.given = given
         self.x, self.y, self.axis = _data(x, y, axis)
-        self.kind, self.fill_value = _ORDERS.get(kind, kind), fill_value
+        self.kind: Any = _ORDERS.get(kind, kind)
+        self.fill_value = fill_value
         self.outside = isinstance(fill_value, str) and fill_value == "extrapolate"
         self.spline = make_interp_spline(self.x, self.y, self.kind) if isinstance(self.kind, int) else None
 
@@ -442,13 +448,17 @@ class Interp1d:
             found = below + (above - below) * np.reshape((x - low) / (high - low), (*shape, *(1,) * more))
         else:
             found = _gathered(self.y, np.clip(self._nearest(x), 0, n - 1))
-        if not self.outside:
-            fill = self.fill_value
-            below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
-            wide = (*shape, *(1,) * more)
-            found = np.where(np.reshape(x < self.x[0], wide), double(below), found)
-            found = np.where(np.reshape(x > self.x[-1], wide), double(above), found)
-        return _finished(found, shape, self.axis)
+            return _finished(as_given(self._ended(found, x), self.given), shape, self.axis)
+        return _finished(self._ended(found, x), shape, self.axis)
+
+    def _ended(self, found: Any, x: Any) -> Any:
+        """With what is said of points outside the data."""
+        if self.outside:
+            return found
+        fill, wide = self.fill_value, (*np.shape(x), *(1,) * (np.ndim(self.y) - 1))
+        below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
+        found = np.where(np.reshape(x < self.x[0], wide), double(below), found)
+        return np.where(np.reshape(x > self.x[-1], wide), double(above), found)
 
     def _nearest(self, x: Any) -> Any:
         middle = 0.5 * (self.x[1:] + self.x[:-1])
@@ -459,7 +469,9 @@ class Interp1d:
             "next": lambda: np.searchsorted(self.x, x, side="left"),
         }.get(self.kind)
         if found is None:
-            raise refuse(f"interp1d with kind={self.kind!r} is not known to riesz for traced arrays; write kind='linear'")
+            raise refuse(
+                f"interp1d with kind={self.kind!r} is not known to riesz for traced arrays; write kind='linear'"
+            )
         return found()
 
 
@@ -467,12 +479,20 @@ class Grid:
     """As scipy.interpolate.RegularGridInterpolator, linear or nearest."""
 
     def __init__(
-        self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan, **named: Any
+        self,
+        points: Any,
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = np.nan,
+        **named: Any,
     ) -> None:
         self.grid, self.values, self.method = tuple([double(p) for p in points]), double(values), method
         turned = [not holds_traced(p) and len(p) > 1 and p[0] > p[-1] for p in self.grid]
         self.grid = tuple([np.flip(p) if turn else p for p, turn in zip(self.grid, turned, strict=True)])
-        self.values = np.flip(self.values, [i for i, turn in enumerate(turned) if turn]) if any(turned) else self.values
+        self.values = (
+            np.flip(self.values, tuple([i for i, turn in enumerate(turned) if turn])) if any(turned) else self.values
+        )
         self.fill_value = np.nan if bounds_error else fill_value
 
     @classmethod
@@ -484,15 +504,17 @@ class Grid:
         method = method or self.method
         if method not in ("linear", "nearest") or nu is not None:
             raise refuse(
-                f"RegularGridInterpolator with method={method!r} or nu=… is not known to riesz for traced arrays; there "
-                "are 'linear' and 'nearest'"
+                f"RegularGridInterpolator with method={method!r} or nu=… is not known to riesz for traced arrays; "
+                "there are 'linear' and 'nearest'"
             )
         if isinstance(xi, tuple):
             xi = np.stack(np.broadcast_arrays(*[double(x) for x in xi]), axis=-1)
         xi, d = double(tidy(xi)), len(self.grid)
         xi = xi[:, None] if d == 1 and np.ndim(xi) == 1 else np.reshape(xi, (1, -1)) if np.ndim(xi) == 1 else xi
         if np.shape(xi)[-1] != d:
-            raise ValueError(f"The requested sample points xi have dimension {np.shape(xi)[-1]} but this interpolator has {d}")
+            raise ValueError(
+                f"The requested sample points xi have dimension {np.shape(xi)[-1]} but this interpolator has {d}"
+            )
         shape, places, weights, inside = np.shape(xi)[:-1], [], [], True
         for i, knots in enumerate(self.grid):
             x = xi[..., i]
@@ -536,11 +558,13 @@ def interpn(
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """As scipy.interpolate.splev, which extrapolates."""
     if ext != 0:
-        raise refuse("splev with ext=… is not known to riesz for traced arrays; write np.where(inside, splev(x, tck), 0.0)")
-    spline = tck if isinstance(tck, Bsplines) else Bsplines.of(tck) if hasattr(tck, "t") else None
-    if spline is None:
+        raise refuse(
+            "splev with ext=… is not known to riesz for traced arrays; write np.where(inside, splev(x, tck), 0.0)"
+        )
+    if isinstance(tck, (tuple, list)):
         t, c, k = tck
-        spline = Bsplines(t, double(c)[: np.shape(t)[0] - k - 1], k)
+        return Bsplines(t, double(c)[: np.shape(t)[0] - k - 1], k)(x, der)
+    spline = tck if isinstance(tck, Bsplines) else Bsplines.of(tck)
     return spline(x, der)
 
 

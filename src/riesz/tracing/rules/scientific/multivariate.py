@@ -10,7 +10,7 @@ import numpy as np
 
 from ...trace import refuse
 from ...traced import holds_traced, typed
-from .distributions import double
+from .precision import double
 
 LN_2PI = math.log(2 * math.pi)
 
@@ -56,7 +56,9 @@ def _logdet(matrix: Any) -> Any:
 def normal_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
     """−½ (ln det 2πC + (x−m)ᵀ C⁻¹ (x−m))."""
     if allow_singular:
-        raise refuse("multivariate_normal with allow_singular=True is not known to riesz for traced arrays; leave it out")
+        raise refuse(
+            "multivariate_normal with allow_singular=True is not known to riesz for traced arrays; leave it out"
+        )
     y, matrix, dim = _points(x, mean, cov)
     return -0.5 * (dim * LN_2PI + _logdet(matrix) + _distance(y, matrix))
 
@@ -139,7 +141,9 @@ def matrix_normal_logpdf(X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any 
     rows, columns = np.shape(x)[-2:]
     u, v = _factor(rowcov, rows), _factor(colcov, columns)
     y = x if mean is None else x - double(mean)
-    square = np.sum(np.linalg.solve(u, y) * np.moveaxis(np.linalg.solve(v, np.moveaxis(y, -1, -2)), -1, -2), axis=(-2, -1))
+    square = np.sum(
+        np.linalg.solve(u, y) * np.moveaxis(np.linalg.solve(v, np.moveaxis(y, -1, -2)), -1, -2), axis=(-2, -1)
+    )
     return -0.5 * (rows * columns * LN_2PI + columns * _logdet(u) + rows * _logdet(v) + square)
 
 
@@ -241,9 +245,12 @@ class _FrozenVectors:
 class KernelDensity:
     """As scipy.stats.gaussian_kde: a mean of normal densities at the data, which are fixed."""
 
+    given: Any
+
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         raise refuse(
-            "scipy.stats.gaussian_kde of traced data is not known to riesz; write the mean of scipy.stats.norm.pdf(x - data)"
+            "scipy.stats.gaussian_kde of traced data is not known to riesz; "
+            "write np.mean(scipy.stats.norm.pdf(x - data))"
         )
 
     @classmethod

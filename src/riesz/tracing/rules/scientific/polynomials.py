@@ -8,8 +8,8 @@ import numpy as np
 
 from ...registry import answers, answers_called
 from ...trace import refuse
-from ...traced import as_array, holds_traced, tidy
-from .distributions import double
+from ...traced import as_array, convert, holds_traced, tidy
+from .precision import as_given, double
 
 _FIT = "least squares by np.linalg.lstsq"
 
@@ -20,6 +20,7 @@ def vander(x: Any, N: Any, increasing: bool) -> Any:
     x = as_array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
+    x = convert(x, np.promote_types(x.dtype, int))
     count = len(x) if N is None else int(N)
     if not count:
         return np.zeros((len(x), 0))
@@ -115,11 +116,13 @@ def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of the polynomial with given zeros."""
     zeros = double(seq_of_zeros)
     if np.ndim(zeros) == 2:
-        raise refuse("np.poly of a traced matrix is not known to riesz; np.poly(np.linalg.eigvalsh(A)) is, if A is symmetric")
+        raise refuse(
+            "np.poly of a traced matrix is not known to riesz; np.poly(np.linalg.eigvalsh(A)) is, if A is symmetric"
+        )
     found = np.ones(1)
     for z in zeros:
         found = np.concatenate([found, np.zeros(1)]) - np.concatenate([np.zeros(1), found * z])
-    return found
+    return as_given(found, seq_of_zeros)
 
 
 @answers_called(np.unwrap, what="x plus multiples of the period, a step function", rule="dx")
@@ -160,8 +163,16 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 class Vectorized:
     """As np.vectorize: a function of numbers called at every index."""
 
-    def __init__(self, pyfunc: Any, otypes: Any = None, doc: Any = None, excluded: Any = None, cache: bool = False, signature: Any = None) -> None:  # noqa: E501
-        self.pyfunc, self.excluded, self.signature = pyfunc, set(excluded or ()), signature
+    def __init__(
+        self,
+        pyfunc: Any,
+        otypes: Any = None,
+        doc: Any = None,
+        excluded: Any = None,
+        cache: bool = False,
+        signature: Any = None,
+    ) -> None:
+        self.pyfunc, self.excluded, self.signature = pyfunc, set[Any](excluded or ()), signature
 
     @classmethod
     def of(cls, given: Any) -> Vectorized:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 _DISTRIBUTIONS = "rv_continuous rv_discrete rv_continuous_frozen rv_discrete_frozen"
-_SPLINES = "interp1d PPoly CubicSpline CubicHermiteSpline PchipInterpolator Akima1DInterpolator BSpline"
-_SPLINES += " RegularGridInterpolator UnivariateSpline"
+_SPLINES = """interp1d PPoly CubicSpline CubicHermiteSpline PchipInterpolator Akima1DInterpolator BSpline
+UnivariateSpline RegularGridInterpolator"""
 TABLE: dict[str, str] = {
     **dict.fromkeys(_DISTRIBUTIONS.split(), "distributions"),
     **dict.fromkeys(["multi_rv_generic", "multi_rv_frozen", "gaussian_kde"], "multivariate"),
