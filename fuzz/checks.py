@@ -128,8 +128,6 @@ class Point:
         self.rng = rng
         self.report = report
         self.args = program.values()
-        self.single = program.mode == "float32"
-        self.tolerance = 3e-4 if self.single else 1e-9
         self.f = program.function(RIESZ)
         self.plain = program.function(PLAIN)
         draw = np.random.default_rng(11)
@@ -137,6 +135,8 @@ class Point:
         self.here = tuple([self.args[i] for i in self.moving])
         self.direction = mapped(lambda x: self._like(x, draw), self.here)
         self.value = self.at(self.plain, self.args)
+        self.single = program.mode == "float32" or any([np.asarray(y).dtype == np.float32 for y in leaves(self.value)])
+        self.tolerance = 3e-4 if self.single else 1e-9
         self.weights = mapped(lambda y: self._like(y, draw), self.value)
         self.curves = mapped(lambda y: self._like(y, draw), self.value)
         self.other = mapped(lambda x: x + self._like(x, draw) * 0.3 if is_float(x) else x, self.args)
@@ -636,7 +636,7 @@ def gradient(p: Point) -> None:
     if not finite(flat(p.value)):
         raise Skip("value not finite")
     w = flat(p.weights) + flat(p.curves) * flat(p.value)
-    if finite(p.dense) and finite(flat(found)):
+    if finite(p.dense) and finite(w) and finite(flat(found)):
         p.same("gradient", flat(found), p.dense.T @ w, lambda *m: flat(rz.grad(p.moved(p.g), tuple(range(len(m))))(*m)))
     else:
         raise Skip("derivative not finite")
