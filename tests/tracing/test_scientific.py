@@ -5,6 +5,8 @@ Each line is an expression in NumPy and SciPy and its inputs x, y, z.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import scipy.stats
 from sampling import sampled
 
 import riesz as rz
+from riesz.errors import TraceError
 
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 rng = np.random.default_rng(0)
@@ -182,6 +185,19 @@ cases(
     stats.skew(np.outer(x, x + T), axis=1); stats.gmean(np.outer(x, x), axis=0)""",
     p(6),
 )
+# -- complex matrices -------------------------------------------------------------------------------------
+cases(
+    """np.linalg.inv(x + 1j * y).imag; np.linalg.solve(x + 1j * y, y[0] + 1j * x[0]).real; np.linalg.solve(x + 1j * y, y).imag;
+    np.linalg.solve(x, x + 1j * y).imag; np.linalg.det(x + 1j * y).imag; np.linalg.slogdet(x + 1j * y)[1]; np.linalg.slogdet(x + 1j * y)[0].real;
+    np.linalg.matrix_power(x + 1j * y, 3).real; np.linalg.pinv((x + 1j * y)[:2]).real; np.linalg.eigvalsh(x + 1j * y);
+    np.linalg.eigvalsh(x + 1j * y, "U"); np.abs(np.linalg.eigh(x + 1j * y)[1]); np.linalg.svd(x + 1j * y, compute_uv=False);
+    np.linalg.svdvals((x + 1j * y)[:2]); np.abs(np.linalg.svd((x + 1j * y)[:2], full_matrices=False)[2]); np.abs(np.linalg.svd(x + 1j * y)[0]);
+    np.linalg.eigvals(x + 1j * y).imag; np.linalg.eigvals(x @ y + 0j).real; np.abs(np.linalg.eig(x + 1j * y)[1]);
+    np.linalg.norm(x + 1j * y, 2); np.linalg.norm(x + 1j * y, -2); np.linalg.norm(x + 1j * y, "nuc"); np.linalg.norm(x + 1j * y, 1);
+    np.linalg.norm(x + 1j * y, np.inf); np.linalg.norm(x + 1j * y); np.linalg.det(np.stack([x + 1j * y, y + 2j * x])).real""",
+    M33 + n(3, 3) / 5,
+    n(3, 3),
+)
 # -- filters ----------------------------------------------------------------------------------------------
 cases(
     """signal.lfilter([1.0, 0.5], [1.0, 0.3], x); signal.lfilter([0.5, 0.2, 0.1], [2.0], x); signal.lfilter([1.0], [2.0, -0.5, 0.2], x);
@@ -288,3 +304,64 @@ def test_single_precision(text: str, xs: tuple[Any, ...]) -> None:
     np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
     gradients = rz.grad(lambda *xs: np.sum(f(*xs)), tuple(range(len(xs))))(*xs)
     assert [g.dtype for g in gradients] == [np.float32] * len(xs)
+
+
+def test_objects_from_outside_are_followed() -> None:
+    spline = scipy.interpolate.CubicSpline(T, np.sin(T))
+    holder = type("Holder", (), {})()
+    holder.inner = {"spline": spline}
+    f = lambda x: holder.inner["spline"](x)  # noqa: E731
+    np.testing.assert_allclose(rz.grad(f)(0.9), spline(0.9, 1))
+    assert holder.inner["spline"] is spline
+    np.testing.assert_allclose(rz.grad(lambda s, x: s(x), 1)(spline, 0.9), spline(0.9, 1))
+    spline.c *= 2.0
+    np.testing.assert_allclose(rz.grad(f)(0.9), spline(0.9, 1))
+    holder.inner["spline"] = scipy.interpolate.CubicSpline(T, np.cos(T))
+    np.testing.assert_allclose(rz.grad(f)(0.9), holder.inner["spline"](0.9, 1))
+
+
+def test_structure_survives() -> None:
+    x = np.linspace(0.1, 3.0, 40)
+    J = rz.jacobian(lambda x: SPLINE(x) * scipy.stats.norm.pdf(x))(x)
+    dense = J.to_dense()
+    assert np.count_nonzero(dense - np.diag(np.diag(dense))) == 0
+    K = rz.jacobian(lambda x: scipy.ndimage.gaussian_filter1d(x, 1.0))(np.arange(40.0)).to_dense()
+    wanted = np.stack([scipy.ndimage.gaussian_filter1d(row, 1.0) for row in np.eye(40)], axis=1)
+    np.testing.assert_allclose(K, wanted, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("signal.welch(x)[1]", r"scipy\.signal\.welch converts its arguments"),
+        ("interpolate.KroghInterpolator(T, x)(0.5)", r"scipy\.interpolate\.KroghInterpolator"),
+        ("interpolate.UnivariateSpline(T, x)(0.5)", "write make_interp_spline"),
+        ("interpolate.CubicSpline(T, x).roots()", "roots of scipy.interpolate is not known"),
+        ("signal.medfilt(x)", r"which calls scipy\.signal\.medfilt"),
+        ("distance.cdist(x[:, None], x[:, None], 'hamming')", "metric='hamming'"),
+        ("ndimage.gaussian_filter(x, x[0])", "needs radius"),
+        ("ndimage.shift(x, 0.5, order=2)", "orders 0, 1 and 3"),
+        ("np.linalg.eigvals(np.outer(x, x))", r"np.linalg.eig\(a \+ 0j\)"),
+    ],
+)
+def test_what_is_not_known_is_named(text: str, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        rz.grad(lambda x: np.sum(code(text, 1)(x)))(p(6))
+
+
+def test_wrong_calls_are_scipys_errors() -> None:
+    with pytest.raises(ValueError, match="same number of columns"):
+        rz.grad(lambda x: np.sum(scipy.spatial.distance.cdist(x, np.ones((2, 4)))))(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="strictly increasing"):
+        rz.grad(lambda y: scipy.interpolate.CubicSpline(T[::-1], y)(0.5))(np.ones(6))
+    with pytest.raises(TypeError, match=r"scipy.stats.gamma takes"):
+        rz.grad(lambda x: scipy.stats.gamma.logpdf(x))(1.0)
+
+
+def test_scipy_is_loaded_when_it_is_needed() -> None:
+    text = "import sys, numpy as np, riesz as rz; rz.grad(lambda x: np.sum(np.sin([x, 1.0])))(1.0);"
+    text += (
+        "print([m for m in ('scipy.stats', 'scipy.interpolate', 'scipy.ndimage', 'scipy.signal') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -25,7 +25,7 @@ from ...tracing.mistakes import OTHERS
 from ...tracing.registry import FUNCTIONS, PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
-from ...tracing.rules.scientific.polynomials import series_fit
+from ...tracing.rules.scientific.fits import series_fit
 from ...tracing.rules.scientific.stand_ins import counterpart, loaded, of_libraries
 from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note

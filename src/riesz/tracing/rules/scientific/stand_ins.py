@@ -21,7 +21,7 @@ TABLE: dict[str, str] = {
     **dict.fromkeys(_DISTRIBUTIONS.split(), "distributions"),
     **dict.fromkeys(["multi_rv_generic", "multi_rv_frozen", "gaussian_kde"], "multivariate"),
     **dict.fromkeys(_SPLINES.split(), "interpolators"),
-    "vectorize": "polynomials",
+    "vectorize": "fits",
 }
 """Class of SciPy's → the file here with the counterpart, entered there under the same name in `CLASSES`."""
 
