@@ -365,3 +365,13 @@ def test_scipy_is_loaded_when_it_is_needed() -> None:
     )
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_hermitian_matrices_have_hermitian_gradients() -> None:
+    a, b = M33, np.array([[0.0, 0.4, -0.1], [-0.4, 0.0, 0.7], [0.1, -0.7, 0.0]])
+    for triangle in ("L", "U"):
+        f = lambda a, b: np.linalg.eigvalsh(a + 1j * b, triangle)[0]  # noqa: B023, E731
+        re, im = rz.grad(f, (0, 1))(a, b)
+        v = np.linalg.eigh(a + 1j * b)[1][:, 0]
+        np.testing.assert_allclose(re, np.outer(v, v.conj()).real, atol=1e-14)
+        np.testing.assert_allclose(im, np.outer(v, v.conj()).imag, atol=1e-14)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...differentials import plus
 from ...trace import refuse
-from ...traced import as_array
-from ..linalg.matrix_ops import differential_of, inverse, taken_apart, turned, within
+from ...traced import as_array, holds_traced
+from ..linalg.matrix_ops import differential_of, inverse, mirrored, taken_apart, turned, within
 from .complex_arrays import norm as entrywise_norm
 from .complex_pairs import complex_answers, joined, parts_of
 
@@ -186,13 +186,20 @@ def det(a: Any) -> Any:
     return sign * np.exp(log)
 
 
+def _triangle(x: Any, lower: bool) -> Any:
+    """The symmetric matrix that a triangle says."""
+    half = np.tril(x, -1) if lower else np.triu(x, 1)
+    return half + np.swapaxes(half, -1, -2) + np.eye(np.shape(x)[-1], dtype=x.dtype) * x
+
+
 @complex_answers(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Eigenvalues and vectors of a Hermitian matrix, of which NumPy reads one triangle."""
     re, im = _parts(a)
-    re, im = (re, im) if UPLO.upper() == "L" else (np.swapaxes(re, -1, -2), -np.swapaxes(im, -1, -2))
-    low, skew = np.tril(re, -1), np.tril(im, -1)
-    w, *v = taken_apart(EIGH, np.tril(re) + np.swapaxes(low, -1, -2), skew - np.swapaxes(skew, -1, -2))
+    lower, n = UPLO.upper() == "L", np.shape(a)[-1]
+    sign = (np.tri(n, n, -1) - np.tri(n, n, -1).T).astype(re.dtype)  # times this, what is antisymmetric is symmetric
+    parts = [mirrored(part, lower) if holds_traced(part) else _triangle(part, lower) for part in (re, im * sign)]
+    w, *v = taken_apart(EIGH, parts[0], parts[1] * sign)
     return _Eigh(w, joined(*v))
 
 

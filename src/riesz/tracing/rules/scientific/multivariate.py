@@ -229,12 +229,16 @@ def _frozen(given: Any) -> VectorDistribution:
     cov = getattr(given, "cov_object", None)
     values = {"cov": given.cov} if cov is not None else {}
     wanted = {"multivariate_normal": "mean", "multivariate_t": "loc shape df", "dirichlet": "alpha"}
-    wanted |= {"wishart": "df scale", "invwishart": "df scale", "matrix_normal": "mean rowcov colcov"}
-    wanted |= {"multinomial": "n p", "dirichlet_multinomial": "alpha n"}
-    found = VectorDistribution(getattr(given, "_dist", given), (), values)
+    wanted |= {
+        "wishart": "df scale",
+        "invwishart": "df scale",
+        "multinomial": "n p",
+        "dirichlet_multinomial": "alpha n",
+    }
+    if name not in wanted:
+        raise refuse(f"a frozen scipy.stats.{name} is not known to riesz; give its methods their parameters")
+    found = VectorDistribution(given, (), {**values, **{k: getattr(given, k) for k in wanted[name].split()}})
     found.name = name
-    for k in wanted.get(name, "").split():
-        found.named[k] = getattr(given, k) if hasattr(given, k) else getattr(given, {"rowcov": "rowpsd"}.get(k, k))
     return found
 
 
