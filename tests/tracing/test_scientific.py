@@ -375,3 +375,14 @@ def test_hermitian_matrices_have_hermitian_gradients() -> None:
         v = np.linalg.eigh(a + 1j * b)[1][:, 0]
         np.testing.assert_allclose(re, np.outer(v, v.conj()).real, atol=1e-14)
         np.testing.assert_allclose(im, np.outer(v, v.conj()).imag, atol=1e-14)
+
+
+def test_scipys_objects_stay_as_they_are() -> None:
+    dist = scipy.stats.geom
+    before = dict(vars(dist))
+
+    def f(p: Any) -> Any:
+        assert all([vars(dist)[k] is v for k, v in before.items()])
+        return dist.logpmf(3, p)
+
+    np.testing.assert_allclose(rz.grad(f)(0.3), 1 / 0.3 - 2 / 0.7)

@@ -502,7 +502,8 @@ def _answered(x: Any, deep: int = 8) -> Any:
     if of_libraries(kind := x if isinstance(x, type) else type(x)):
         return _scipys(x, kind)
     if kind is types.MethodType and of_libraries(type(whose := cast(Any, x).__self__)):
-        return getattr(_answered(whose), cast(Any, x).__name__)
+        name = cast(Any, x).__name__
+        return getattr(_answered(whose), name) if getattr(whose, name, None) == x else x
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
@@ -582,7 +583,9 @@ def answering(
                 *([np.ndarray] if arrays else []),
                 *loaded(),
             )
-            places = held(seen, _known, kinds)
+            places = held(
+                [x for x in seen if not of_libraries(cast(Any, type(x)))], _known, kinds
+            )  # SciPy's stay as they are
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()
             rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions]
