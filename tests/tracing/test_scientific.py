@@ -214,6 +214,7 @@ cases(
 case("signal.lfilter(x, y, np.sin(np.arange(9.0)))", n(3), np.array([1.3, 0.4, -0.2]))
 case("signal.lfilter(x, y, np.sin(np.arange(9.0)), zi=z)[1]", n(3), np.array([1.3, 0.4, -0.2]), n(2))
 case("signal.filtfilt(x, y, np.sin(np.arange(30.0)))", p(3), np.array([1.3, 0.4, -0.2]))
+case("signal.sosfilt_zi(np.insert(x, 3, 1.0, axis=1))", n(2, 5) / 4)
 case("signal.sosfilt(np.insert(x, 3, 1.0, axis=1), np.sin(np.arange(9.0)))", n(2, 5) / 4)
 # -- images -----------------------------------------------------------------------------------------------
 cases(

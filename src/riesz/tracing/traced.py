@@ -160,9 +160,9 @@ class Traced(Described, Operators, metaclass=Kind):
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
         if called := library_function():
             raise refuse(
-                f"{called} converts its arguments to plain arrays, and the numbers of a traced array of shape "
-                f"{self.shape} are not known yet: riesz has no rule for it (docs/coverage.md lists those it has). "
-                "Write it in NumPy, or give a function that calls it a derivative of its own with rz.custom_derivative"
+                f"{called} converts its arguments, and a traced array of shape {self.shape} cannot become a plain "
+                "NumPy array: its numbers are not known yet. Write it in functions that docs/coverage.md lists, or give a "
+                "function that calls it a derivative of its own with rz.custom_derivative"
             )
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "

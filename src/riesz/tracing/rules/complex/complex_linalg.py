@@ -87,7 +87,8 @@ def _adjoint(x: Any) -> tuple[Any, Any]:
 
 
 def _eigh_parts(a: Any, b: Any) -> Any:
-    w, v = np.linalg.eigh(a + 1j * b)
+    found: Any = np.linalg.eigh(a + 1j * b)
+    w, v = found
     return w, np.ascontiguousarray(v.real), np.ascontiguousarray(v.imag)
 
 
@@ -101,8 +102,9 @@ def EIGH(d: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def _svd_parts(a: Any, b: Any) -> Any:
-    u, s, vh = np.linalg.svd(a + 1j * b, full_matrices=False)
-    v = np.conj(np.swapaxes(vh, -1, -2))
+    found: Any = np.linalg.svd(a + 1j * b, full_matrices=False)
+    u, s, vh = found
+    v: Any = np.conj(np.swapaxes(vh, -1, -2))
     return tuple([np.ascontiguousarray(part) for part in (u.real, u.imag, s, v.real, v.imag)])
 
 
@@ -129,7 +131,8 @@ def SVD(d: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def _eig_parts(a: Any, b: Any) -> Any:
-    w, v = np.linalg.eig(a + 1j * b)
+    found: Any = np.linalg.eig(a + 1j * b)
+    w, v = found
     return tuple([np.ascontiguousarray(part) for part in (w.real, w.imag, v.real, v.imag)])
 
 
