@@ -161,8 +161,8 @@ class Traced(Described, Operators, metaclass=Kind):
         if called := library_function():
             raise refuse(
                 f"{called} converts its arguments, and a traced array of shape {self.shape} cannot become a plain "
-                "NumPy array: its numbers are not known yet. Write it in functions that docs/coverage.md lists, or give a "
-                "function that calls it a derivative of its own with rz.custom_derivative"
+                "NumPy array: its numbers are not known yet. Write it in functions that docs/coverage.md lists, or "
+                "give a function that calls it a derivative of its own with rz.custom_derivative"
             )
         raise refuse(
             f"a traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not known yet. "

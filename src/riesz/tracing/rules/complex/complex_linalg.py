@@ -119,7 +119,7 @@ def SVD(d: Any, y: Any, a: Any, b: Any) -> Any:
     """With M = U*·dA·V: ds = Re diag M; dU, dV as for real matrices, half of the phase of M to each side."""
     u, s, v = y[:2], y[2], y[3:]
     m = _times(_times(_adjoint(u), d), v)
-    even, odd = [[turned(p + sign * q, s, -sign) for p, q in zip(m, _adjoint(m), strict=True)] for sign in (1.0, -1.0)]
+    even, odd = [[turned(p + sign * q, s, -sign) for p, q in zip(m, _adjoint(m), strict=True)] for sign in (1, -1)]
     upon = 1.0 / s[..., None, :]
     phase = within(np.eye(s.shape[-1], dtype=bool), m[1] * (0.5 * upon))
     found = []

@@ -81,10 +81,11 @@ def _recursive(a: Any, right: Any) -> Any:
 
 def lfilter_zi(b: Any, a: Any) -> Any:
     """The state in which a step gives a step."""
+    given = b, a
     b, a = _normalised(b, a)
     n = np.shape(a)[0] - 1
     companion = np.concatenate([-a[1:][:, None], np.eye(n)[:, : n - 1]], axis=1)
-    return np.linalg.solve(np.eye(n) - companion, b[1:] - a[1:] * b[0])
+    return as_given(np.linalg.solve(np.eye(n) - companion, b[1:] - a[1:] * b[0]), *given)
 
 
 def _sections(sos: Any) -> list[tuple[Any, Any]]:
@@ -111,7 +112,7 @@ def sosfilt_zi(sos: Any) -> Any:
     for b, a in _sections(sos):
         found.append(scale * lfilter_zi(b, a))
         scale = scale * (np.sum(b) / np.sum(a))
-    return np.stack(found)
+    return as_given(np.stack(found), sos)
 
 
 def _extended(x: Any, axis: int, padtype: Any, edge: int) -> Any:
