@@ -10,6 +10,7 @@ import numpy as np
 
 from ...trace import refuse
 from ...traced import holds_traced, typed
+from ..linalg.matrix_ops import mirrored
 from .precision import double
 
 LN_2PI = math.log(2 * math.pi)
@@ -28,7 +29,9 @@ def _multigammaln(a: Any, d: int) -> Any:
 def _factor(matrix: Any, dim: int) -> Any:
     """A covariance given as a matrix, a diagonal or a number."""
     m = double(matrix)
-    return m * np.eye(dim) if np.ndim(m) == 0 else np.diag(m) if np.ndim(m) == 1 else m
+    if np.ndim(m) < 2:
+        return m * np.eye(dim) if np.ndim(m) == 0 else np.diag(m)
+    return mirrored(m, True) if holds_traced(m) else np.tril(m) + np.tril(m, -1).T  # SciPy reads the lower triangle
 
 
 def _points(x: Any, mean: Any, matrix: Any) -> tuple[Any, Any, int]:
