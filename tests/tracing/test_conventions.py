@@ -7,6 +7,9 @@ import cases_pointwise  # noqa: F401  (the tables enter themselves)
 import cases_structure  # noqa: F401
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.spatial
+import scipy.stats
 from cases import CASES
 
 import riesz as rz
@@ -17,6 +20,12 @@ Z = np.zeros(2)
 
 # function, point, gradient there
 ROWS = [
+    (lambda k: scipy.stats.poisson.logpmf(k, 2.5), 3.0, 0.0),
+    (lambda k: scipy.stats.binom.cdf(k, 5, 0.3), 2.0, 0.0),
+    (lambda x: scipy.stats.expon.pdf(x), -1.0, 0.0),
+    (lambda x: scipy.stats.beta.cdf(x, 2.0, 3.0), 1.5, 0.0),
+    (lambda x: scipy.spatial.distance.euclidean(x, [1.0, 2.0]), np.array([1.0, 2.0]), [0.0, 0.0]),
+    (lambda x: scipy.interpolate.interp1d([0.0, 1.0], [1.0, 3.0])(x), 2.0, 0.0),
     (lambda x: np.abs(x), 0.0, 0.0),
     (lambda x: np.fabs(x), 0.0, 0.0),
     *[

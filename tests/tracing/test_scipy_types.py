@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import test_special
 
 import riesz as rz
 from riesz.tracing.rules.coverage import rows
+from riesz.tracing.rules.scientific import distributions
 
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 MODULES = {"np": np, "onp": np, "s": scipy.special, "sl": scipy.linalg, "sf": scipy.fft, "sg": scipy.signal}
@@ -104,12 +106,15 @@ def test_types_are_those_of_scipy(text: str, xs: list[Any], kind: str) -> None:
 def test_every_function_of_scipy_in_the_coverage_table_is_among_the_lines() -> None:
     short = {"special": "s", "linalg": "sl", "fft": "sf", "signal": "sg"}
     texts = " ".join([text for text, _ in LINES])
+    others = ("test_special.py", "test_scientific.py", "test_distributions.py")  # they look at types, too
+    elsewhere = " ".join([(Path(__file__).parent / name).read_text() for name in others])
     called = {"_zeta": "zeta"}
     missing = []
     for name, *_ in rows():
-        if name.startswith("scipy."):
-            _, module, function = name.split(".")
-            if not re.search(rf"\b{short[module]}\.{called.get(function, function)}\(", texts):
+        if name.startswith("scipy.") and name.removeprefix("scipy.stats.") not in distributions.rows():
+            _, module, *_, function = name.split(".")
+            line = rf"\b{short.get(module, module)}\.{called.get(function, function)}\("
+            if not re.search(line, texts) and not re.search(rf"\b{called.get(function, function)}\b", elsewhere):
                 missing.append(name)
     assert not missing
 

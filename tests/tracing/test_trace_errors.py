@@ -203,8 +203,8 @@ def float_as_index(x: Any) -> Any:
 
 
 @says("np.stack")
-def numpy_on_a_list(x: Any) -> Any:
-    return np.sin([x[0], x[1]])  # here
+def numpy_that_cannot_be_seen(x: Any) -> Any:
+    return __import__("numpy").array([x[0], x[1]])  # here
 
 
 # -- shapes that depend on numbers ------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def length_of_a_range(x: Any) -> Any:
 
 @says("docs/coverage.md lists what is, and rz.custom_derivative adds your own")
 def unsupported_function(x: Any) -> Any:
-    return np.polyfit(x, x, 1)  # here
+    return np.roots(x)  # here
 
 
 @says("rz.primitive or rz.custom_derivative adds it")

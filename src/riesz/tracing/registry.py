@@ -10,7 +10,8 @@ import numpy as np
 
 PARTS = (
     *("scipy.special", "scipy.linalg", "scipy.fft", "scipy.signal", "scipy.sparse", "scipy.sparse.linalg"),
-    *("scipy.optimize", "scipy.integrate"),
+    *("scipy.optimize", "scipy.integrate", "scipy.spatial", "scipy.spatial.distance"),
+    *("scipy.interpolate", "scipy.ndimage", "scipy.stats"),
 )
 """The parts of SciPy that there are rules for."""
 UFUNCS: dict[Any, Callable[..., Any]] = {}

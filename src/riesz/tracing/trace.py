@@ -232,17 +232,24 @@ def user_frame() -> Any:
 
 def user_line() -> str:
     """Where the user's code is, for error messages."""
-    frame = user_frame()
-    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name})"
+    frame, _ = _users()
+    theirs = library_function()
+    inside = f", which calls {theirs}" if theirs.startswith("scipy") else ""
+    return f" (at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}{inside})"
 
 
-def converter() -> str:
-    """Which function of a library wants plain numbers, for error messages; nothing if none is known."""
+def library_function() -> str:
+    """The function of NumPy's or SciPy's that the user's code called, as far as it is written in Python; or nothing."""
     _, frame = _users()
     if frame is None:
         return ""
     words = [word for word in frame.f_globals.get("__name__", "").split(".") if word[0] != "_"]
-    return f", which {'.'.join([*words, frame.f_code.co_qualname.removesuffix('.__init__')])} asks for"
+    return ".".join([*words, frame.f_code.co_qualname.removesuffix(".__init__")])
+
+
+def converter() -> str:
+    """Which function of a library wants plain numbers, for error messages; nothing if none is known."""
+    return f", which {found} asks for" if (found := library_function()) else ""
 
 
 def refuse(message: str) -> TraceError:

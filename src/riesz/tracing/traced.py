@@ -42,7 +42,7 @@ from .sharing import (
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace, converter, inmost, leaked, refuse
+from .trace import Trace, converter, inmost, leaked, library_function, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -165,11 +165,13 @@ class Traced(Described, Operators, metaclass=Kind):
         if dtype is not None and np.dtype(dtype).kind == "c":
             raise refuse("traced numbers cannot be written into a complex array; build it from them: z = x + 1j * y")
         astype = "" if dtype is None else f"For another type write x.astype(np.{np.dtype(dtype).name}). "
+        called = library_function()
+        said = f"{called} converts its arguments, which are traced: a" if called else "a"
         raise refuse(
-            f"a traced array of shape {self.shape} cannot become a plain NumPy array{converter()}: its numbers are not "
-            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a function "
-            "that makes plain arrays of its arguments can be given a derivative of its own with rz.custom_derivative "
-            "(docs/coverage.md lists those that are known)"
+            f"{said} traced array of shape {self.shape} cannot become a plain NumPy array: its numbers are not "
+            f"known yet. {astype}To build an array of traced numbers write np.stack([…]) or np.concatenate; a "
+            "function that makes plain arrays of its arguments can be given a derivative of its own with "
+            "rz.custom_derivative (docs/coverage.md lists those that are known)"
         )
 
     def apply_primitive(self, primitive: Any, args: tuple[Any, ...]) -> Any:

@@ -246,6 +246,16 @@ def _halved(p: Any, q: Any, *, strict: bool) -> Any:
     return product(v, product(product(product(v.mT, q), v) / sums, v.mT))
 
 
+def _split(*xs: Any) -> tuple[Any, ...]:
+    """Complex results as two parts each, real ones as they are."""
+    return tuple([part for x in xs for part in ((x.real, x.imag) if jnp.iscomplexobj(x) else (x,))])
+
+
+def _svd_complex(a: Any, b: Any) -> Any:
+    u, s, vh = jnp.linalg.svd(a + 1j * b, full_matrices=False)
+    return _split(u, s, jnp.conj(vh.mT))
+
+
 SMOOTH: dict[str, Callable[..., Any]] = {
     "extremum": lambda x, *, title, **named: (jnp.max if title == "max" else jnp.min)(x, **named),
     **dict.fromkeys(("extremum_along", "product_along", "logsumexp_along"), _folded),
@@ -257,6 +267,10 @@ SMOOTH: dict[str, Callable[..., Any]] = {
     "cholesky": jnp.linalg.cholesky,
     "mirrored": _mirrored,
     "eigh": lambda a, *, lower, **named: _eigh(a, UPLO="L" if lower else "U"),
+    "eigh_complex": lambda a, b: _split(*jnp.linalg.eigh(a + 1j * b)),
+    "eig_complex": lambda a, b: _split(*jnp.linalg.eig(a + 1j * b)),
+    "slogdet_complex": lambda a, b: _split(*jnp.linalg.slogdet(a + 1j * b)),
+    "svd_complex": _svd_complex,
     "svd": lambda a, *, full: tuple(jnp.linalg.svd(a, full_matrices=full)),
     "polar": _polar,
     "solve_symmetric_sylvester": _halved,

@@ -25,6 +25,8 @@ from ...tracing.mistakes import OTHERS
 from ...tracing.registry import FUNCTIONS, PARTS
 from ...tracing.rules.complex.complex_pairs import COMPLEX
 from ...tracing.rules.elementwise import full
+from ...tracing.rules.scientific.fits import series_fit
+from ...tracing.rules.scientific.stand_ins import counterpart, loaded, of_libraries
 from ...tracing.sharing import moved
 from ...tracing.surroundings.outside import note
 from ...tracing.surroundings.watching import Cell, Standing, held, mentioned, reached, spoken, users
@@ -93,7 +95,8 @@ class _Asking(_Version):
             if self.noted:
                 note((*args, *named.values()), True)
             return self.own(*args, **named)
-        return self.original(*args, **named)
+        found = self.original(*args, **named)
+        return _answered(found) if of_libraries(cast(Any, type(found))) else found
 
 
 class _Making(_Asking):
@@ -283,6 +286,61 @@ def _opened_parts(x: Any) -> Any:
     return type(x)([_opened(part) for part in x]) if type(x) in (list, tuple) else x
 
 
+class _Ufunc(_Version):
+    """A ufunc that may be given lists of traced numbers, as may its methods: np.sin([x, y]), np.add.reduce([x, y])."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        lists = any([type(a) is list or type(a) is tuple for a in args])
+        return self.original(*([_opened(a) for a in args] if lists else args), **named)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        return (lambda *args, **named: found(*map(_opened, args), **named)) if name in _UFUNC_METHODS else found
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return np.ufunc
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+_UFUNC_METHODS = {"reduce", "accumulate", "reduceat", "outer", "at"}
+
+
+class _Object(_Version):
+    """An object of SciPy's (a spline, a distribution): given traced arguments, its methods are those of our own
+    counterpart of it (rules/scientific/stand_ins.py)."""
+
+    __slots__ = ("own",)
+
+    def __init__(self, original: Any, own: Callable[[Any], Any]) -> None:
+        super().__init__(original)
+        self.own = own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.__getattr__("__call__")(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        if (name.startswith("_") and name != "__call__") or not callable(found):
+            return found
+
+        def own(*args: Any, **named: Any) -> Any:
+            return getattr(self.own(self.original), name)(*args, **named)
+
+        return _Asking(found, own)
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+        return type(self.original)
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
 class _Class(type):
     """A class, as the original, that may be called on traced arrays: np.int64(x), csr_array((x, i, p))."""
 
@@ -319,6 +377,22 @@ def _class(kind: Any, own: Any) -> Any:
 
 def _whole(kind: Any, x: Any) -> Any:
     return convert(tidy(x), np.dtype(kind))
+
+
+class _Counterpart(_Class):
+    """A class of SciPy's: of traced arguments it makes our own counterpart, of others an object that answers."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if holds_traced(args) or holds_traced(tuple(named.values())):
+            note((*args, *named.values()), True)
+            return cls.own(*args, **named)
+        return _answered(cls.original(*args, **named))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, (cls.original, cast(Any, cls.own)))
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
 
 
 def _library(f: types.FunctionType) -> _Version:
@@ -398,6 +472,13 @@ def _enter_scipy() -> None:
         for original in solvers():
             if id(original) not in _known:
                 _enter(original, _Solving(original))
+        if (special := sys.modules.get("scipy.special")) is not None and id(
+            getattr(special, "erf", None)
+        ) not in _known:
+            for f in [f for f in vars(special).values() if isinstance(f, np.ufunc) and id(f) not in _known]:
+                _enter(f, _Ufunc(f))
+        for kind in loaded():
+            _answered(kind)
 
 
 _MAKERS = "zeros ones zeros_like ones_like arange linspace eye identity tri logspace geomspace copy fromiter"
@@ -421,6 +502,9 @@ def _load() -> None:
         for original in (np.empty, np.empty_like):
             found[original] = _Filling(original, _rule(original) if original in FUNCTIONS else original)
         found.update({original: _Joining(original) for original in (np.r_, np.c_)})
+        fit: Any = np.polynomial.polyutils._fit  # pyright: ignore
+        found[fit] = _Making(fit, series_fit)
+        found.update({f: _Ufunc(f) for f in vars(np).values() if isinstance(f, np.ufunc)})
         whole = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
         found.update({kind: _class(kind, partial(_whole, kind)) for kind in whole})
         for original, version in found.items():
@@ -493,6 +577,11 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _standing_for(x, found_outside(x))
     if _arrays and isinstance(x, _generators()):
         return _standing_for(x, _Drawing(x))
+    if of_libraries(kind := x if isinstance(x, type) else type(x)):
+        return _scipys(x, kind)
+    if kind is types.MethodType and of_libraries(type(whose := cast(Any, x).__self__)):
+        name = cast(Any, x).__name__
+        return getattr(_answered(whose), name) if getattr(whose, name, None) == x else x
     if not deep or not isinstance(x, _HOLDERS):
         return x
     kind, parts, make = _opener(x)
@@ -506,6 +595,20 @@ def _generators() -> tuple[Any, ...]:
     """The classes of generators of random numbers, if anybody has loaded them."""
     found = sys.modules.get("numpy.random")
     return () if found is None else (found.Generator, found.RandomState)
+
+
+def _scipys(x: Any, kind: type) -> Any:
+    """A class of SciPy's or an object of one, or what stands for it."""
+    own = counterpart(kind)
+    if own is None or type(x) is _Counterpart:
+        return x
+    if x is kind:
+        _enter(x, _Counterpart(kind.__name__, (), {"original": kind, "own": own}))
+        return _versions[x]
+    if getattr(sys.modules.get(kind.__module__), getattr(x, "name", None) or "", None) is x:  # scipy.stats.norm
+        _enter(x, _Object(x, own.of))
+        return _versions[x]
+    return _standing_for(x, _Object(x, own.of))
 
 
 def _standing_for(x: Any, version: Any) -> Any:
@@ -556,8 +659,10 @@ def answering(
             Standing.now = _standing
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
-            kinds = (*_HOLDERS, types.FunctionType, types.ModuleType, *([np.ndarray, *_generators()] if arrays else []))
-            places = held(seen, _known, kinds)
+            library = [np.ndarray, *_generators()] if arrays else []
+            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *library, *loaded())
+            own = [x for x in seen if not of_libraries(cast(Any, type(x)))]  # SciPy's objects stay as they are
+            places = held(own, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
             functions = {id(f): f for f in among if _is_users(f)}.values()
             rows = [(f, "__code__", f.__code__, _answering_code(f)) for f in functions]

@@ -5,13 +5,14 @@ Those of scipy.special (special.py) are found when one of its ufuncs is called.
 
 from ..writing import writers
 from . import array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics
-from .complex import complex_arrays, complex_functions, complex_pairs
+from .complex import complex_arrays, complex_functions, complex_linalg, complex_pairs
 from .linalg import norms, numpy_linalg
 from .relational import folds
+from .scientific import fits
 
 RULES = (
     *(array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics),
-    *(complex_arrays, complex_functions, complex_pairs, folds, norms, numpy_linalg, writers),
+    *(complex_arrays, complex_functions, complex_linalg, complex_pairs, fits, folds, norms, numpy_linalg, writers),
 )
 """Every file of rules for NumPy."""
 

@@ -4,6 +4,7 @@ docs/coverage.md`."""
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from ..registry import PARTS
 from ..traced import FUNCTIONS, NOTES, UFUNCS
 from .all_rules import load_rules
+from .scientific import distributions, interpolators, multivariate
 from .scipy_names import counterparts, solvers
 from .special import enter
 
@@ -48,8 +50,21 @@ def rows() -> list[tuple[str, str, str]]:
     counterparts()
     solvers()
     enter()
-    found = {name_of(f): note for f, note in NOTES.items()}
+    found = {name_of(f): note for f, note in NOTES.items()} | dict(_objects())
     return [(name, *found[name]) for name in sorted(found, key=lambda name: (name.split(".")[:-1], name.lower()))]
+
+
+def _objects() -> Iterator[tuple[str, tuple[str, str]]]:
+    """Distributions and interpolators: objects whose methods have formulas."""
+    for name, row in distributions.rows().items():
+        methods = [m for m in distributions.METHODS if row.has(m)]
+        yield f"scipy.stats.{name}", (f"formulas: {', '.join(methods)}", "that of the formula, in parameters too")
+    for name in dict.fromkeys([key.split(".")[0] for key in multivariate.METHODS]):
+        methods = [key.split(".")[1] for key in multivariate.METHODS if key.startswith(f"{name}.")]
+        yield f"scipy.stats.{name}", (f"formulas: {', '.join(methods)}", "that of the formula, in parameters too")
+    for name in interpolators.CLASSES:
+        yield f"scipy.interpolate.{name}", ("gathers and products; splines solve a banded system", "in points and data")
+    yield "np.vectorize", ("the function at every index, stacked", "that of the function")
 
 
 def table() -> str:

@@ -4,6 +4,7 @@ tracing."""
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,16 @@ def solved(original: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     return later.solver_called(original, args, named)
 
 
+_FILES = {
+    "scipy.signal": "scipy_signal:COUNTERPARTS",
+    "scipy.spatial": "scientific.distances:SPATIAL",
+    "scipy.spatial.distance": "scientific.distances:COUNTERPARTS",
+    "scipy.interpolate": "scientific.interpolators:COUNTERPARTS",
+    "scipy.ndimage": "scientific.images:COUNTERPARTS",
+    "scipy.stats": "scientific.samples:COUNTERPARTS",
+}
+
+
 def _own(home: str) -> dict[str, tuple[Any, str, str]]:
     if home in CALLBACKS:
         return {}
@@ -123,14 +134,13 @@ def _own(home: str) -> dict[str, tuple[Any, str, str]]:
         return _special | PYTHON_FUNCTIONS
     if home == "scipy.fft":
         return SCIPY_TRANSFORMS
-    if home == "scipy.signal":
-        from .scipy_signal import COUNTERPARTS as SIGNALS
-
-        return SIGNALS
     if home.startswith("scipy.sparse"):
         from .sparse.sparse_functions import LINALG, SPARSE
 
         return SPARSE if home == "scipy.sparse" else LINALG
+    if home in _FILES:
+        file, table = _FILES[home].split(":")
+        return getattr(import_module(f".{file}", __package__), table)
     from .linalg.scipy_linalg import COUNTERPARTS
 
     return COUNTERPARTS

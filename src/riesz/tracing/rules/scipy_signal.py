@@ -10,6 +10,7 @@ from ..trace import refuse
 from ..traced import convert, is_complex, result_dtype, tidy
 from .array_products import RULE, convolved
 from .complex.complex_arrays import multilinear
+from .scientific.filters import COUNTERPARTS as FILTERS
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -78,4 +79,5 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "fftconvolve": (fftconvolve, _WHAT, RULE),
     "oaconvolve": (fftconvolve, _WHAT, RULE),
     "convolve2d": (convolve2d, _WHAT, RULE),
+    **FILTERS,
 }

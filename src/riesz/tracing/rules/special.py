@@ -12,203 +12,39 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ...spaces.contraction import number
 from ...terms import primitives as p
-from ...terms.primitives import UNKNOWN, Primitive, Rule
+from ...terms.primitives import UNKNOWN, Primitive
 from ..registry import NOTES, UFUNCS
 from ..trace import refuse
 from ..traced import FLOAT, Traced, convert, primitive_step, tidy
+from .scientific.gamma_functions import (
+    COMPOSED,
+    SPECIAL,
+    TEXTS,
+    ScipyFunction,
+    binom,
+    declare,
+    family,
+    gamma,
+    gammaln,
+    in_last,
+    of_scipy,
+    polygamma,
+    rgamma,
+    rule_named,
+    s,
+    typed_as,
+)
 
-SPECIAL: dict[str, SpecialRule] = {}
-"""The rules of all primitives in this file."""
-
-_TEXTS: dict[str, str] = {}
-
-
-class SpecialRule(Rule):
-    """The rule of a primitive in this file; pickled by its name. Its name is not taken from the user: his
-    `rz.primitive("erf", …)` is another one."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> Any:
-        return _rule_named, (self.name,)
-
-
-def _rule_named(name: str) -> SpecialRule:
-    return SPECIAL[name]
-
-
-class _Function:
-    """A function of scipy.special (`part`: one of its results), found when it is first called."""
-
-    __slots__ = ("code", "name", "part")
-
-    def __init__(self, name: str, part: int | None = None) -> None:
-        self.name = name
-        self.part = part
-        self.code: Any = None
-
-    def __call__(self, *xs: Any) -> Any:
-        if self.code is None:
-            self.code = _found(self.name)
-        found = self.code(*xs)  # SciPy leaves single precision where a Python float comes along
-        return _typed(found if self.part is None else found[self.part], *xs)
-
-
-class _Scipy:
-    """scipy.special, which is slow to import: loaded when one of its functions is first asked for."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("scipy.special"), name)
-
-
-s: Any = _Scipy()
-
-
-def _found(name: str) -> Any:
-    """The function of that name, None where this SciPy has none."""
-    return getattr(s, name, None) or getattr(getattr(s, "_ufuncs", None), name, None)
-
-
-def _special(
-    name: str, derivative: Any, text: str = "", domain: str = "", array: Any = None, arity: int | None = None
-) -> Primitive:
-    """Declare a primitive: its derivative takes the arguments and the value. Without array code it is the function of
-    scipy.special of that name, with a line in the coverage table."""
-    code = _Function(name) if array is None else array
-
-    def scalar(*xs: Any) -> Any:
-        return number(code(*xs))
-
-    count = derivative.__code__.co_argcount - 1 if arity is None else arity
-    SPECIAL[name] = SpecialRule(name, code, scalar, derivative, count, domain=domain)
-    if array is None:
-        _TEXTS[name] = text
-    return Primitive(SPECIAL[name])
-
-
-def _in_last(name: str, slope: Any, text: str = "", domain: str = "", array: Any = None) -> Primitive:
-    """A primitive with a derivative in its last argument; in the others none is known."""
-    count = slope.__code__.co_argcount - 1
-
-    def derivative(*xs: Any) -> Any:
-        return (*(UNKNOWN,) * (count - 1), slope(*xs))
-
-    return _special(name, derivative, text, domain, array, count)
-
-
-def _typed(found: Any, *xs: Any) -> Any:
-    """A result in the type of the arguments; Python floats have none."""
-    kinds = [x.dtype for x in xs if type(x) is not float]
-    return np.asarray(found).astype(np.result_type(*kinds), copy=False)[()] if kinds else np.float64(found)
-
-
-_POLES = "x not 0, −1, −2, …"
+_rule_named = rule_named  # pickles of earlier versions ask for it here
 _ROOT_PI = math.sqrt(math.pi)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 _DEGREE = math.pi / 180.0
 _LN10 = math.log(10.0)
-
-# -- the gamma function -----------------------------------------------------------------------------------
-
-
-def _polygamma(n: Any, x: Any) -> Any:
-    order = np.where(np.equal(n, 0), 1.0, n)
-    above = (-1.0) ** (order + 1.0) * s.gamma(order + 1.0) * s.zeta(order + 1.0, x)
-    return _typed(np.where(np.equal(n, 0), s.psi(x), above), n, x)
-
-
-def _rgamma_slope(n: Any, x: Any) -> Any:
-    """The n-th derivative of 1/Γ. Left of ½ that of Γ(1−x)·sin(πx)/π, which knows no poles."""
-    right = np.greater_equal(x, 0.5)
-    u = np.where(right, x, 1.0 - np.asarray(x))
-    turn = np.fmod(x, 2.0)
-    last = int(np.max(n, initial=0))
-    slopes = [_polygamma(np.float64(k), u) for k in range(last)]
-    direct, mirrored = _exponential(s.rgamma(u), [-y for y in slopes]), _exponential(s.gamma(u), slopes)
-    found: Any = np.nan
-    for order in range(last + 1):
-        waves = [math.pi ** (k - 1) * s.sindg(180.0 * turn + 90.0 * k) for k in range(order, -1, -1)]
-        left = sum([math.comb(order, j) * (-1) ** j * mirrored[j] * waves[j] for j in range(order + 1)])
-        found = np.where(np.equal(n, order), np.where(right, direct[order], left), found)
-    return _typed(found, n, x)
-
-
-def _exponential(first: Any, slopes: list[Any]) -> list[Any]:
-    """The derivatives of f = eᵍ from f and the derivatives of g: f⁽ᵏ⁾ = Σⱼ binom(k−1, j)·g⁽ʲ⁺¹⁾·f⁽ᵏ⁻¹⁻ʲ⁾."""
-    found = [first]
-    for k in range(1, len(slopes) + 1):
-        found.append(sum([math.comb(k - 1, j) * slopes[j] * found[k - 1 - j] for j in range(k)]))
-    return found
-
-
-def _beta_slopes(a: Any, b: Any) -> Any:
-    return psi(a) - psi(a + b), psi(b) - psi(a + b)
-
-
-def _binom_slopes(n: Any, k: Any, y: Any) -> Any:
-    return y * (psi(n + 1.0) - psi(n - k + 1.0)), y * (psi(n - k + 1.0) - psi(k + 1.0))
-
-
-_BETALN = "(ψ(a) − ψ(a+b)) · da, and in b alike"
-_POCH = "y·(ψ(z+m) − ψ(z)) · dz + y·ψ(z+m) · dm"
-_BINOM = "y·(ψ(n+1) − ψ(n−k+1)) · dn + y·(ψ(n−k+1) − ψ(k+1)) · dk"
-gamma = _special("gamma", lambda x, y: y * psi(x), "Γ(x)·ψ(x) · dx", _POLES)
-gammaln = _special("gammaln", lambda x, y: psi(x), "ψ(x) · dx", _POLES)
-loggamma = _special("loggamma", lambda x, y: psi(x), "ψ(x) · dx", "x > 0")
-psi = _special("psi", lambda x, y: polygamma(1.0, x), "ψ₁(x) · dx", _POLES)
-polygamma = _in_last("polygamma", lambda n, x, y: polygamma(n + 1.0, x), domain=_POLES, array=_polygamma)
-rgamma = _special("rgamma", lambda x, y: rgamma_slope(1.0, x), "−ψ(x)/Γ(x) · dx; (−1)ⁿ n! · dx at −n")
-rgamma_slope = _in_last("rgamma_slope", lambda n, x, y: rgamma_slope(n + 1.0, x), array=_rgamma_slope)
-gammasgn = _special("gammasgn", lambda x, y: None, "0")
-beta = _special("beta", lambda a, b, y: tuple([y * d for d in _beta_slopes(a, b)]), f"B·{_BETALN}")
-betaln = _special("betaln", lambda a, b, y: _beta_slopes(a, b), _BETALN)
-poch = _special("poch", lambda z, m, y: (y * (psi(z + m) - psi(z)), y * psi(z + m)), _POCH)
-binom = _special("binom", _binom_slopes, _BINOM)
-zeta = _in_last("_zeta", lambda s, q, y: -s * zeta(s + 1.0, q), "in q: −s·ζ(s+1, q) · dq; in s: not known")
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    """xᵃ⁻¹ e⁻ˣ / Γ(a) for all a: 0 where 1/Γ(a) is."""
-    found = s.gammasgn(a) * np.exp(s.xlogy(a - 1.0, x) - x - s.gammaln(a))
-    return _typed(np.where(s.rgamma(a) == 0.0, 0.0, found), a, x)
-
-
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    """xᵃ⁻¹ (1−x)ᵇ⁻¹ / B(a, b) for all a and b: 0 where 1/B(a, b) is."""
-    sign = s.gammasgn(a) * s.gammasgn(b) * s.gammasgn(a + b)
-    found = sign * np.exp(s.xlogy(a - 1.0, x) + s.xlog1py(b - 1.0, -x) - s.betaln(a, b))
-    return _typed(np.where((s.rgamma(a) == 0.0) | (s.rgamma(b) == 0.0), 0.0, found), a, b, x)
-
-
-def _beta_density_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
-    return (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))
-
-
-# Their derivatives are densities of neighbouring parameters: (a−1)/Γ(a) = 1/Γ(a−1), (a−1)/B(a, b) = (a+b−1)/B(a−1, b).
-gamma_density = _in_last(
-    "gamma_density", lambda a, x, y: gamma_density(a - 1.0, x) - y, domain="x ≥ 0", array=_gamma_density
-)
-beta_density = _in_last("beta_density", _beta_density_slope, domain="0 ≤ x ≤ 1", array=_beta_density)
-_G, _B = "in x: xᵃ⁻¹e⁻ˣ/Γ(a) · dx; in a: not known", "in x: xᵃ⁻¹(1−x)ᵇ⁻¹/B(a, b) · dx; in a, b: not known"
-_G_DOMAIN, _B_DOMAIN = "a > 0, x ≥ 0", "a, b > 0, 0 ≤ x ≤ 1"
-_INVERSE = "in the last argument: dx / density; in the others: not known"
-gammainc = _in_last("gammainc", lambda a, x, y: gamma_density(a, x), _G, _G_DOMAIN)
-gammaincc = _in_last("gammaincc", lambda a, x, y: -gamma_density(a, x), "minus that of gammainc", _G_DOMAIN)
-gammaincinv = _in_last("gammaincinv", lambda a, x, y: p.reciprocal(gamma_density(a, y)), _INVERSE)
-gammainccinv = _in_last("gammainccinv", lambda a, x, y: -p.reciprocal(gamma_density(a, y)), "minus that of gammaincinv")
-betainc = _in_last("betainc", lambda a, b, x, y: beta_density(a, b, x), _B, _B_DOMAIN)
-betaincc = _in_last("betaincc", lambda a, b, x, y: -beta_density(a, b, x), "minus that of betainc", _B_DOMAIN)
-betaincinv = _in_last("betaincinv", lambda a, b, x, y: p.reciprocal(beta_density(a, b, y)), _INVERSE)
-betainccinv = _in_last(
-    "betainccinv", lambda a, b, x, y: -p.reciprocal(beta_density(a, b, y)), "minus that of betaincinv"
-)
 
 # -- error functions and the normal distribution ----------------------------------------------------------
 
@@ -229,61 +65,48 @@ def _derivatives(
         falling = math.prod([float(-(2 * k + 1 + i)) for i in range(order)])  # d^n x^(−2k−1) = falling · x^(−2k−1−n)
         double = math.prod([float(i) for i in range(1, 2 * k, 2)])
         series = series * t * t + falling * double * (-sign * 0.5) ** k
-    return _typed(np.where(large(z), far * series * t ** (order + 1), value), x)
+    return typed_as(np.where(large(z), far * series * t ** (order + 1), value), x)
 
 
 def _erfcx_derivative(x: Any, n: float) -> Any:
-    return _derivatives(x, n, 1.0, _Function("erfcx"), -2.0 / _ROOT_PI, 1.0 / _ROOT_PI, lambda z: z > 7.0)
+    return _derivatives(x, n, 1.0, ScipyFunction("erfcx"), -2.0 / _ROOT_PI, 1.0 / _ROOT_PI, lambda z: z > 7.0)
 
 
 def _dawsn_derivative(x: Any, n: float) -> Any:
-    return _derivatives(x, n, -1.0, _Function("dawsn"), 1.0, 0.5, lambda z: np.abs(z) > 7.0)
+    return _derivatives(x, n, -1.0, ScipyFunction("dawsn"), 1.0, 0.5, lambda z: np.abs(z) > 7.0)
 
 
-def _family(name: str, array: Any) -> Callable[[int], Primitive]:
-    """The n-th derivatives of a function, each the derivative of the one before."""
-
-    def member(n: int) -> Primitive:
-        return Primitive(SPECIAL[name], float(n))
-
-    def slope(x: Any, y: Any, n: Any) -> Any:
-        return member(int(n) + 1)(x)
-
-    _special(name, slope, array=array, arity=1)
-    return member
-
-
-erfcx_derivative = _family("erfcx_derivative", _erfcx_derivative)
-dawsn_derivative = _family("dawsn_derivative", _dawsn_derivative)
-erf = _special("erf", lambda x, y: (2.0 / _ROOT_PI) * p.exp(-(x * x)), "2/√π · exp(−x²) · dx")
-erfc = _special("erfc", lambda x, y: (-2.0 / _ROOT_PI) * p.exp(-(x * x)), "−2/√π · exp(−x²) · dx")
-erfi = _special("erfi", lambda x, y: (2.0 / _ROOT_PI) * p.exp(x * x), "2/√π · exp(x²) · dx")
-erfcx = _special("erfcx", lambda x, y: erfcx_derivative(1)(x), "(2x·erfcx x − 2/√π) · dx")
-dawsn = _special("dawsn", lambda x, y: dawsn_derivative(1)(x), "(1 − 2x·dawsn x) · dx")
-erfinv = _special("erfinv", lambda x, y: (0.5 * _ROOT_PI) * p.exp(y * y), "√π/2 · exp(y²) · dx", domain="−1 < x < 1")
-erfcinv = _special("erfcinv", lambda x, y: (-0.5 * _ROOT_PI) * p.exp(y * y), "−√π/2 · exp(y²) · dx", domain="0 < x < 2")
+erfcx_derivative = family("erfcx_derivative", _erfcx_derivative)
+dawsn_derivative = family("dawsn_derivative", _dawsn_derivative)
+erf = declare("erf", lambda x, y: (2.0 / _ROOT_PI) * p.exp(-(x * x)), "2/√π · exp(−x²) · dx")
+erfc = declare("erfc", lambda x, y: (-2.0 / _ROOT_PI) * p.exp(-(x * x)), "−2/√π · exp(−x²) · dx")
+erfi = declare("erfi", lambda x, y: (2.0 / _ROOT_PI) * p.exp(x * x), "2/√π · exp(x²) · dx")
+erfcx = declare("erfcx", lambda x, y: erfcx_derivative(1)(x), "(2x·erfcx x − 2/√π) · dx")
+dawsn = declare("dawsn", lambda x, y: dawsn_derivative(1)(x), "(1 − 2x·dawsn x) · dx")
+erfinv = declare("erfinv", lambda x, y: (0.5 * _ROOT_PI) * p.exp(y * y), "√π/2 · exp(y²) · dx", domain="−1 < x < 1")
+erfcinv = declare("erfcinv", lambda x, y: (-0.5 * _ROOT_PI) * p.exp(y * y), "−√π/2 · exp(y²) · dx", domain="0 < x < 2")
 
 
 def _hazard(x: Any) -> Any:
     """φ(x) / Φ(x), without underflow on either side."""
     left = (2.0 / _ROOT_2PI) / s.erfcx(np.maximum(-x, 0.0) / math.sqrt(2.0))
     right = np.exp(-0.5 * np.square(x)) / (_ROOT_2PI * s.ndtr(np.maximum(x, 0.0)))
-    return _typed(np.where(np.less(x, 0), left, right), x)
+    return typed_as(np.where(np.less(x, 0), left, right), x)
 
 
 def _hazard_gap(x: Any) -> Any:
     """φ(x) / Φ(x) + x: with z = −x/√2 it is −erfcx'(z) / (√2 erfcx(z)), where nothing cancels."""
     z = np.maximum(-np.asarray(x, float) / math.sqrt(2.0), 0.0)
     left = -_erfcx_derivative(z, 1.0) / (math.sqrt(2.0) * s.erfcx(z))
-    return _typed(np.where(np.less(x, 0), left, _hazard(x) + x), x)
+    return typed_as(np.where(np.less(x, 0), left, _hazard(x) + x), x)
 
 
-hazard = _special("hazard", lambda x, y: -y * hazard_gap(x), array=_hazard)
-hazard_gap = _special("hazard_gap", lambda x, y: 1.0 - hazard(x) * y, array=_hazard_gap)
-ndtr = _special("ndtr", lambda x, y: (1.0 / _ROOT_2PI) * p.exp(-0.5 * (x * x)), "φ(x) · dx")
-log_ndtr = _special("log_ndtr", lambda x, y: hazard(x), "φ(x)/Φ(x) · dx")
-ndtri = _special("ndtri", lambda x, y: _ROOT_2PI * p.exp(0.5 * (y * y)), "dx / φ(y)", domain="0 < x < 1")
-ndtri_exp = _special("ndtri_exp", lambda x, y: p.reciprocal(hazard(y)), "Φ(y)/φ(y) · dx", domain="x < 0")
+hazard = declare("hazard", lambda x, y: -y * hazard_gap(x), array=_hazard)
+hazard_gap = declare("hazard_gap", lambda x, y: 1.0 - hazard(x) * y, array=_hazard_gap)
+ndtr = declare("ndtr", lambda x, y: (1.0 / _ROOT_2PI) * p.exp(-0.5 * (x * x)), "φ(x) · dx")
+log_ndtr = declare("log_ndtr", lambda x, y: hazard(x), "φ(x)/Φ(x) · dx")
+ndtri = declare("ndtri", lambda x, y: _ROOT_2PI * p.exp(0.5 * (y * y)), "dx / φ(y)", domain="0 < x < 1")
+ndtri_exp = declare("ndtri_exp", lambda x, y: p.reciprocal(hazard(y)), "Φ(y)/φ(y) · dx", domain="x < 0")
 
 
 def _owens_slopes(h: Any, a: Any, y: Any) -> Any:
@@ -292,23 +115,23 @@ def _owens_slopes(h: Any, a: Any, y: Any) -> Any:
     return in_h, (0.5 / math.pi) * (p.exp(-0.5 * (h * h * square)) * p.reciprocal(square))
 
 
-owens_t = _special("owens_t", _owens_slopes, "−½ φ(h)·erf(ah/√2) · dh + exp(−½h²(1+a²)) / (2π(1+a²)) · da")
+owens_t = declare("owens_t", _owens_slopes, "−½ φ(h)·erf(ah/√2) · dh + exp(−½h²(1+a²)) / (2π(1+a²)) · da")
 
 # -- logistic functions, entropies ------------------------------------------------------------------------
 
 
 def _ratio(a: Any, b: Any) -> Any:
-    return _typed(np.where(np.equal(a, 0), 0.0, np.divide(a, np.where(np.equal(a, 0), 1.0, b))), a, b)
+    return typed_as(np.where(np.equal(a, 0), 0.0, np.divide(a, np.where(np.equal(a, 0), 1.0, b))), a, b)
 
 
 # a / b, and 0 where a = 0
-ratio = _special("ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), array=_ratio)
-log_expit = _special("log_expit", lambda x, y: p.sigmoid(-x), "sigmoid(−x) · dx")
-logit = _special("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", "0 < x < 1")
+ratio = declare("ratio", lambda a, b, y: (p.reciprocal(b), -ratio(y, b)), array=_ratio)
+log_expit = declare("log_expit", lambda x, y: p.sigmoid(-x), "sigmoid(−x) · dx")
+logit = declare("logit", lambda x, y: p.reciprocal(x * (1.0 - x)), "dx / (x(1−x))", "0 < x < 1")
 _XLOG1PY = "ln(1+y) · dx + x/(1+y) · dy (0 where x = 0)"
-xlogy = _special("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)")
-xlog1py = _special("xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), _XLOG1PY)
-entr = _special("entr", lambda x, y: -1.0 - p.ln(x), "−(1 + ln x) · dx", "x ≥ 0")
+xlogy = declare("xlogy", lambda x, b, y: (p.ln(b), ratio(x, b)), "ln y · dx + x/y · dy (0 where x = 0)")
+xlog1py = declare("xlog1py", lambda x, b, y: (p.log1p(b), ratio(x, 1.0 + b)), _XLOG1PY)
+entr = declare("entr", lambda x, y: -1.0 - p.ln(x), "−(1 + ln x) · dx", "x ≥ 0")
 
 
 def _log_ratio(a: Any, b: Any) -> Any:
@@ -316,15 +139,15 @@ def _log_ratio(a: Any, b: Any) -> Any:
 
 
 _REL_ENTR, _KL_DIV, _BOTH = "(1 + ln(x/y)) · dx − x/y · dy", "ln(x/y) · dx + (y−x)/y · dy", "x, y > 0, or x = 0"
-rel_entr = _special("rel_entr", lambda a, b, y: (1.0 + _log_ratio(a, b), -ratio(a, b)), _REL_ENTR, _BOTH)
-kl_div = _special("kl_div", lambda a, b, y: (_log_ratio(a, b), ratio(b - a, b)), _KL_DIV, _BOTH)
+rel_entr = declare("rel_entr", lambda a, b, y: (1.0 + _log_ratio(a, b), -ratio(a, b)), _REL_ENTR, _BOTH)
+kl_div = declare("kl_div", lambda a, b, y: (_log_ratio(a, b), ratio(b - a, b)), _KL_DIV, _BOTH)
 
 # -- Bessel functions -------------------------------------------------------------------------------------
 
 
 def _order(name: str, slope: Any, text: str, domain: str = "") -> Primitive:
     """A function of an order, in which no derivative is known, and of x."""
-    return _in_last(name, slope, f"in x: {text} · dx; in the order: not known", domain)
+    return in_last(name, slope, f"in x: {text} · dx; in the order: not known", domain)
 
 
 def _difference(f: Any, v: Any, x: Any) -> Any:
@@ -337,27 +160,27 @@ def _mean(f: Any, v: Any, x: Any) -> Any:
 
 _HALF, _MINUS_HALF = "½(fᵥ₋₁ − fᵥ₊₁)", "−½(Kᵥ₋₁ + Kᵥ₊₁)"
 _IVE, _KVE = "½(fᵥ₋₁ + fᵥ₊₁) − sign x·fᵥ", "fᵥ − ½(fᵥ₋₁ + fᵥ₊₁)"
-j0 = _special("j0", lambda x, y: -j1(x), "−J₁ · dx")
-j1 = _special("j1", lambda x, y: 0.5 * (j0(x) - jv(2.0, x)), "½(J₀ − J₂) · dx")
+j0 = declare("j0", lambda x, y: -j1(x), "−J₁ · dx")
+j1 = declare("j1", lambda x, y: 0.5 * (j0(x) - jv(2.0, x)), "½(J₀ − J₂) · dx")
 jv = _order("jv", lambda v, x, y: _difference(jv, v, x), _HALF)
 jve = _order("jve", lambda v, x, y: _difference(jv, v, x), _HALF)
-y0 = _special("y0", lambda x, y: -y1(x), "−Y₁ · dx", "x > 0")
-y1 = _special("y1", lambda x, y: 0.5 * (y0(x) - yv(2.0, x)), "½(Y₀ − Y₂) · dx", "x > 0")
+y0 = declare("y0", lambda x, y: -y1(x), "−Y₁ · dx", "x > 0")
+y1 = declare("y1", lambda x, y: 0.5 * (y0(x) - yv(2.0, x)), "½(Y₀ − Y₂) · dx", "x > 0")
 yn = _order("yn", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
 yv = _order("yv", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
 yve = _order("yve", lambda v, x, y: _difference(yv, v, x), _HALF, "x > 0")
-i0 = _special("i0", lambda x, y: i1(x), "I₁ · dx")
-i1 = _special("i1", lambda x, y: 0.5 * (i0(x) + iv(2.0, x)), "½(I₀ + I₂) · dx")
+i0 = declare("i0", lambda x, y: i1(x), "I₁ · dx")
+i1 = declare("i1", lambda x, y: 0.5 * (i0(x) + iv(2.0, x)), "½(I₀ + I₂) · dx")
 iv = _order("iv", lambda v, x, y: _mean(iv, v, x), "½(Iᵥ₋₁ + Iᵥ₊₁)")
-i0e = _special("i0e", lambda x, y: i1e(x) - p.sign(x) * y, "(i1e − sign x·i0e) · dx")
-i1e = _special("i1e", lambda x, y: 0.5 * (i0e(x) + ive(2.0, x)) - p.sign(x) * y, "(½(i0e + ive₂) − sign x·i1e) · dx")
+i0e = declare("i0e", lambda x, y: i1e(x) - p.sign(x) * y, "(i1e − sign x·i0e) · dx")
+i1e = declare("i1e", lambda x, y: 0.5 * (i0e(x) + ive(2.0, x)) - p.sign(x) * y, "(½(i0e + ive₂) − sign x·i1e) · dx")
 ive = _order("ive", lambda v, x, y: _mean(ive, v, x) - p.sign(x) * y, _IVE)
-k0 = _special("k0", lambda x, y: -k1(x), "−K₁ · dx", "x > 0")
-k1 = _special("k1", lambda x, y: -0.5 * (k0(x) + kv(2.0, x)), "−½(K₀ + K₂) · dx", "x > 0")
+k0 = declare("k0", lambda x, y: -k1(x), "−K₁ · dx", "x > 0")
+k1 = declare("k1", lambda x, y: -0.5 * (k0(x) + kv(2.0, x)), "−½(K₀ + K₂) · dx", "x > 0")
 kn = _order("kn", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), _MINUS_HALF, "x > 0")
 kv = _order("kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)), _MINUS_HALF, "x > 0")
-k0e = _special("k0e", lambda x, y: y - k1e(x), "(k0e − k1e) · dx", "x > 0")
-k1e = _special("k1e", lambda x, y: y - 0.5 * (k0e(x) + kve(2.0, x)), "(k1e − ½(k0e + kve₂)) · dx", "x > 0")
+k0e = declare("k0e", lambda x, y: y - k1e(x), "(k0e − k1e) · dx", "x > 0")
+k1e = declare("k1e", lambda x, y: y - 0.5 * (k0e(x) + kve(2.0, x)), "(k1e − ½(k0e + kve₂)) · dx", "x > 0")
 kve = _order("kve", lambda v, x, y: y - _mean(kve, v, x), _KVE, "x > 0")
 
 
@@ -379,7 +202,7 @@ def _expn(n: Any, x: Any) -> Any:
     whole = np.rint(n)
     m = np.maximum(-whole, 0.0)
     below = s.gamma(m + 1.0) * s.gammaincc(m + 1.0, x) / np.power(x, m + 1.0)
-    return _typed(np.where(np.less(n, 0), below, s.expn(np.maximum(whole, 0.0), x)), n, x)
+    return typed_as(np.where(np.less(n, 0), below, s.expn(np.maximum(whole, 0.0), x)), n, x)
 
 
 def _kummer(a: Any, b: Any, x: Any) -> Any:
@@ -391,7 +214,7 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
         factor = s.gamma(b) * np.where(grows, s.rgamma(a), s.rgamma(b - a))
         limit = factor * np.where(grows, np.inf, np.power(np.negative(x), np.negative(a)))
         found = np.where(far, np.where(factor == 0, 0.0, limit), found)
-    return _typed(found, a, b, x)
+    return typed_as(found, a, b, x)
 
 
 def _upper(f: Any, a: Any, b: Any, *parameters: Any) -> Any:
@@ -403,26 +226,26 @@ def _upper(f: Any, a: Any, b: Any, *parameters: Any) -> Any:
 _UP = "in x: the parameters one up, times"
 _EXPN = "in x: −Eₙ₋₁(x) · dx; in n: not known"
 _SPENCE = "ln x / (1−x) · dx (−1 at 1)"
-hyp0f1 = _in_last("hyp0f1", lambda b, x, y: _upper(hyp0f1, 1.0, b, b, x), f"{_UP} 1/b; in b: not known")
-hyp1f1 = _in_last("hyp1f1", lambda a, b, x, y: _upper(kummer, a, b, a, b, x), f"{_UP} a/b; in a, b: not known")
-kummer = _special("kummer", hyp1f1.rule.derivative, array=_kummer, arity=3)
-hyp2f1 = _in_last(
+hyp0f1 = in_last("hyp0f1", lambda b, x, y: _upper(hyp0f1, 1.0, b, b, x), f"{_UP} 1/b; in b: not known")
+hyp1f1 = in_last("hyp1f1", lambda a, b, x, y: _upper(kummer, a, b, a, b, x), f"{_UP} a/b; in a, b: not known")
+kummer = declare("kummer", hyp1f1.rule.derivative, array=_kummer, arity=3)
+hyp2f1 = in_last(
     "hyp2f1", lambda a, b, c, x, y: _upper(hyp2f1, a * b, c, a, b, c, x), f"{_UP} ab/c; in a, b, c: not known"
 )
-hyperu = _in_last("hyperu", lambda a, b, x, y: -a * hyperu(a + 1.0, b + 1.0, x), f"{_UP} −a; in a, b: not known")
-exprel = _special("exprel", lambda x, y: 0.5 * kummer(2.0, 3.0, x), "½·₁F₁(2, 3, x) · dx")
-spence = _special("spence", lambda x, y: -hyp2f1(1.0, 1.0, 2.0, 1.0 - x), _SPENCE, "x ≥ 0")
-ellipk = _special("ellipk", lambda x, y: (math.pi / 8.0) * hyp2f1(1.5, 1.5, 2.0, x), "(E/(1−m) − K) / 2m · dm", "m < 1")
-ellipe = _special("ellipe", lambda x, y: (-math.pi / 8.0) * hyp2f1(0.5, 1.5, 2.0, x), "(E − K) / 2m · dm", "m ≤ 1")
-exp1 = _special("exp1", lambda x, y: -(p.exp(-x) * p.reciprocal(x)), "−e⁻ˣ/x · dx", "x > 0")
-expi = _special("expi", lambda x, y: p.exp(x) * p.reciprocal(x), "eˣ/x · dx", "x ≠ 0")
-expn = _in_last("expn", lambda n, x, y: -expn_any(n - 1.0, x), _EXPN, "x ≥ 0")
-expn_any = _in_last("expn_any", lambda n, x, y: -expn_any(n - 1.0, x), array=_expn)
+hyperu = in_last("hyperu", lambda a, b, x, y: -a * hyperu(a + 1.0, b + 1.0, x), f"{_UP} −a; in a, b: not known")
+exprel = declare("exprel", lambda x, y: 0.5 * kummer(2.0, 3.0, x), "½·₁F₁(2, 3, x) · dx")
+spence = declare("spence", lambda x, y: -hyp2f1(1.0, 1.0, 2.0, 1.0 - x), _SPENCE, "x ≥ 0")
+ellipk = declare("ellipk", lambda x, y: (math.pi / 8.0) * hyp2f1(1.5, 1.5, 2.0, x), "(E/(1−m) − K) / 2m · dm", "m < 1")
+ellipe = declare("ellipe", lambda x, y: (-math.pi / 8.0) * hyp2f1(0.5, 1.5, 2.0, x), "(E − K) / 2m · dm", "m ≤ 1")
+exp1 = declare("exp1", lambda x, y: -(p.exp(-x) * p.reciprocal(x)), "−e⁻ˣ/x · dx", "x > 0")
+expi = declare("expi", lambda x, y: p.exp(x) * p.reciprocal(x), "eˣ/x · dx", "x ≠ 0")
+expn = in_last("expn", lambda n, x, y: -expn_any(n - 1.0, x), _EXPN, "x ≥ 0")
+expn_any = in_last("expn_any", lambda n, x, y: -expn_any(n - 1.0, x), array=_expn)
 
 
 def _result(name: str, function: str, part: int, slope: Any, domain: str = "") -> Primitive:
     """One of the results of a function of scipy.special."""
-    return _special(name, slope, domain=domain, array=_Function(function, part))
+    return declare(name, slope, domain=domain, array=ScipyFunction(function, part))
 
 
 sine_integral = _result("sine_integral", "sici", 0, lambda x, y: p.sinc((1.0 / math.pi) * x))
@@ -435,6 +258,67 @@ airy_ai = _result("airy_ai", "airy", 0, lambda x, y: airy_ai_slope(x))
 airy_ai_slope = _result("airy_ai_slope", "airy", 1, lambda x, y: x * airy_ai(x))
 airy_bi = _result("airy_bi", "airy", 2, lambda x, y: airy_bi_slope(x))
 airy_bi_slope = _result("airy_bi_slope", "airy", 3, lambda x, y: x * airy_bi(x))
+
+# -- orthogonal polynomials, elliptic integrals -----------------------------------------------------------
+
+
+def _at_degree(name: str) -> Any:
+    """A family of orthogonal polynomials, zero where the degree is negative."""
+
+    def code(n: Any, *xs: Any) -> Any:
+        below, whole = np.less(n, 0), np.rint(n)
+        degree = np.where(below, 0, n)
+        degree = degree.astype(np.int64) if np.all(np.equal(whole, n)) else degree  # SciPy has code for whole numbers
+        return typed_as(np.where(below, 0.0, getattr(s, name)(degree, *xs)), n, *xs)
+
+    return code
+
+
+def _polynomial(name: str, slope: Any, text: str) -> Primitive:
+    """In the degree and in parameters no derivative is known. `slope` uses the family with degree one less."""
+    count = slope.__code__.co_argcount
+    TEXTS[name] = f"in x: {text} · dx; in the others: not known"
+    derivative = lambda *xs: (*(UNKNOWN,) * (count - 1), slope(*xs[:-1]))  # noqa: E731
+    return declare(name, derivative, array=_at_degree(name), arity=count)
+
+
+jacobi = _polynomial(
+    "eval_jacobi",
+    lambda n, a, b, x: 0.5 * ((n + a + b + 1.0) * jacobi(n - 1.0, a + 1.0, b + 1.0, x)),
+    "½(n+a+b+1)·P with n−1, a+1, b+1",
+)
+gegenbauer = _polynomial(
+    "eval_gegenbauer", lambda n, a, x: 2.0 * (a * gegenbauer(n - 1.0, a + 1.0, x)), "2a·C with n−1, a+1"
+)
+legendre = _polynomial("eval_legendre", lambda n, x: 0.5 * ((n + 1.0) * jacobi(n - 1.0, 1.0, 1.0, x)), "P′ₙ")
+chebyu = _polynomial("eval_chebyu", lambda n, x: 2.0 * gegenbauer(n - 1.0, 2.0, x), "U′ₙ")
+chebyt = _polynomial("eval_chebyt", lambda n, x: n * chebyu(n - 1.0, x), "n·Uₙ₋₁")
+genlaguerre = _polynomial("eval_genlaguerre", lambda n, a, x: -genlaguerre(n - 1.0, a + 1.0, x), "−L with n−1, a+1")
+hermite = _polynomial("eval_hermite", lambda n, x: 2.0 * (n * hermite(n - 1.0, x)), "2n·Hₙ₋₁")
+hermitenorm = _polynomial("eval_hermitenorm", lambda n, x: n * hermitenorm(n - 1.0, x), "n·Heₙ₋₁")
+laguerre = _polynomial("eval_laguerre", lambda n, x: -genlaguerre(n - 1.0, 1.0, x), "−L with n−1, a = 1")
+
+
+def _elliptic(phi: Any, m: Any) -> Any:
+    return 1.0 - m * (p.sin(phi) * p.sin(phi))
+
+
+def _ellipkinc_slopes(phi: Any, m: Any, y: Any) -> Any:
+    root = p.sqrt(_elliptic(phi, m))
+    half = 0.5 * p.reciprocal(m)
+    below = p.reciprocal(1.0 - m)
+    in_m = half * (ellipeinc(phi, m) * below - y) - 0.5 * (p.sin(phi) * p.cos(phi) * below * p.reciprocal(root))
+    return p.reciprocal(root), in_m
+
+
+_KINC, _EINC = "dφ/√(1−m sin²φ) + ∂F/∂m · dm (m ≠ 0)", "√(1−m sin²φ) · dφ + (E − F)/2m · dm (m ≠ 0)"
+ellipkinc = declare("ellipkinc", _ellipkinc_slopes, _KINC, "m < 1")
+ellipeinc = declare(
+    "ellipeinc",
+    lambda phi, m, y: (p.sqrt(_elliptic(phi, m)), 0.5 * ((y - ellipkinc(phi, m)) * p.reciprocal(m))),
+    _EINC,
+    "m ≤ 1",
+)
 
 # -- elementary functions ---------------------------------------------------------------------------------
 
@@ -453,25 +337,25 @@ _BOXCOX, _INV_BOXCOX = "x^(λ−1) · dx + ∂y/∂λ · dλ (½ ln² x at λ = 
 _RADIAN, _HUBER = "π/180 · (dd + dm/60 + ds/3600)", "max(|r| − δ, 0) · dδ + clip(r, −δ, δ) · dr"
 _INV_BOXCOX1P = "(1+y) / (1+λx) · dx + ∂y/∂λ · dλ"
 _PSEUDO_HUBER = "(h−δ)²/h · dδ + δr/h · dr, h = hypot(δ, r)"
-boxcox = _special("boxcox", lambda x, k, y: _boxcox(x, p.ln(x), k), _BOXCOX, "x > 0")
-boxcox1p = _special("boxcox1p", lambda x, k, y: _boxcox(1.0 + x, p.log1p(x), k), "that of boxcox at 1 + x", "x > −1")
-inv_boxcox = _special("inv_boxcox", _inv_boxcox, _INV_BOXCOX)
-inv_boxcox1p = _special("inv_boxcox1p", lambda x, k, y: _inv_boxcox(x, k, 1.0 + y), _INV_BOXCOX1P)
-powm1 = _special("powm1", lambda a, b, y: (p.power_slope(a, b), (1.0 + y) * p.log0(a)), "that of x^y")
-exp10 = _special("exp10", lambda x, y: _LN10 * y, "ln 10 · 10ˣ · dx")
-cosm1 = _special("cosm1", lambda x, y: -p.sin(x), "−sin x · dx")
-sindg = _special("sindg", lambda x, y: _DEGREE * cosdg(x), "π/180 · cosdg x · dx")
-cosdg = _special("cosdg", lambda x, y: -_DEGREE * sindg(x), "−π/180 · sindg x · dx")
-tandg = _special("tandg", lambda x, y: _DEGREE * (1.0 + y * y), "π/180 · (1 + y²) · dx")
-cotdg = _special("cotdg", lambda x, y: -_DEGREE * (1.0 + y * y), "−π/180 · (1 + y²) · dx")
-radian = _special("radian", lambda d, m, s, y: (_DEGREE, _DEGREE / 60.0, _DEGREE / 3600.0), _RADIAN)
+boxcox = declare("boxcox", lambda x, k, y: _boxcox(x, p.ln(x), k), _BOXCOX, "x > 0")
+boxcox1p = declare("boxcox1p", lambda x, k, y: _boxcox(1.0 + x, p.log1p(x), k), "that of boxcox at 1 + x", "x > −1")
+inv_boxcox = declare("inv_boxcox", _inv_boxcox, _INV_BOXCOX)
+inv_boxcox1p = declare("inv_boxcox1p", lambda x, k, y: _inv_boxcox(x, k, 1.0 + y), _INV_BOXCOX1P)
+powm1 = declare("powm1", lambda a, b, y: (p.power_slope(a, b), (1.0 + y) * p.log0(a)), "that of x^y")
+exp10 = declare("exp10", lambda x, y: _LN10 * y, "ln 10 · 10ˣ · dx")
+cosm1 = declare("cosm1", lambda x, y: -p.sin(x), "−sin x · dx")
+sindg = declare("sindg", lambda x, y: _DEGREE * cosdg(x), "π/180 · cosdg x · dx")
+cosdg = declare("cosdg", lambda x, y: -_DEGREE * sindg(x), "−π/180 · sindg x · dx")
+tandg = declare("tandg", lambda x, y: _DEGREE * (1.0 + y * y), "π/180 · (1 + y²) · dx")
+cotdg = declare("cotdg", lambda x, y: -_DEGREE * (1.0 + y * y), "−π/180 · (1 + y²) · dx")
+radian = declare("radian", lambda d, m, s, y: (_DEGREE, _DEGREE / 60.0, _DEGREE / 3600.0), _RADIAN)
 
 
 def _huber(d: Any, r: Any, y: Any) -> Any:
     return p.relu(p.absolute(r) - d), p.minimum(p.maximum(r, -d), d)
 
 
-huber = _special("huber", _huber, _HUBER, "δ ≥ 0")
+huber = declare("huber", _huber, _HUBER, "δ ≥ 0")
 
 
 def _pseudo_huber(d: Any, r: Any, y: Any) -> Any:
@@ -480,7 +364,7 @@ def _pseudo_huber(d: Any, r: Any, y: Any) -> Any:
     return gap * gap * p.inverse(h), d * r * p.inverse(h)
 
 
-pseudo_huber = _special("pseudo_huber", _pseudo_huber, _PSEUDO_HUBER, "δ ≥ 0")
+pseudo_huber = declare("pseudo_huber", _pseudo_huber, _PSEUDO_HUBER, "δ ≥ 0")
 
 # -- entering them ----------------------------------------------------------------------------------------
 
@@ -529,6 +413,16 @@ def _rule(primitives: tuple[Primitive, ...], ufunc: Any) -> Any:
     return rule
 
 
+def _composed(code: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
+    def rule(*xs: Any) -> Any:
+        given = _widened(ufunc, *xs)
+        kinds = [x.dtype for x in given if not _weak(x)]
+        found = code(*given)
+        return convert(found, np.result_type(*kinds)) if kinds else found
+
+    return rule
+
+
 def _riemann_zeta(*xs: Any) -> Any:
     raise refuse("the derivative of Riemann's ζ(s) in s is not known; scipy.special.zeta(s, q) has one in q")
 
@@ -536,17 +430,21 @@ def _riemann_zeta(*xs: Any) -> Any:
 def enter() -> None:
     """Enter the functions of scipy.special into the tables of rules and of coverage; loads scipy.special."""
     entries: dict[str, tuple[tuple[Primitive, ...], str]] = {
-        **{name: ((Primitive(SPECIAL[name]),), text) for name, text in _TEXTS.items()},
+        **{name: ((Primitive(SPECIAL[name]),), text) for name, text in TEXTS.items()},
         **{name: ((q,), NOTES[getattr(np, name)][1]) for name, q in _SAME.items()},
         **_OTHERS,
     }
     for name, (primitives, text) in entries.items():
-        ufunc = _found(name)
+        ufunc = of_scipy(name)
         if ufunc is not None:
             UFUNCS[ufunc] = _rule(primitives, ufunc)
             names = ", ".join([q.name for q in primitives])
             NOTES[ufunc] = (f"primitive{'s' if len(primitives) > 1 else ''} {names}", text)
-    UFUNCS[_found("_riemann_zeta")] = _riemann_zeta
+    for name, (code, text) in COMPOSED.items():
+        ufunc = of_scipy(name)
+        UFUNCS[ufunc] = _composed(code, ufunc)
+        NOTES[ufunc] = (text, "that of the formula")
+    UFUNCS[of_scipy("_riemann_zeta")] = _riemann_zeta
 
 
 def primitive_named(name: str) -> Primitive | None:

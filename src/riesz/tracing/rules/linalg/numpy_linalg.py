@@ -78,8 +78,8 @@ def _eigh(a: Any, UPLO: str) -> tuple[Traced, ...]:
 @answers(np.linalg.eig, np.linalg.eigvals, what="refused: complex", rule="none")
 def eig(a: Any) -> Any:
     raise refuse(
-        "the eigenvalues and eigenvectors of np.linalg.eig and eigvals may be complex, and their derivatives are not "
-        "known to riesz; for symmetric matrices write np.linalg.eigh or eigvalsh, for singular values np.linalg.svd"
+        "the eigenvalues and eigenvectors of np.linalg.eig and eigvals are real or complex, as the numbers have it; "
+        "write np.linalg.eig(a + 0j) for complex ones, np.linalg.eigh or eigvalsh for symmetric matrices"
     )
 
 

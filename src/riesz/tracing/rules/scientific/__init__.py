@@ -1,0 +1,1 @@
+"""Counterparts of what SciPy has beyond functions of numbers: distributions, distances, splines, filters."""
