@@ -52,7 +52,7 @@ programs.tiles=programs.axis.component_code  programs.tiling=programs.axis.tilin
 relations.compiled=relations.cpu.numba_loops  relations.core=relations.base  relations.groups=relations.cpu.groups
 relations.in_jax=relations.jax.reduction_in_jax  relations.makers=relations.constructors
 relations.rows_on_gpu=relations.jax.gpu_rows  relations.running=relations.cpu.pair_sums
-relations.strips=relations.cpu.strips  sets=relations.index_sets  show.networks=show.network_text
+sets=relations.index_sets  show.networks=show.network_text
 show.patterns=show.contraction_names  show.programs=show.program_text  show.terms=show.term_text
 simplify.patterns=simplify.term_patterns  spaces=spaces.space  stackless=runtime.stackless
 syntax.answering=functions.versions.answering  syntax.classes=tracing.classes  syntax.comparing=functions.comparing

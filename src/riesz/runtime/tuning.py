@@ -49,14 +49,8 @@ KEPT_BUFFERS_SEARCHED = 64
 # sums over pairs
 COMPILED_PAIR_LOOPS_FROM = 1 << 19
 """numbers: from how many on Numba's loops, half a second to load, sum over pairs. Measured: docs/design.md, "Numba"."""
-GROUPED_TARGET_BYTES = 1 << 12
-"""bytes: numbers added up in so small a result wait for each other: they are grouped. Measured: docs/design.md,
-"Which way a function is summed" (10 targets: 0.5 ms, strips 2.4)."""
-ONE_THREAD_TARGET_BYTES = 1 << 9
-"""bytes: in so small a result one thread adds rows: several would wait. Measured: docs/notes/reductions.md."""
-STRIP_ROW_BYTES = 128
-"""bytes: of rows that two threads add in strips, that one adds in any order in a far result. Measured: docs/design.md,
-"Which way a function is summed", table of widths."""
+FAR_ROW_BYTES = 128
+"""bytes: longer rows are grouped where the result is far, or threads share them. Measured: docs/notes/reductions.md."""
 SCATTERED_ROW_BYTES = 1024
 """bytes: longer rows are always grouped by target. Measured: bench/relations.py, scatter of width 64 and more."""
 UNROLLED_ROW_NUMBERS = 16
@@ -70,10 +64,6 @@ CHAINED_ROW_NUMBERS = 4
 CHAINED_PAIRS_PER_TARGET = 8
 """pairs: below so many for a target on average, groups are summed pair after pair, for where such groups end is hard to
 guess. Measured: docs/design.md, "Where groups end" (one pair a group: 3.4 → 0.7 ms)."""
-THIN_ROW_RATIO = 8
-"""numbers per nonzero one: from here on only nonzero ones are multiplied. Measured: docs/design.md, "Thin rows"."""
-THREADS_PER_THIN_SUM = 2
-"""threads: so many do as well with whole rows as one thread with thin ones. Measured: docs/design.md, "Thin rows"."""
 
 # backends
 COMPILED_STEPS = 20_000
