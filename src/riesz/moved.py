@@ -45,7 +45,7 @@ maps.structure=maps.normal_form.structure  maps.symmetric=maps.normal_form.symme
 maps.values=maps.normal_form.network_values  opaque=ops.opaque  ops=ops.op  paths=spaces.contraction_order
 programs.along=programs.axis.along  programs.blocks=programs.sub_programs
 programs.collecting=programs.passes.collecting  programs.components=programs.axis.components
-programs.deferring=programs.passes.deferring  programs.fusing=programs.passes.fusing
+programs.fusing=programs.passes.fusing
 programs.hoisting=programs.passes.hoisting  programs.ordering=programs.passes.ordering
 programs.scalars=programs.axis.scalars  programs.terms=programs.program_to_term  programs.tiled=programs.axis.slices
 programs.tiles=programs.axis.component_code  programs.tiling=programs.axis.tiling  quietly=runtime.warnings_off

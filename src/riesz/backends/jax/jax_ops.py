@@ -21,7 +21,6 @@ from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Re
 from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ...programs.axis.slices import Tiled
-from ...programs.passes.deferring import Deferred
 from ...programs.passes.fusing import SparseProduct
 from ...programs.sub_programs import Block, Call, Loop
 from ...relations.jax.reduction_in_jax import prepared
@@ -179,7 +178,7 @@ class JaxSteps:
         found = jax_functions.found(op)
         return self._refused(op, xs) if found is None else self._applied(op.title, found, xs)
 
-    @LINES("refused", Deferred, Tiled)
+    @LINES("refused", Tiled)
     def _refused(self, op: Any, xs: list[JaxValue]) -> JaxValue:
         raise NoJaxCode(f"{op.title} has no form in JAX")
 

@@ -87,10 +87,8 @@ def ready(program: Program) -> Program:
 
 @once
 def runnable(program: Program) -> Program:
-    """A program as the interpreter runs it: ready, and with masks computed only where they are wanted."""
-    from .deferring import deferred
-
-    found = deferred(ready(program))
+    """A program as the interpreter runs it."""
+    found = ready(program)
     found.calm = program.calm
     return found
 
