@@ -44,7 +44,7 @@ maps.solvers=maps.solvers.factorised  maps.solving=maps.solvers.choice  maps.spa
 maps.structure=maps.normal_form.structure  maps.symmetric=maps.normal_form.symmetric_products
 maps.values=maps.normal_form.network_values  opaque=ops.opaque  ops=ops.op  paths=spaces.contraction_order
 programs.along=programs.axis.along  programs.blocks=programs.sub_programs
-programs.collecting=programs.passes.collecting  programs.components=programs.axis.components
+programs.components=programs.axis.components
 programs.fusing=programs.passes.fusing
 programs.hoisting=programs.passes.hoisting  programs.ordering=programs.passes.ordering
 programs.scalars=programs.axis.scalars  programs.terms=programs.program_to_term  programs.tiled=programs.axis.slices
