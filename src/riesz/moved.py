@@ -17,15 +17,15 @@ backends.array_code=backends.numpy.array_code  backends.called=backends.small_fu
 backends.compiled=backends.entry  backends.defining=runtime.generated_source  backends.folded=programs.passes.folding
 backends.grouping=backends.numba.grouping  backends.jax_citizen=backends.jax.jax_primitive
 backends.jax_code=backends.jax.jax_backend  backends.jax_functions=backends.jax.jax_functions
-backends.jax_host=backends.jax.jax_host  backends.jax_lines=backends.jax.jax_lines
+backends.jax_lines=backends.jax.jax_lines
 backends.jax_maps=backends.jax.jax_maps  backends.jax_ops=backends.jax.jax_ops
 backends.jax_steps=backends.jax.jax_steps  backends.loop_code=backends.numba.loop_code
 backends.loop_forms=backends.numba.loop_forms  backends.loops=backends.numba.loop_op
 backends.numba_code=backends.numba.numba_backend  backends.number_code=backends.python.python_backend
 backends.numpy_code=backends.numpy.numpy_backend  backends.rolled=backends.jax.repeated_steps
-backends.round_code=backends.numpy.round_code  backends.scalar_code=backends.python.scalar_code
+backends.scalar_code=backends.python.scalar_code
 backends.tiled_code=backends.numpy.tiled_code  backends.torch_code=backends.torch_functions
-backends.unrolled=backends.python.unrolled  backends.vector_math=backends.numba.vector_math  buffers=runtime.buffers
+backends.vector_math=backends.numba.vector_math  buffers=runtime.buffers
 calculus.blocks=calculus.block_rules  calculus.domains=ops.number_domains  calculus.dual=calculus.dual_numbers
 calculus.guard=calculus.domain_check  calculus.interpret=calculus.interpretation.interpret
 calculus.linear=calculus.linearity  calculus.mapped=calculus.batching

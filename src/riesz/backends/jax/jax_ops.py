@@ -29,7 +29,6 @@ from ...runtime import tuning
 from ...terms.primitives import RULES
 from ..source_text import literal, new_name, placed, slice_text, tupled, weighted_sum, word
 from . import jax_functions, jax_steps
-from .jax_host import called_back
 
 
 class NoJaxCode(Exception):
@@ -171,7 +170,7 @@ class JaxSteps:
             return self._refused(op, xs)
         if found is None:
             self.shared.called.append(op.title)
-        return self._applied(op.title, found or called_back(op, self.shape, False), xs)
+        return self._applied(op.title, found or jax_steps.called_back(op, self.shape, False), xs)
 
     @LINES("jnp; others refused", Discrete)
     def _discrete(self, op: Discrete, xs: list[JaxValue]) -> JaxValue:
@@ -201,7 +200,7 @@ class JaxSteps:
         function = jax_functions.primitive(p)
         if function is None:
             self.shared.called.append(p.name)
-            return self._applied(p.name, called_back(op, self.shape, True), xs)
+            return self._applied(p.name, jax_steps.called_back(op, self.shape, True), xs)
         named = getattr(jnp, function.__name__, None) is function
         name = f"jnp.{function.__name__}" if named else self.shared.name(word(p.name), function)
         more = [] if p.parameter is None else [literal(p.parameter)]

@@ -14,8 +14,8 @@ from ...programs.program import Program
 from ...programs.sub_programs import Block
 from ...runtime import tuning
 from ...runtime.warnings_off import hush, restore
+from ...tracing.traced import FLOAT
 from ..common import Code, Task, function, numbers, result_text
-from ..python.unrolled import FLOAT
 from ..source_text import inside
 from .array_code import ArrayValue
 from .tiled_code import TiledArrays
