@@ -37,17 +37,22 @@ def rows_with(count: int, n: int, b: int, dtype: type) -> np.ndarray:
     return v
 
 
-def in_loops(op: SparseProduct, v: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The product in compiled loops, and by definition."""
+def both_ways(
+    op: SparseProduct, v: np.ndarray, w: np.ndarray, monkeypatch, count="2"
+) -> tuple[np.ndarray, np.ndarray, list[bool]]:
+    """The product in compiled loops, the same without thin rows, and whether thin rows were used."""
+    used: list[bool] = []
+    monkeypatch.setenv("RIESZ_THREADS", count)
+    thin = running._thin_sum
+    monkeypatch.setattr(running, "_thin_sum", lambda *args: (found := thin(*args), used.append(found is not None))[0])
     token = running.backend.set("numba")
     try:
         found = op.run(v, w)
+        monkeypatch.setattr(running, "_thin_sum", lambda *args: None)
+        return found, op.run(v, w), used
     finally:
         running.backend.reset(token)
-    wanted = np.zeros_like(found)
-    with np.errstate(invalid="ignore"):
-        np.add.at(wanted, op.scatter.index, w[:, None] * v[op.gather.index])  # pyright: ignore
-    return found, wanted
+        monkeypatch.setattr(running, "_thin_sum", thin)
 
 
 def random_product(pairs: int, n: int, m: int) -> SparseProduct:
@@ -57,27 +62,42 @@ def random_product(pairs: int, n: int, m: int) -> SparseProduct:
 
 @needs_numba
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("count", "b"), [(0, 9), (1, 8), (1, 9), (2, 40), (5, 40), (6, 40), (1, 7)])
-def test_rows_that_are_mostly_zero(count, b, dtype):
+@pytest.mark.parametrize(
+    ("count", "b", "thin"),
+    [(0, 9, True), (1, 8, True), (1, 9, True), (2, 40, True), (5, 40, True), (6, 40, False), (1, 7, False)],
+)
+def test_thin_rows_give_the_same_bits(count, b, thin, dtype, monkeypatch):
     op, v = random_product(300, 30, 12), rows_with(count, 30, b, dtype)
-    found, wanted = in_loops(op, v, RNG.normal(size=300).astype(dtype))
-    assert found.dtype == dtype and np.array_equal(found, wanted)
+    found, wanted, used = both_ways(op, v, RNG.normal(size=300).astype(dtype), monkeypatch)
+    assert used == [thin] and found.dtype == dtype
+    assert np.array_equal(found, wanted)  # only the sign of a zero may differ
 
 
 @needs_numba
-def test_numbers_that_are_not_finite():
-    """nan and inf in a row stay in their column; in the weights they reach every column."""
+@pytest.mark.parametrize(("count", "thin"), [("1", True), ("4", True), ("6", False)])
+def test_many_threads_take_whole_rows(count, thin, monkeypatch):
+    found, wanted, used = both_ways(
+        random_product(300, 30, 12), rows_with(1, 30, 20, np.float64), RNG.normal(size=300), monkeypatch, count
+    )
+    assert used == [thin] and np.array_equal(found, wanted)
+
+
+@needs_numba
+def test_numbers_that_are_not_finite(monkeypatch):
+    """nan and inf in a row stay in their column; in the weights they reach every column, so rows count whole."""
     op, v, w = random_product(300, 30, 12), rows_with(1, 30, 16, np.float64), RNG.normal(size=300)
     v[3, 5], v[4, 2] = np.nan, np.inf
-    for wrong in (1.0, np.nan, np.inf, -np.inf):
+    found, wanted, used = both_ways(op, v, w, monkeypatch)
+    assert used == [True] and np.array_equal(found, wanted, equal_nan=True) and np.isnan(found).any()
+    for wrong in (np.nan, np.inf, -np.inf):
         w[7] = wrong
-        found, wanted = in_loops(op, v, w)
-        assert np.array_equal(found, wanted, equal_nan=True) and np.isnan(found).any()
+        found, wanted, used = both_ways(op, v, w, monkeypatch)
+        assert used == [False] and np.array_equal(found, wanted, equal_nan=True)
 
 
 @needs_numba
 @pytest.mark.parametrize(("pairs", "n", "m"), [(0, 0, 3), (0, 2, 0), (4, 1, 1), (300, 1, 1)])
-def test_few_rows_or_none(pairs, n, m):
+def test_few_rows_or_none(pairs, n, m, monkeypatch):
     op = (
         random_product(pairs, n, m)
         if n and m
@@ -86,7 +106,7 @@ def test_few_rows_or_none(pairs, n, m):
             relations.function(seg(0), seg(m), np.zeros(0, int)),  # pyright: ignore
         )
     )
-    found, wanted = in_loops(op, rows_with(1, n, 8, np.float64), RNG.normal(size=pairs))
+    found, wanted, _ = both_ways(op, rows_with(1, n, 8, np.float64), RNG.normal(size=pairs), monkeypatch)
     assert found.shape == (m, 8) and np.array_equal(found, wanted)
 
 

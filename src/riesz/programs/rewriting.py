@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ..ops.op import Contraction
 from .program import INPUT, Constant, Program
 
 Rewriting = Callable[[Program, int, list[int]], int | None]
@@ -23,13 +21,3 @@ def rewritten(program: Program, rule: Rewriting, share: bool = True, place: list
         place.append(small.take(program, slot, given) if found is None else found)
     small.inputs, small.outputs = [place[s] for s in program.inputs], [place[s] for s in program.outputs]
     return small if changed else program
-
-
-def without_guards(program: Program) -> Program:
-    """The same function for people to read: a guard only says what 0 · ∞ is. No unused steps."""
-
-    def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        op: Any = program.ops[slot]
-        return small.step(op.unguarded, given[:-1]) if type(op) is Contraction and op.guarded >= 0 else None
-
-    return rewritten(program, rule).pruned

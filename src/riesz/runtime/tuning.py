@@ -64,6 +64,10 @@ CHAINED_ROW_NUMBERS = 4
 CHAINED_PAIRS_PER_TARGET = 8
 """pairs: below so many for a target on average, groups are summed pair after pair, for where such groups end is hard to
 guess. Measured: docs/design.md, "Where groups end" (one pair a group: 3.4 → 0.7 ms)."""
+THIN_ROW_RATIO = 8
+"""numbers per nonzero one: from here on only nonzero ones are multiplied. Measured: docs/design.md, "Thin rows"."""
+THREADS_PER_THIN_SUM = 2
+"""threads: so many do as well with whole rows as one thread with thin ones. Measured: docs/design.md, "Thin rows"."""
 
 # backends
 COMPILED_STEPS = 20_000

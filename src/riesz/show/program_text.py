@@ -17,8 +17,8 @@ from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Res
 from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ..programs.passes.fusing import SparseProduct
+from ..programs.passes.guards import without_guards
 from ..programs.program import INPUT, Constant, Program
-from ..programs.rewriting import without_guards
 from ..programs.sub_programs import Block, Call, Loop
 from ..relations import Place, Point, Relation
 from ..spaces.space import DirectSum, Space, real_space

@@ -15,6 +15,8 @@ from ...ops.op import Cast, Elementwise, unbroadcast
 from ...ops.opaque import Discrete, Get, Select
 from ...programs.axis.slices import Tiled
 from ...programs.axis.tiling import products_in_tiles, tiled
+from ...programs.passes.fusing import fused
+from ...programs.passes.guards import unguarded
 from ...programs.program import Constant, Program
 from ...programs.rewriting import rewritten
 from ...relations.cpu.pair_sums import numba_installed
@@ -45,8 +47,10 @@ def written(task: Task) -> Code | str:
     wide = not casts and all([kind is float or kind.char != "f" for kind in task.kinds])
     program = _simpler(task.program) if wide else task.program
     made = _Made(program)
-    if not task.asked and (made.work < WORTH + EACH * made.spent or made.left):
-        return f"{made.work:,} operations in loops are not worth compiling"
+    plain = None if task.asked else unguarded(program)
+    judged = made if plain is None else _Made(fused(plain[0]))  # array code does without guards
+    if not task.asked and (judged.work < WORTH + EACH * judged.spent or judged.left):
+        return f"{judged.work:,} operations in loops are not worth compiling"
     if not numba_installed():
         return "the backend 'numba' needs Numba, one that works with this NumPy: pip install 'riesz[numba]'"
     made = _on_tiles(program, made) or made

@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...functions.function import own
+from ...ops.number_domains import has_nan
 from ...ops.op import Contraction
 from ...programs.axis.components import Components, components
 from ...programs.axis.slices import Tiled
 from ...programs.axis.tiling import tiled
+from ...programs.passes.fusing import fused
+from ...programs.passes.guards import unguarded
 from ...programs.program import Program
 from ...programs.sub_programs import Block
 from ...runtime import tuning
@@ -30,14 +33,20 @@ def written(task: Task) -> Code | str:
 def array_code(task: Task) -> Code:
     """A line for each step; loops over tiles where these save large temporaries."""
     record, names = task.record, task.names
-    program = tiled(task.program.hushed_first)
+    plain = unguarded(task.program)
+    joined = task.program if plain is None else fused(plain[0])  # without guards more can be joined
+    program = tiled(joined.hushed_first)
     inputs = [ArrayValue(n, a.shape, kind) for n, a, kind in zip(names, record.avals, task.kinds, strict=True)]
     code = TiledArrays(program, inputs)
     floats = [not a.shape and a.dtype == FLOAT and not a.weak for a in record.avals]
     lines = [f"{n} = float({n})" for n, is_float in zip(names, floats, strict=True) if is_float]
     calm = record.program.hushed is not None  # there are branches not taken: nobody is warned of what happens there
-    cut = 0 if not calm else code.calm if program.hushed is not None else len(code.lines)
+    cut = 0 if not calm else code.calm if program.hushed is not None and plain is None else len(code.lines)
     lines.extend(_hushed(code.names, code.lines, len(code.lines) if _all_calm(record.program) else cut))
+    looked = [] if plain is None else [code.outputs[i].text for i in plain[1]]
+    for v in dict.fromkeys(looked):  # the interpreter has the guards
+        code.names["has_nan"] = has_nan
+        lines.extend([f"if has_nan({v}):", "    return OTHER"])
     space = code.names
     lines.append(f"return {result_text(record, code.given_back(record.outputs), space)}")
     source, run = function(record.name, record.avals, names, lines, space)

@@ -317,6 +317,36 @@ def scattered_wide(index, source, times, v, y, row, first, last):
 
 
 @compiled
+def thinned(v, offsets, index, values):
+    """The numbers of each row that are not zero, and where; false, and no use, where more are than fit."""
+    n, b = v.shape
+    found, most = 0, len(index) - b
+    for i in range(n):
+        if found > most:
+            return False
+        for k in range(b):
+            x = v[at(i), at(k)]
+            index[at(found)], values[at(found)] = k, x
+            found += x != 0
+        offsets[at(i + 1)] = found
+    return True
+
+
+@compiled
+def scattered_thin(target, source, times, offsets, index, values, y, b):
+    """y[target[e]] += times[e] · thinned row source[e]; whether all times are finite: then zeros are nothing."""
+    bad = 0
+    for e in range(len(target)):
+        c, i, j = times[at(e)], at(source[at(e)]), at(target[at(e)]) * at(b)
+        bad |= int(c - c != 0)
+        p, last = at(offsets[i]), at(offsets[i + at(1)])
+        while p < last:
+            y[j + at(index[p])] += c * values[p]
+            p += at(1)
+    return bad == 0
+
+
+@compiled
 def repeated(offsets, v, y, first, last, low, high):
     """y[a, e] = v[a, i] for offsets[i] ≤ e < offsets[i + 1]."""
     b = v.shape[2]

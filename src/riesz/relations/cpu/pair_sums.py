@@ -17,7 +17,7 @@ import numpy as np
 from ...runtime import buffers, tuning
 from ...runtime import pool as threads
 from ..index_sets import Array
-from .groups import Groups, short
+from .groups import Groups, kind_for, short
 
 if TYPE_CHECKING:
     from ..base import Relation
@@ -186,6 +186,9 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     """
     a, n, b = v.shape
     loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
+    thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
+    if thin is not None:
+        return thin
     if loops is not None and not _by_groups(scatter, v):
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
     if "groups" not in known:  # the pairs (gather(e), scatter(e)) by target, and their order where it is not their own
@@ -200,6 +203,21 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     numbers = weights if order is None else weights[order]
     matrix: Any = sparse.csr_array((numbers, groups.index, groups.offsets), shape=(groups.targets, n))
     return np.moveaxis((matrix @ np.moveaxis(v, 1, 0).reshape(n, a * b)).reshape(groups.targets, a, b), 0, 1)
+
+
+def _thin_sum(loops: Any, gather: Gather, scatter: Function, weights: Array, v: Array) -> Array | None:
+    """The same where most numbers are zero, as after an extremum: only the others count. None where they are many."""
+    a, n, b = v.shape
+    several = max(threads.count() // tuning.THREADS_PER_THIN_SUM, 1)  # many threads do as well with whole rows
+    if a > 1 or b < tuning.THIN_ROW_RATIO * several or scatter.count < 4 * n:
+        return None
+    most = n * b // tuning.THIN_ROW_RATIO + b
+    offsets, index, values = np.zeros(n + 1, kind_for(most)), np.empty(most, kind_for(b)), np.empty(most, v.dtype)
+    if not loops.thinned(np.ascontiguousarray(v[0]), offsets, index, values):
+        return None
+    y = buffers.zeros((1, scatter.target.size, b), v.dtype)
+    given = scatter.short, gather.short, weights, offsets, index, values, y.reshape(-1), b
+    return y if loops.scattered_thin(*given) else None
 
 
 def _real(v: Array) -> Array:
