@@ -881,3 +881,18 @@ def test_a_guard_that_only_other_guards_read_is_part_of_their_masks():
     x = {"w": np.array([1.0]), "b": np.array([1.0])}
     y, dy = rz.jvp(f, (x,), (x,))
     assert (y, dy) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("function", [np.max, np.min])
+@pytest.mark.parametrize("axis", [None, 1])
+def test_extrema_of_nothing_keep_float32(function, axis):
+    x = np.zeros((3, 0), np.float32)
+    found = rz.function(lambda x: function(x, axis=axis, initial=0.5))(x)
+    assert np.asarray(found).dtype == np.float32
+    np.testing.assert_array_equal(found, function(x, axis=axis, initial=0.5))
+
+
+def test_gathers_of_nothing_at_computed_positions_in_jax():
+    x = np.zeros((0, 3))
+    f = lambda x: x[np.argsort(x)]  # noqa: E731
+    assert rz.compile(f, x, backend="jax")(x).shape == f(x).shape == (0, 3, 3)

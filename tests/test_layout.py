@@ -17,7 +17,19 @@ FILES = sorted(SRC.rglob("*.py"))
 
 ROOMS = (
     *("errors", "moved", "runtime", "relations", "spaces", "ops", "terms", "simplify", "programs", "calculus"),
-    *("tracing", "maps", "text", "functions", "show", "backends", "checking", "least_squares", "testing", "__init__"),
+    *(
+        "tracing",
+        "maps",
+        "text",
+        "functions",
+        "show",
+        "forms",
+        "backends",
+        "checking",
+        "least_squares",
+        "testing",
+        "__init__",
+    ),
 )
 """From the ground up: a file imports from its own room and those before it."""
 

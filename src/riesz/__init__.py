@@ -30,6 +30,7 @@ _LATER = {
         "checking.derivative_check": "check",
         "functions.control": "checkpoint cond fori_loop loop stop_gradient switch vmap",
         "functions.custom": "custom_derivative",
+        "forms.lifting": "assume",
         "least_squares": "gauss_newton levenberg_marquardt",
         "maps.gradients.factored": "Factored",
         "show.explain": "explain",
@@ -55,6 +56,7 @@ __all__ += primitives.__all__
 if TYPE_CHECKING:
     from .backends.entry import compile
     from .checking.derivative_check import check
+    from .forms.lifting import assume
     from .functions.control import checkpoint, cond, fori_loop, loop, stop_gradient, switch, vmap
     from .functions.custom import custom_derivative
     from .least_squares import gauss_newton, levenberg_marquardt
@@ -67,7 +69,17 @@ if TYPE_CHECKING:
     from .terms.named.named_sums import *
     from .terms.named.named_unitary import *
 
-    __all__ += ["Factored", "bilinear", "check", "checkpoint", "compile", "cond", "custom_derivative", "explain"]
+    __all__ += [
+        "Factored",
+        "assume",
+        "bilinear",
+        "check",
+        "checkpoint",
+        "compile",
+        "cond",
+        "custom_derivative",
+        "explain",
+    ]
     __all__ += ["fori_loop", "gauss_newton", "laws", "levenberg_marquardt", "linear", "loop", "stop_gradient"]
     __all__ += ["switch", "vmap"]
     __all__ += named_products.__all__

@@ -33,12 +33,12 @@ def derive(f: AnyFunction, *spaces: Any) -> Derivation:
     spaces = tuple([_space(s) for s in spaces])
     term = typed(f, *spaces)
     if isinstance(f, Arrow):
-        return Derivation(term)
+        return Derivation(term, source=f if isinstance(f, Term) else term)
     python = as_function(as_callable(f))
     record, given = python.record_at(spaces)
     settled = record.settled()
     names = lambda leaves: named_arrays(python.function, given.owners, leaves, settled)  # noqa: E731
-    return Derivation(term, parameter_names(python.function), names)
+    return Derivation(term, parameter_names(python.function), names, python.function, spaces)
 
 
 def _space(s: Any) -> Space:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..calculus.derive import Derivative, derive_program, lower, weighted_adjoint
 from ..calculus.linearity import specialised
+from ..errors import SpaceError
 from ..ops.number_domains import NUMBERS
 from ..programs.passes.fusing import runnable
 from ..programs.program import Program, outputs
@@ -97,8 +98,13 @@ class Derivation(Shown):
     `D.derivative(x)` and `D.adjoint(x)` are the LinearMaps f'(x) and f'(x)*; `D(x)` is (f(x), f'(x)).
     """
 
-    def __init__(self, term: Term, names: Names = None, arrays: Arrays = None) -> None:
+    def __init__(
+        self, term: Term, names: Names = None, arrays: Arrays = None, source: Any = None, spaces: tuple[Space, ...] = ()
+    ) -> None:
         self.function, self.names, self._arrays = term, names, arrays
+        self.source: Any = term if source is None else source  # what was derived, for closed forms
+        self.spaces = spaces or (term.domain,)
+        self.forms: dict[str, Any] = {}  # closed forms that were asked for
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -120,9 +126,39 @@ class Derivation(Shown):
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
         return Family(program, V, W, V, self.names, self._arrays)
 
+    @cached_property
+    def gradient(self) -> Any:
+        """∇f as a closed form, for functions into ℝ; a tuple of one for each of several arguments."""
+        return later.closed_form("gradient", self)
+
+    @cached_property
+    def jacobian(self) -> Any:
+        """f' as a closed form."""
+        return later.closed_form("jacobian", self)
+
+    @cached_property
+    def hessian(self) -> Any:
+        """∇²f as a closed form, for functions into ℝ."""
+        return later.closed_form("hessian", self)
+
+    def show(self, notation: str = "matrix") -> str:
+        """In matrix notation, as a textbook writes it, or in the combinators of the paper."""
+        if notation == "paper":
+            return later.text(self)
+        if notation != "matrix":
+            raise SpaceError(f"show({notation!r}): the notations are 'matrix' and 'paper'")
+        kind = "gradient" if self.function.codomain.dim == 1 else "jacobian"
+        return repr(getattr(self, kind))
+
+    @property
+    def hvp(self) -> Any:
+        """(x, v) ↦ ∇²f(x) v."""
+        return later.product_with_hessian(self)
+
     def __getstate__(self) -> Any:
-        kept = {name: getattr(self, name) for name in ("function", "names", "programs")}
-        return kept | {"_arrays": None}  # captured arrays lose their names
+        kept: dict[str, Any] = {name: getattr(self, name) for name in ("function", "names", "programs", "spaces")}
+        # captured arrays lose their names; a Python function is its term from then on
+        return {**kept, "_arrays": None, "forms": {}, "source": self.function}
 
     @property
     def size(self) -> int:

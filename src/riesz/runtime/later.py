@@ -16,6 +16,9 @@ TABLE = {
     "latex": "show.face",
     "html": "show.face",
     "spy": "show.face",
+    # derivatives as a textbook writes them
+    "closed_form": "forms.closed_form",
+    "product_with_hessian": "forms.closed_form",
     # what a term can be asked for
     "evaluate": "functions.calling",
     "adjoint": "calculus.adjoint",

@@ -113,8 +113,14 @@ def put_rows(xs: Any, at: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 def take(op: Take) -> Callable[..., Any]:
     """x gathered along an axis at computed positions."""
+    axis = op.axis - op.batch
 
-    return mapped(functools.partial(jnp.take, axis=op.axis - op.batch, mode="wrap"), op.batch)
+    def one(x: Any, index: Any) -> Any:
+        if not x.size:  # jnp.take gives a wrong shape
+            return jnp.zeros((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]), x.dtype)
+        return jnp.take(x, index, axis, mode="wrap")
+
+    return mapped(one, op.batch)
 
 
 def put(op: Put) -> Callable[..., Any]:

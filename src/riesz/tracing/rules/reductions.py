@@ -223,7 +223,7 @@ def _extremum(function: Any) -> Any:
         elif gone and not _count(x, axis):
             if initial is None:
                 raise ValueError(f"zero-size array to reduction operation {better.__name__} which has no identity")
-            return np.full(_reduced_shape((x.shape,), {"axis": gone, "keepdims": keepdims}), float(initial))
+            return np.full(_reduced_shape((x.shape,), {"axis": gone, "keepdims": keepdims}), x.dtype.type(initial))
         elif gone:
             title = "max" if largest else "min"
             result = step(Ruled(EXTREMUM, (("axis", gone), ("keepdims", bool(keepdims)), ("title", title))), x)

@@ -1,0 +1,1 @@
+"""Closed forms: derivatives as a textbook writes them."""

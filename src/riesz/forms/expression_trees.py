@@ -1,0 +1,212 @@
+"""Expressions as trees: how products, transposes, powers and quotients are put together with few symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from .polynomials import ONE, Number
+
+OWN = {
+    "symbol": 1,
+    "number": 1,
+    "power": 1,
+    "inverse": 1,
+    "call": 1,
+    "norm": 1,
+    "ones": 1,
+    "identity": 1,
+    "commutation": 1,
+}
+"""How many symbols a node is beside its parts; for others, one less than it has parts."""
+EVERYWHERE = {"exp", "log", "sin", "cos", "tan", "tanh", "sigmoid", "sqrt", "abs", "sign", "sinh", "cosh"}
+"""Functions of numbers, at every index."""
+
+
+class Tree:
+    """An expression: kind, parts, a name, number or exponent, and its rank (0 a number, 1 a column, 2 a matrix)."""
+
+    __slots__ = ("id", "kids", "kind", "rank", "symmetric", "value", "weight")
+
+    def __init__(self, id: int, kind: str, kids: tuple[Tree, ...], value: Any, rank: int, symmetric: bool) -> None:
+        self.id, self.kind, self.kids, self.value, self.rank, self.symmetric = id, kind, kids, value, rank, symmetric
+        own = 1 if kind == "transpose" else OWN.get(kind, len(kids) - 1)
+        if kind == "sum":
+            own += value[0] < 0
+        self.weight: int = own + sum([t.weight for t in kids])
+
+    @property
+    def row(self) -> bool:
+        """Whether this is a vector that lies."""
+        return self.rank == 1 and self.kind == "transpose"
+
+
+class Trees:
+    """Makes trees, each once."""
+
+    def __init__(self) -> None:
+        self._trees: dict[Any, Tree] = {}
+
+    def node(
+        self, kind: str, kids: Iterable[Tree] = (), value: Any = None, rank: int = 0, symmetric: bool = False
+    ) -> Tree:
+        """A tree, the same for the same description."""
+        parts = tuple(kids)
+        key = kind, tuple([t.id for t in parts]), value, rank
+        if key not in self._trees:
+            self._trees[key] = Tree(len(self._trees), kind, parts, value, rank, symmetric)
+        return self._trees[key]
+
+    def number(self, k: Number) -> Tree:
+        """A number."""
+        return self.node("number", value=k)
+
+    def ones(self, n: int) -> Tree:
+        """A column of ones."""
+        return self.node("ones", value=n, rank=1)
+
+    def chain(self, parts: Sequence[Tree], rank: int) -> Tree:
+        """A product side by side: numbers first, then matrices and vectors in their order."""
+        flat: list[Tree] = []
+        for t in parts:
+            flat += t.kids if t.kind == "chain" and (t.rank or all([x.rank == 0 for x in t.kids])) else [t]
+        flat = [t for t in flat if t.rank == 0] + [t for t in flat if t.rank]
+        units = [t for t in flat if t.kind != "identity"]
+        flat = units if [t for t in units if t.rank] else flat
+        return flat[0] if len(flat) == 1 else self.node("chain", flat, rank=rank, symmetric=_palindrome(self, flat))
+
+    def turned(self, t: Tree) -> Tree:
+        """The transpose: the shorter of (A B)ᵀ and Bᵀ Aᵀ."""
+        if t.rank == 0 or (t.rank == 2 and t.symmetric):
+            return t
+        if t.kind == "transpose":
+            return t.kids[0]
+        if t.kind == "chain":
+            numbers = [x for x in t.kids if x.rank == 0]
+            return self.chain([*numbers, *[self.turned(x) for x in reversed(t.kids) if x.rank]], t.rank)
+        best = self.node("transpose", (t,), rank=t.rank)
+        inside = t.kind in ("sum", "hadamard", "quotient") or (t.kind == "call" and t.value in EVERYWHERE)
+        if inside and all([x.rank in (0, t.rank) for x in t.kids]) and t.rank == 2:
+            other = self.node(t.kind, [self.turned(x) for x in t.kids], t.value, t.rank)
+            if other.weight < best.weight:
+                return other
+        return best
+
+    def hadamard(self, parts: Sequence[Tree], rank: int) -> Tree:
+        """A product at every index; quotients among the factors become one."""
+        above, below = list[Tree](), list[Tree]()
+        for t in parts:
+            top, bottom = (t.kids[0], [t.kids[1]]) if t.kind == "quotient" and t.rank == rank else (t, [])
+            above += top.kids if top.kind == "hadamard" else [] if is_number(top, 1) else [top]
+            below += bottom
+        if rank == 2 and any([t.kind == "identity" for t in above]):
+            rest = [t for t in above if t.kind != "identity"]
+            if not rest and not below:
+                return above[0]
+            inside = self._quotient(rest, below, 2)
+            return self.diagonal(self.node("call", (inside,), "diag", 1))
+        return self._quotient(above, below, rank)
+
+    def _quotient(self, above: Sequence[Tree], below: Sequence[Tree], rank: int) -> Tree:
+        top = self.number(ONE) if not above else above[0]
+        if len(above) > 1:
+            symmetric = all([t.symmetric for t in above])
+            top = self.node("hadamard", above, rank=rank, symmetric=symmetric)
+        if not below:
+            return top
+        bottom = below[0] if len(below) == 1 else self.node("hadamard" if rank else "chain", below, rank=rank)
+        return self.node("quotient", (top, bottom), rank=rank, symmetric=top.symmetric and bottom.symmetric)
+
+    def diagonal(self, v: Tree) -> Tree:
+        """diag(v)."""
+        return self.node("call", (v,), "diag", 2, True)
+
+    def dot(self, u: Tree, v: Tree) -> Tree:
+        """uᵀv."""
+        if u is v:
+            return self.node("power", (self.node("norm", (u,)),), Fraction(2))
+        return min(
+            [self.chain([self.turned(u), v], 0), self.chain([self.turned(v), u], 0)], key=lambda t: (t.weight, t.id)
+        )
+
+    def powered(self, t: Tree, e: Fraction) -> Tree:
+        """t^e at every index."""
+        if e == 1:
+            return t
+        squared = t.kind == "power" and t.value == 2 and t.kids[0].kind == "norm"
+        if squared:
+            return self.powered(t.kids[0], 2 * e)
+        if e == Fraction(1, 2):
+            return self.node("call", (t,), "sqrt", t.rank, t.symmetric)
+        if t.rank == 2 and e == 2:
+            return self.node("hadamard", (t, t), rank=2, symmetric=t.symmetric)
+        return self.node("power", (t,), e, t.rank, t.symmetric)
+
+    def prefixed(self, k: Number, above: list[Tree], below: list[Tree], main: Tree | None, rank: int) -> Tree:
+        """k · numbers · main / numbers."""
+        parts = sorted(above, key=lambda t: t.weight)
+        body = [*parts, main] if main is not None else parts
+        if main is not None and main.kind == "quotient" and (parts or k != 1):
+            top, bottom = main.kids
+            lead = [*([self.number(k)] if k != 1 else []), *parts]
+            inner = self.chain(lead if is_number(top, 1) else [*lead, top], rank)
+            whole = self.node("quotient", (inner, bottom), rank=rank)
+        else:
+            body = [self.number(k), *body] if k != 1 or not body else body
+            whole = self.folded(self.chain(body, rank)) if len(body) > 1 else body[0]
+        if below:
+            bottom = below[0] if len(below) == 1 else self.chain(below, 0)
+            whole = self.node("quotient", (whole, bottom), rank=rank)
+        return whole
+
+    def folded(self, t: Tree) -> Tree:
+        """A chain with neighbours drawn together: A A = A², B⁻¹ A⁻¹ = (A B)⁻¹, and (A B)ᵀ where that is shorter."""
+        if t.kind != "chain":
+            return t
+        out: list[Tree] = []
+        kids = list(t.kids)
+        while kids:
+            head = kids[0]
+            n = 1
+            while n < len(kids) and head.rank == 2 and kids[n] is head and head.kind == "symbol":
+                n += 1
+            if n > 1:
+                out.append(self.node("matrix power", (head,), n, 2, head.symmetric))
+            else:
+                while n < len(kids) and inner_matrix(head) is not None and inner_matrix(kids[n]) is not None:
+                    n += 1
+                out += kids[:n]
+                if n > 1:
+                    inside = [self._uninverted(x) for x in reversed(kids[:n])]
+                    whole = self.node("inverse", (self.folded(self.chain(inside, 2)),), rank=2)
+                    if whole.weight < sum([x.weight for x in kids[:n]]) + n - 1:
+                        out[-n:] = [whole]
+            kids = kids[n:]
+        t = self.chain(out, t.rank)
+        matrices, numbers = [x for x in t.kids if x.rank], [x for x in t.kids if not x.rank]
+        if t.rank == 2 and t.kind == "chain" and len(matrices) > 1 and all([x.rank == 2 for x in matrices]):
+            other = self.chain([self.turned(x) for x in reversed(matrices)], 2)
+            if other.weight + 1 < self.chain(matrices, 2).weight:
+                return self.chain([*numbers, self.node("transpose", (self.folded(other),), rank=2)], 2)
+        return t
+
+    def _uninverted(self, t: Tree) -> Tree:
+        return self.turned(t.kids[0].kids[0]) if t.kind == "transpose" else t.kids[0]
+
+
+def is_number(t: Tree, k: int) -> bool:
+    return t.kind == "number" and t.value == k
+
+
+def inner_matrix(t: Tree) -> Tree | None:
+    """M of M⁻¹ or M⁻ᵀ."""
+    inverse = t.kids[0] if t.kind == "transpose" and t.rank == 2 else t
+    return inverse.kids[0] if inverse.kind == "inverse" else None
+
+
+def _palindrome(trees: Trees, kids: Sequence[Tree]) -> bool:
+    """Whether a chain is its own transpose, as XᵀSX is."""
+    matrices = [t for t in kids if t.rank]
+    back = [trees.turned(t) for t in reversed(matrices)]
+    return bool(matrices) and all([a is b for a, b in zip(matrices, back, strict=True)])

@@ -1,0 +1,303 @@
+"""Forms laid out as matrix expressions, with few symbols.
+
+A product is a network: arrays are nodes, labels are edges. It is laid out by elimination. A label between a matrix and
+a vector becomes a product M v, one that closes a loop a trace, two arrays with the same labels an entrywise product,
+and so on, until an expression in the free labels is left.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from .elimination import Elimination
+from .expression_trees import Tree, Trees
+from .polynomials import ONE, Algebra, Atom, Labels, Monomial, Number, Polynomial, Power, Unreadable
+
+
+class Layout:
+    """Lays out forms of one algebra."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.trees = Trees()
+        self._best: dict[int, Tree] = {}
+        self._factored: dict[int, Tree] = {}
+        self._steps = 0
+        self.rows = 0  # of a form with more than two axes: how many are rows of its matrix
+
+    # -- forms --------------------------------------------------------------------------------------------
+
+    def tree(self, x: Polynomial) -> Tree:
+        """The shortest layout that was found: as built, multiplied out, with 1 − σ(z) for σ(−z); each factored."""
+        known = self._best.get(x.id)
+        if known is not None:
+            return known
+        candidates = [x]
+        for make in (self.algebra.multiplied_out, self._with_positive_arguments):
+            for y in list(candidates):
+                try:
+                    z = make(y)
+                    candidates += [z] if len(z.products) <= 24 else []
+                except Unreadable:
+                    pass
+        found: list[Tree] = []
+        problem: Unreadable | None = None
+        for y in dict.fromkeys(candidates):
+            try:
+                found.append(self.factored(y))
+                if y.rank == 2 and not self.algebra.is_symmetric(y) and len(y.products) > 1:
+                    other = self.factored(self.algebra.permuted(y, (1, 0)))  # Pᵀ − Qᵀ = (P − Q)ᵀ
+                    found.append(self.trees.node("transpose", (other,), rank=2))
+            except Unreadable as p:
+                problem = p
+        if not found:
+            raise problem or Unreadable("no layout")
+        best = self._best[x.id] = min(found, key=lambda t: t.weight)
+        if best.rank == 2 and self.algebra.is_symmetric(x):
+            best.symmetric = True
+        return best
+
+    def _with_positive_arguments(self, x: Polynomial) -> Polynomial:
+        """σ(−z) = 1 − σ(z) where both occur, multiplied out."""
+        algebra = self.algebra
+        atoms = dict.fromkeys([f.atom for p in x.products for f in p.factors])
+        other: dict[Atom, Atom] = {}
+        for a in atoms:
+            if a.kind == "call" and a.name == "sigmoid" and algebra.content(a.args[0])[0] < 0:
+                z = algebra.scaled(-1, a.args[0])
+                b = algebra.atom("call", "sigmoid", (z,), z.shape, a.symmetric)
+                if b in atoms:
+                    other[a] = b
+        waiting, done = list(x.products), list[Monomial]()
+        while waiting:
+            p = waiting.pop()
+            for k, f in enumerate(p.factors):
+                if f.atom in other and f.power > 0 and f.power.denominator == 1:
+                    left = (f._replace(power=f.power - 1),) if f.power > 1 else ()
+                    rest = (*p.factors[:k], *p.factors[k + 1 :], *left)
+                    turned = Power(other[f.atom], f.labels)
+                    waiting += [Monomial(p.scale, rest, dict(p.sizes))]
+                    waiting += [Monomial(-p.scale, (*rest, turned), dict(p.sizes))]
+                    break
+            else:
+                done.append(p)
+        return algebra.multiplied_out(algebra.form(x.shape, done)) if other else x
+
+    def plain(self, x: Polynomial) -> Tree:
+        """Σ of its terms, each laid out."""
+        if not x.products:
+            return self.trees.number(Fraction(0))
+        parts = [self.product(p, x.shape) for p in x.products]
+        parts.sort(key=lambda part: part[0] < 0)
+        if len(parts) == 1 and parts[0][0] > 0:
+            return parts[0][1]
+        kids, signs = [t for _, t in parts], tuple([sign for sign, _ in parts])
+        rank = min(x.rank, 2)
+        return self.trees.node("sum", kids, signs, rank, self.algebra.is_symmetric(x))
+
+    # -- factoring ----------------------------------------------------------------------------------------
+
+    def factored(self, x: Polynomial, depth: int = 0) -> Tree:
+        """The layout after common factors were taken out of sums, by steepest descent in the number of symbols."""
+        if x.id not in self._factored:
+            self._factored[x.id] = self._factor(x, depth)
+        return self._factored[x.id]
+
+    def _factor(self, x: Polynomial, depth: int) -> Tree:
+        best = self.plain(x)
+        if len(x.products) < 2:
+            return best
+        scales = [p.scale for p in x.products]
+        for k in dict.fromkeys([self.algebra.content(x)[0], *map(abs, scales), *[-abs(k) for k in scales]]):
+            if abs(k) != 1:
+                inner = self.trees.prefixed(abs(k), [], [], self.plain(self.algebra.scaled(1 / k, x)), best.rank)
+                found = self.trees.node("sum", (inner,), (-1,), inner.rank) if k < 0 else inner
+                best = min(best, found, key=lambda t: t.weight)
+        self._steps += 1
+        if depth > 6 or len(x.products) > 16 or self._steps > 400:
+            return best
+        tried: list[tuple[int, int, Polynomial]] = []
+        for y in self._common_factors(x)[:8]:
+            try:
+                tried.append((self.plain(y).weight, y.id, y))
+            except Unreadable:
+                continue
+        for _, _, y in sorted(tried, key=lambda t: t[:2])[:1]:
+            try:
+                best = min(best, self.factored(y, depth + 1), key=lambda t: t.weight)
+            except Unreadable:
+                continue
+        return best
+
+    def _common_factors(self, x: Polynomial) -> list[Polynomial]:
+        """The form with a factor taken out of the terms that share it, for each such factor."""
+        rank = x.rank
+        groups: dict[Any, dict[int, tuple[Power, Labels]]] = {}
+        for m, p in enumerate(x.products):
+            for f in p.factors:
+                for labels in {f.labels, f.labels[::-1]} if f.atom.symmetric else {f.labels}:
+                    seen = tuple([(0, k) if k < rank else (1, labels.index(k)) for k in labels])
+                    groups.setdefault((f.atom.id, f.power, seen), {}).setdefault(m, (f, labels))
+        found: list[tuple[int, int, Polynomial]] = []
+        for terms in groups.values():
+            if len(terms) > 1:
+                y = self._taken_out(x, terms)
+                if y is not None:
+                    found.append((-len(terms), y.id, y))
+        for terms in self._common_numbers(x):
+            y = self._number_taken_out(x, terms)
+            if y is not None:
+                found.append((-len(terms), y.id, y))
+        return [y for _, _, y in sorted(found, key=lambda t: t[:2])]
+
+    def _common_numbers(self, x: Polynomial) -> list[dict[int, list[Power]]]:
+        """Numbers made of several factors, such as xᵀAx, that several terms have: their factors, by term."""
+        seen: dict[int, dict[int, list[Power]]] = {}
+        for m, p in enumerate(x.products):
+            for part in _components(p, x.rank):
+                if len(part) > 1:
+                    sizes = {k: p.sizes[k] for f in part for k in f.labels}
+                    number = self.algebra.form((), [Monomial(ONE, tuple(part), sizes)])
+                    seen.setdefault(number.id, {}).setdefault(m, part)
+        return [terms for terms in seen.values() if len(terms) > 1]
+
+    def _number_taken_out(self, x: Polynomial, terms: dict[int, list[Power]]) -> Polynomial | None:
+        rest: list[Monomial] = []
+        for m, part in terms.items():
+            p = x.products[m]
+            gone = {k for f in part for k in f.labels}
+            kept = tuple([f for f in p.factors if not any([f is g for g in part])])
+            rest.append(Monomial(p.scale, kept, {k: n for k, n in p.sizes.items() if k not in gone}))
+        R = self.algebra.form(x.shape, rest)
+        if len(R.products) < 2:
+            return None
+        scale, factor = self.algebra.together(R)
+        m, part = next(iter(terms.items()))
+        sizes = {k: x.products[m].sizes[k] for f in part for k in f.labels}
+        others = [p for k, p in enumerate(x.products) if k not in terms]
+        return self.algebra.form(x.shape, [*others, Monomial(scale, (*part, factor), sizes)])
+
+    def _taken_out(self, x: Polynomial, terms: dict[int, tuple[Power, Labels]]) -> Polynomial | None:
+        algebra, rank = self.algebra, x.rank
+        first, pattern = next(iter(terms.values()))
+        summed = list(dict.fromkeys([k for k in pattern if k >= rank]))
+        sizes = dict(zip(pattern, first.atom.shape, strict=True))
+        rest: list[Monomial] = []
+        for m, (f, labels) in terms.items():
+            p = x.products[m]
+            mine = list(dict.fromkeys([k for k in labels if k >= rank]))
+            kept = list(p.factors)
+            kept.remove(f)
+            open_ = {label: rank + i for i, label in enumerate(mine)}
+            inner = {label: algebra.fresh() for label in p.sizes if label not in open_}
+            names = open_ | inner
+            factors = tuple([g.at(lambda k, names=names: names.get(k, k)) for g in kept])
+            rest.append(Monomial(p.scale, factors, {inner[k]: p.sizes[k] for k in inner}))
+        R = algebra.form([*x.shape, *[sizes[k] for k in summed]], rest)
+        if len(R.products) < 2 or not _written_so(R, rank):
+            return None
+        scale, factor = algebra.together(R)
+        names = {label: algebra.fresh() for label in summed}
+        outside = first._replace(labels=tuple([names.get(k, k) for k in pattern]))
+        inside = factor.at(lambda k: k if k < rank else names[summed[k - rank]])
+        term = Monomial(scale, (outside, inside), {names[k]: sizes[k] for k in summed})
+        others = [p for m, p in enumerate(x.products) if m not in terms]
+        return algebra.form(x.shape, [*others, term])
+
+    # -- one product --------------------------------------------------------------------------------------
+
+    def product(self, p: Monomial, shape: Labels) -> tuple[int, Tree]:
+        """A term: its sign and its tree."""
+        sign, scale, factors = (-1 if p.scale < 0 else 1), abs(p.scale), list(p.factors)
+        trees = [self.atom(f.atom) for f in factors]
+        for k, f in enumerate(factors if sign < 0 else []):  # −(a − b) = b − a
+            if f.atom.kind == "sum" and f.power.denominator == 1 and f.power % 2:
+                signs = [q.scale < 0 for q in f.atom.args[0].products]
+                if 2 * sum(signs) == len(signs):
+                    sign, trees[k] = 1, self.tree(self.algebra.scaled(-1, f.atom.args[0]))
+                    break
+        work = Elimination(self.trees, dict(p.sizes), len(shape), self.rows)
+        for f, t in zip(factors, trees, strict=True):
+            work.add(f, t)
+        main = work.result(shape)
+        scale, above = self._means(scale, work.above)
+        rank = min(len(shape), 2)
+        return sign, self.trees.prefixed(scale, above, work.below, main, rank if main is not None else 0)
+
+    def _means(self, scale: Number, numbers: list[Tree]) -> tuple[Number, list[Tree]]:
+        """k · Σ x = k n · mean(x)."""
+        for k, t in enumerate(numbers):
+            n = t.value[1] if t.kind == "call" and isinstance(t.value, tuple) else 1
+            if n > 1 and isinstance(scale, Fraction) and (scale * n).denominator < scale.denominator:
+                return scale * n, [*numbers[:k], self.trees.node("call", t.kids, "mean"), *numbers[k + 1 :]]
+        return scale, numbers
+
+    # -- atoms --------------------------------------------------------------------------------------------
+
+    def atom(self, a: Atom) -> Tree:
+        """An atom."""
+        rank = len(a.shape)
+        match a.kind:
+            case "array":
+                return self.trees.node("symbol", value=a.name, rank=rank, symmetric=a.symmetric)
+            case "identity":
+                return self.trees.node("identity", value=a.shape[0], rank=2, symmetric=True)
+            case "sum":
+                return self.tree(a.args[0])
+            case "inverse":
+                return self.trees.node("inverse", (self.tree(a.args[0]),), rank=2, symmetric=a.symmetric)
+            case "determinant":
+                return self.trees.node("call", (self.tree(a.args[0]),), "det")
+            case "call" if a.name == "larger":
+                return self._comparison(a)
+            case "call" if a.name.startswith("softmax"):
+                inner = self.tree(a.args[0])
+                if rank == 2 and a.name == "softmax0":
+                    by_rows = self.trees.node("call", (self.trees.turned(inner),), "softmax", rank)
+                    return self.trees.node("transpose", (by_rows,), rank=rank)
+                return self.trees.node("call", (inner,), "softmax", rank)
+            case _:
+                return self.trees.node("call", [self.tree(x) for x in a.args], a.name, rank, a.symmetric)
+
+    def _comparison(self, a: Atom) -> Tree:
+        """[u > v], with all terms on the side where they are positive."""
+        u, v = a.args
+        difference = self.algebra.total([(1, u), (-1, v)], a.shape)
+        left = [p for p in difference.products if p.scale > 0]
+        right = [p._replace(scale=-p.scale) for p in difference.products if p.scale < 0]
+        sides = [self.tree(self.algebra.form(a.shape, side)) for side in (left, right)]
+        return self.trees.node("larger", sides, rank=len(a.shape))
+
+
+def _written_so(R: Polynomial, rank: int) -> bool:
+    """Whether a sum is one that a textbook would write: every term has all labels, and outer products stay apart from
+    matrices."""
+    used = set(R.used)
+    kinds = set[bool]()
+    for p in R.products:
+        mine = {k for f in p.factors for k in f.labels if k < R.rank}
+        if mine and mine != used:
+            return False
+        if len(used) > 1 and mine:
+            parts = {k: {k} for f in p.factors for k in f.labels}
+            for f in p.factors:
+                joined = set().union(*[parts[k] for k in f.labels]) if f.labels else set[int]()
+                for k in joined:
+                    parts[k] = joined
+            kinds.add(len({min(parts[k]) for k in mine}) > 1)
+    return len(kinds) < 2 or R.rank == rank
+
+
+def _components(p: Monomial, rank: int) -> list[list[Power]]:
+    """The factors that hang together by labels, where none of these is free."""
+    groups: list[tuple[set[int], list[Power]]] = []
+    for f in p.factors:
+        if not f.labels:
+            continue
+        labels, members = set(f.labels), [f]
+        for group in [g for g in groups if g[0] & labels]:
+            groups.remove(group)
+            labels, members = labels | group[0], [*group[1], *members]
+        groups.append((labels, members))
+    return [members for labels, members in groups if all([k >= rank for k in labels])]

@@ -1,0 +1,541 @@
+"""Polynomials of contraction networks: Σ coefficient · Π atom[labels]^exponent, labels free or summed.
+
+Transposes, brackets, the order of factors, diagonals, traces and outer products are not in this language: two texts
+that differ in them only are one form. Exponents are rational, so y · y⁻¹ and √y · √y cancel by addition. A sum inside a
+product is an atom: nothing is multiplied out unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Labels = tuple[int, ...]
+Number = Fraction | float
+ONE = Fraction(1)
+MANY = 32
+"""Products of sums are multiplied out up to this many terms."""
+
+
+class Unreadable(Exception):
+    """A step that has no closed form."""
+
+
+class Atom:
+    """A named array, an identity, a function of other forms, or a sum that stays together.
+
+    kind: "array", "identity", "sum", "call" (at every index), "whole" (of whole arrays), "inverse", "determinant".
+    """
+
+    __slots__ = ("args", "id", "kind", "name", "shape", "symmetric")
+
+    def __init__(
+        self, id: int, kind: str, name: str, args: tuple[Polynomial, ...], shape: Labels, symmetric: bool
+    ) -> None:
+        self.id, self.kind, self.name, self.args, self.shape = id, kind, name, args, shape
+        self.symmetric = symmetric
+
+
+class Power(NamedTuple):
+    """atom[labels]^power."""
+
+    atom: Atom
+    labels: Labels
+    power: Fraction = ONE
+
+    def at(self, labels: Callable[[int], int]) -> Power:
+        """The same with other labels."""
+        return Power(self.atom, tuple([labels(label) for label in self.labels]), self.power)
+
+
+class Monomial(NamedTuple):
+    """scale · Π factors, summed over the labels in `sizes`."""
+
+    scale: Number
+    factors: tuple[Power, ...]
+    sizes: dict[int, int]
+
+
+class Polynomial:
+    """A sum of products with free labels 0, …, rank − 1. Equal forms of one algebra are one object."""
+
+    __slots__ = ("id", "products", "shape")
+
+    def __init__(self, id: int, shape: Labels, products: tuple[Monomial, ...]) -> None:
+        self.id, self.shape, self.products = id, shape, products
+
+    @property
+    def rank(self) -> int:
+        """The number of free labels."""
+        return len(self.shape)
+
+    @property
+    def used(self) -> list[int]:
+        """The free labels that it depends on."""
+        every = {label for p in self.products for f in p.factors for label in f.labels}
+        return [label for label in range(self.rank) if label in every]
+
+    @property
+    def single(self) -> Power | None:
+        """Its one factor, where it is one factor and nothing else."""
+        if len(self.products) == 1:
+            scale, factors, sizes = self.products[0]
+            if scale == 1 and len(factors) == 1 and not sizes:
+                return factors[0]
+        return None
+
+
+def exact(k: Any) -> Number:
+    """A number as a fraction where it is one."""
+    if isinstance(k, Fraction):
+        return k
+    k = float(k)
+    if not math.isfinite(k):
+        return k
+    near = Fraction(k).limit_denominator(2000)
+    return near if abs(float(near) - k) <= 1e-13 * max(1.0, abs(k)) else k
+
+
+class Algebra:
+    """Forms and how they are built; each is interned here."""
+
+    def __init__(self) -> None:
+        self._atoms: dict[Any, Atom] = {}
+        self._forms: dict[Any, Polynomial] = {}
+        self._fresh = 10**6
+        self.stochastic: set[str] = set()  # arrays whose rows sum to 1
+        self.orthogonal: set[str] = set()
+        self.units: set[str] = set()  # unit vectors
+        self.laws: Callable[[Algebra, Monomial, int], Monomial | None] = lambda algebra, product, rank: None
+
+    # -- interning ----------------------------------------------------------------------------------------
+
+    def atom(
+        self, kind: str, name: str, args: Sequence[Polynomial], shape: Iterable[int], symmetric: bool = False
+    ) -> Atom:
+        """An atom, the same for the same description."""
+        key = kind, name, tuple([a.id for a in args]), tuple(shape)
+        if key not in self._atoms:
+            self._atoms[key] = Atom(len(self._atoms), kind, name, tuple(args), key[3], symmetric)
+        return self._atoms[key]
+
+    def identity(self, n: int) -> Atom:
+        """δ[i, j]."""
+        return self.atom("identity", "I", (), (n, n), True)
+
+    def fresh(self) -> int:
+        """A label that nobody has."""
+        self._fresh += 1
+        return self._fresh
+
+    def form(self, shape: Sequence[int], products: Iterable[Monomial]) -> Polynomial:
+        """Σ of products: each simplified, like ones collected."""
+        shape = tuple(shape)
+        rank, total = len(shape), dict[Any, Monomial]()
+        waiting = list(products)[::-1]
+        while waiting:
+            product = self._simplified(waiting.pop(), rank)
+            if product is None:
+                continue
+            scale, factors, _ = product
+            if len(factors) == 1 and self._opens(factors[0], rank):
+                inner = factors[0].atom.args[0]
+                for p in inner.products[::-1]:
+                    waiting.append(self.renamed(p._replace(scale=scale * p.scale), factors[0].labels))
+                continue
+            product = self._canonical(product, rank)
+            key = tuple([(f.atom.id, f.labels, f.power) for f in product.factors])
+            before = total.get(key)
+            total[key] = product if before is None else product._replace(scale=before.scale + product.scale)
+        kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if abs(p.scale) > 1e-14]
+        numbers = [
+            (p.scale, tuple([(f.atom.id, f.labels, f.power) for f in p.factors]), tuple(p.sizes.items())) for p in kept
+        ]
+        key = shape, tuple(numbers)
+        if key not in self._forms:
+            self._forms[key] = Polynomial(len(self._forms), shape, tuple(kept))
+        return self._forms[key]
+
+    @staticmethod
+    def _opens(f: Power, rank: int) -> bool:
+        """Whether a term is a sum alone, at free labels: then it is no product."""
+        distinct = len(set(f.labels)) == len(f.labels)
+        return f.atom.kind == "sum" and f.power == 1 and distinct and all([label < rank for label in f.labels])
+
+    def renamed(self, p: Monomial, labels: Sequence[int]) -> Monomial:
+        """A product with its free labels renamed and its summed ones fresh."""
+        names = dict(enumerate(labels))
+        sizes: dict[int, int] = {}
+        for label, n in p.sizes.items():
+            names[label] = self.fresh()
+            sizes[names[label]] = n
+        return Monomial(p.scale, tuple([f.at(names.__getitem__) for f in p.factors]), sizes)
+
+    def _simplified(self, product: Monomial, rank: int) -> Monomial | None:
+        """A product by the laws of all products, then by the laws of functions; None where it is zero."""
+        scale, factors, sizes = product.scale, list(product.factors), dict(product.sizes)
+        if scale == 0:
+            return None
+        while True:
+            opened: list[Power] = []
+            for f in factors:  # sums of one product
+                if f.atom.kind == "sum" and len(f.atom.args[0].products) == 1 and f.power == 1:
+                    p = self.renamed(f.atom.args[0].products[0], f.labels)
+                    scale, sizes = scale * p.scale, sizes | p.sizes
+                    opened += p.factors
+                elif f.atom.kind == "sum" and not f.atom.args[0].products:
+                    return None
+                else:
+                    opened.append(f)
+            merged: dict[Any, Fraction] = {}
+            for atom, labels, power in self._without_identities(opened, sizes):
+                key = atom, tuple(sorted(labels)) if atom.symmetric else labels
+                merged[key] = merged.get(key, Fraction(0)) + power
+            factors = [Power(atom, labels, power) for (atom, labels), power in merged.items() if power]
+            found = self.laws(self, Monomial(scale, tuple(factors), sizes), rank)
+            if found is None:
+                if not any(
+                    [f.atom.kind == "sum" and len(f.atom.args[0].products) < 2 and f.power == 1 for f in factors]
+                ):
+                    break
+            else:
+                scale, factors, sizes = found.scale, list(found.factors), dict(found.sizes)
+        on = {label for f in factors for label in f.labels}
+        for label in [label for label in sizes if label not in on]:
+            scale = scale * sizes.pop(label)
+        return Monomial(scale, tuple(factors), sizes)
+
+    @staticmethod
+    def _without_identities(factors: list[Power], sizes: dict[int, int]) -> list[Power]:
+        """δ[i, j] with one of its labels summed renames that label."""
+        while True:
+            for k, (atom, labels, _) in enumerate(factors):
+                if atom.kind != "identity":
+                    continue
+                i, j = labels
+                gone = i if i in sizes else j if j in sizes else None
+                if i == j or gone is not None:
+                    rest = factors[:k] + factors[k + 1 :]
+                    if i != j:
+                        kept = j if gone == i else i
+                        rest = [f.at(lambda label, a=gone, b=kept: b if label == a else label) for f in rest]
+                        del sizes[gone]  # type: ignore[arg-type]
+                    factors = rest
+                    break
+            else:
+                return factors
+
+    @staticmethod
+    def _canonical(p: Monomial, rank: int) -> Monomial:
+        """The same product with its summed labels numbered by where they stand, whatever they were called."""
+        bound = [label for label in p.sizes if any([label in f.labels for f in p.factors])]
+        on = {label: [f for f in p.factors if label in f.labels] for label in bound}
+        colour = {label: label for label in range(rank)} | dict.fromkeys(bound, rank)
+
+        def seen(label: int) -> Any:
+            rows: list[Any] = []
+            for atom, labels, power in on[label]:
+                row = [-1 if k == label else colour[k] for k in labels]
+                rows.append((atom.id, power, tuple(sorted(row) if atom.symmetric else row)))
+            return colour[label], p.sizes[label], sorted(rows)
+
+        def refined() -> int:
+            count = 0
+            while True:
+                views = {label: seen(label) for label in bound}
+                order = sorted([views[label] for label in bound])
+                numbers: dict[int, int] = {}
+                for label in bound:
+                    numbers[label] = rank + order.index(views[label])
+                colour.update(numbers)
+                if len(set(numbers.values())) == count:
+                    return count
+                count = len(set(numbers.values()))
+
+        while bound and refined() < len(bound):
+            shared = min([c for c in colour.values() if c >= rank and list(colour.values()).count(c) > 1])
+            first = min([label for label in bound if colour[label] == shared])
+            for label in bound:
+                colour[label] = 2 * colour[label] + (label != first and colour[label] == shared)
+            lowest = min([colour[label] for label in bound])
+            for label in bound:
+                colour[label] += rank - min(lowest, rank)
+        places = {label: rank + k for k, label in enumerate(sorted(bound, key=colour.__getitem__))}
+        factors: list[Power] = []
+        for f in p.factors:
+            f = f.at(lambda label: places.get(label, label))
+            factors.append(Power(f.atom, tuple(sorted(f.labels)), f.power) if f.atom.symmetric else f)
+        factors.sort(key=lambda f: (f.atom.id, f.labels, f.power))
+        sizes = {place: p.sizes[label] for label, place in places.items()}
+        return Monomial(p.scale, tuple(factors), sizes)
+
+    # -- building -----------------------------------------------------------------------------------------
+
+    def constant(self, k: Any, shape: Sequence[int] = ()) -> Polynomial:
+        """One number at every index."""
+        return self.form(shape, [Monomial(exact(k), (), {})])
+
+    def array(self, name: str, shape: Sequence[int], symmetric: bool = False) -> Polynomial:
+        """A named array."""
+        return self.of(self.atom("array", name, (), shape, symmetric))
+
+    def of(self, atom: Atom) -> Polynomial:
+        """An atom as a form."""
+        return self.form(atom.shape, [Monomial(ONE, (Power(atom, tuple(range(len(atom.shape)))),), {})])
+
+    def total(self, parts: Sequence[tuple[Any, Polynomial]], shape: Sequence[int]) -> Polynomial:
+        """Σ k · x, broadcast as in NumPy."""
+        products: list[Monomial] = []
+        for k, x in parts:
+            shift = len(shape) - x.rank
+            single = [i for i in range(x.rank) if x.shape[i] == 1 and shape[shift + i] != 1]
+            for p in x.products:
+                labels = [self.fresh() if i in single else shift + i for i in range(x.rank)]
+                p = self.renamed(p._replace(scale=exact(k) * p.scale), labels)
+                products.append(p._replace(sizes=p.sizes | {labels[i]: 1 for i in single}))
+        return self.form(shape, products)
+
+    def scaled(self, k: Any, x: Polynomial) -> Polynomial:
+        """k · x."""
+        return self.form(x.shape, [p._replace(scale=exact(k) * p.scale) for p in x.products])
+
+    def contracted(
+        self, labels: Sequence[Labels], out: Labels, xs: Sequence[Polynomial], extra: Any = ()
+    ) -> Polynomial:
+        """Σ of a product, with labels for each factor and for the result."""
+        sizes: dict[int, int] = dict(extra)
+        for ls, x in zip(labels, xs, strict=True):
+            sizes |= dict(zip(ls, x.shape, strict=True))
+        names: dict[int, int] = {}
+        factors: list[Power] = []
+        for k, label in enumerate(out):
+            if label in names:  # a diagonal
+                factors.append(Power(self.identity(sizes[label]), (names[label], k)))
+            names.setdefault(label, k)
+        bound = {label: self.fresh() for label in sizes if label not in names}
+        names |= bound
+        summed = {new: sizes[label] for label, new in bound.items()}
+        scale: Number = ONE
+        for ls, x in zip(labels, xs, strict=True):
+            here = [names[label] for label in ls]
+            if len(x.products) == 1:
+                p = self.renamed(x.products[0], here)
+                scale, summed = scale * p.scale, summed | p.sizes
+                factors += p.factors
+            else:
+                content, f = self.together(x)
+                scale = scale * content
+                factors.append(f.at(here.__getitem__))
+        return self.form([sizes[label] for label in out], [Monomial(scale, tuple(factors), summed)])
+
+    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        """a · b at every index, broadcast."""
+        shape = np.broadcast_shapes(a.shape, b.shape)
+
+        def labels(x: Polynomial, own: int) -> Labels:
+            shift = len(shape) - x.rank
+            return tuple([shift + i if n == shape[shift + i] else own + i for i, n in enumerate(x.shape)])
+
+        return self.contracted((labels(a, 100), labels(b, 200)), tuple(range(len(shape))), (a, b), enumerate(shape))
+
+    def permuted(self, x: Polynomial, order: Sequence[int]) -> Polynomial:
+        """x with axis k of the result being axis order[k]."""
+        back = [list(order).index(i) for i in range(x.rank)]
+        return self.form([x.shape[i] for i in order], [self.renamed(p, back) for p in x.products])
+
+    def is_symmetric(self, x: Polynomial) -> bool:
+        """Whether a square form is its own transpose."""
+        return x.rank == 2 and x.shape[0] == x.shape[1] and self.permuted(x, (1, 0)) is x
+
+    def content(self, x: Polynomial) -> tuple[Number, Polynomial]:
+        """(k, x / k): the common number of a sum, with the sign that most of its terms have."""
+        if not x.products:
+            return Fraction(0), x
+        scales = [_as_mean(p) for p in x.products]
+        if all([isinstance(k, Fraction) for k in scales]):
+            tops, bottoms = [k.numerator for k in scales], [k.denominator for k in scales]  # type: ignore[union-attr]
+            common: Number = Fraction(math.gcd(*tops), math.lcm(*bottoms))
+        else:
+            common = abs(scales[0])
+        negative = sum([k < 0 for k in scales])
+        if 2 * negative > len(scales) or (2 * negative == len(scales) and scales[0] < 0):
+            common = -common
+        return (ONE, x) if common == 1 else (common, self.scaled(1 / common, x))
+
+    def narrowed(self, x: Polynomial) -> tuple[list[int], Polynomial]:
+        """The labels that x depends on, and x as a form of these alone."""
+        used = x.used
+        if len(used) == x.rank:
+            return used, x
+        places = [used.index(label) if label in used else -1 for label in range(x.rank)]
+        return used, self.form([x.shape[k] for k in used], [self.renamed(p, places) for p in x.products])
+
+    def together(self, x: Polynomial, power: Fraction = ONE) -> tuple[Number, Power]:
+        """x^power as a number and one factor."""
+        common, rest = self.content(x)
+        if common < 0 and power.denominator != 1:  # a root keeps the sign inside
+            common, rest = -common, self.scaled(-1, rest)
+        used, small = self.narrowed(rest)
+        atom = self.atom("sum", "", (small,), small.shape, self.is_symmetric(small))
+        return common, Power(atom, tuple(used), power)
+
+    def power(self, x: Polynomial, p: Any) -> Polynomial:
+        """x^p at every index."""
+        p = Fraction(p).limit_denominator(1000)
+        whole = p.denominator == 1
+        if not x.products:
+            return x
+        if len(x.products) == 1 and not x.products[0].sizes:
+            scale, factors, _ = x.products[0]
+            alone = scale > 0 and len(factors) <= 1 and all([f.power == 1 or f.power.denominator > 1 for f in factors])
+            if whole or alone:
+                raised = tuple([f._replace(power=f.power * p) for f in factors])
+                return self.form(x.shape, [Monomial(_raised(scale, p), raised, {})])
+        common, factor = self.together(x, p)
+        return self.form(x.shape, [Monomial(_raised(common, p), (factor,), {})])
+
+    def call(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
+        """A function of numbers at every index."""
+        rank = len(shape)
+        shifts = [rank - x.rank for x in xs]
+        used = sorted({label + shift for x, shift in zip(xs, shifts, strict=True) for label in x.used})
+        small = [shape[k] for k in used]
+        args: list[Polynomial] = []
+        for x, shift in zip(xs, shifts, strict=True):
+            labels = [used.index(k + shift) if k + shift in used else -1 for k in range(x.rank)]
+            args.append(self.form(small, [self.renamed(p, labels) for p in x.products]))
+        symmetric = all([self.is_symmetric(x) for x in args])
+        atom = self.atom("call", name, args, small, symmetric)
+        return self.form(shape, [Monomial(ONE, (Power(atom, tuple(used)),), {})])
+
+    def whole(self, name: str, xs: Sequence[Polynomial], shape: Sequence[int]) -> Polynomial:
+        """A function of whole arrays."""
+        kept = tuple([i for i, n in enumerate(shape) if n != 1])
+        atom = self.atom("whole", name, xs, [shape[i] for i in kept])
+        return self.form(shape, [Monomial(ONE, (Power(atom, kept),), {})])
+
+    def inverse(self, x: Polynomial) -> Polynomial:
+        """x⁻¹ of a matrix: (k M)⁻¹ = M⁻¹ / k, (M⁻¹)⁻¹ = M, (Mᵀ)⁻¹ = (M⁻¹)ᵀ, (A B)⁻¹ = B⁻¹ A⁻¹ for square factors."""
+        common, rest = self.content(x)
+        if not x.products:
+            raise Unreadable("the inverse of 0")
+        one, n = rest.single, x.shape[0]
+        if one is not None and one.power == 1:
+            if one.atom.kind == "identity":
+                return self.scaled(1 / common, rest)
+            if one.atom.kind == "inverse":
+                inner = one.atom.args[0]
+                return self.scaled(1 / common, inner if one.labels == (0, 1) else self.permuted(inner, (1, 0)))
+            if one.atom.kind == "array" and one.atom.name in self.orthogonal:
+                return self.scaled(1 / common, self.permuted(rest, (1, 0)))
+            if one.labels == (1, 0):
+                return self.scaled(1 / common, self.permuted(self.inverse(self.permuted(rest, (1, 0))), (1, 0)))
+        elif len(rest.products) == 1 and len(rest.products[0].factors) > 1:
+            factors = rest.products[0].factors
+            square = all([f.power == 1 and f.atom.shape == (n, n) for f in factors])
+            links = chained(factors, 0, 1) if square else None
+            if links is not None and rest.products[0].scale == 1:
+                parts = [(self.inverse(self.of(atom)), flipped) for atom, flipped in reversed(links)]
+                labels = [(k + 1, k) if flipped else (k, k + 1) for k, (_, flipped) in enumerate(parts)]
+                return self.scaled(1 / common, self.contracted(labels, (0, len(parts)), [y for y, _ in parts]))
+        atom = self.atom("inverse", "", (rest,), x.shape, self.is_symmetric(rest))
+        return self.scaled(1 / common, self.of(atom))
+
+    def determinant(self, x: Polynomial) -> Polynomial:
+        """det x: det(k M) = kⁿ det M, det M⁻¹ = 1 / det M, det Mᵀ = det M."""
+        common, rest = self.content(x)
+        one = rest.single
+        if one is not None and one.power == 1 and one.atom.kind == "inverse":
+            return self.scaled(
+                _raised(common, Fraction(x.shape[0])), self.power(self.determinant(one.atom.args[0]), -1)
+            )
+        if one is not None and one.labels == (1, 0):
+            rest = self.permuted(rest, (1, 0))
+        atom = self.atom("determinant", "det", (rest,), ())
+        return self.form((), [Monomial(_raised(common, Fraction(x.shape[0])), (Power(atom, ()),), {})])
+
+    def multiplied_out(self, x: Polynomial, only: Atom | None = None) -> Polynomial:
+        """Products of sums written as sums; those that contain an atom, or all."""
+        waiting, done = list(x.products), list[Monomial]()
+        most = MANY if only is None else 10 * MANY
+        while waiting:
+            p = waiting.pop()
+            for k, (atom, labels, power) in enumerate(p.factors):
+                if atom.kind != "sum" or power.denominator != 1 or power <= 0:
+                    continue
+                if (power <= 2) if only is None else contains(atom, only):
+                    inner = atom.args[0]
+                    left = (Power(atom, labels, power - 1),) if power > 1 else ()
+                    rest = p.factors[:k] + p.factors[k + 1 :] + left
+                    if len(inner.products) + len(waiting) + len(done) > most:
+                        raise Unreadable("a product of too many sums")
+                    for q in inner.products:
+                        q = self.renamed(q, labels)
+                        waiting.append(Monomial(p.scale * q.scale, rest + q.factors, p.sizes | q.sizes))
+                    break
+            else:
+                done.append(p)
+        return self.form(x.shape, done)
+
+    def coefficient(self, x: Polynomial, vector: Atom) -> Polynomial:
+        """L of x = L v, for a form that is linear in v: axes of x, then axes of v."""
+        x = self.multiplied_out(x, vector)
+        products: list[Monomial] = []
+        for p in x.products:
+            here = [f for f in p.factors if f.atom is vector]
+            if len(here) != 1 or here[0].power != 1:
+                raise Unreadable("a derivative that is not linear in its direction")
+            p = self.renamed(p, range(x.rank))
+            (v,) = [f for f in p.factors if f.atom is vector]
+            rest = tuple([f for f in p.factors if f is not v])
+            units = [Power(self.identity(n), (v.labels[k], x.rank + k)) for k, n in enumerate(vector.shape)]
+            products.append(Monomial(p.scale, (*rest, *units), p.sizes))
+        return self.form((*x.shape, *vector.shape), products)
+
+
+def contains(atom: Atom, what: Atom) -> bool:
+    """Whether an atom is made of another."""
+    seen, waiting = set[int](), [atom]
+    while waiting:
+        a = waiting.pop()
+        if a is what:
+            return True
+        if a.id not in seen:
+            seen.add(a.id)
+            waiting += [f.atom for x in a.args for p in x.products for f in p.factors]
+    return False
+
+
+def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, bool]] | None:
+    """Matrices that follow one another from one label to another, each with whether it is transposed."""
+    left, at, found = list(factors), start, list[tuple[Atom, bool]]()
+    while left:
+        here = [f for f in left if at in f.labels]
+        if len(here) != 1 or len(set(here[0].labels)) != 2:
+            return None
+        f = here[0]
+        left.remove(f)
+        flipped = f.labels[0] != at
+        found.append((f.atom, flipped))
+        at = f.labels[0] if flipped else f.labels[1]
+    return found if at == end else None
+
+
+def _raised(k: Number, p: Fraction) -> Number:
+    if p.denominator == 1 and isinstance(k, Fraction):
+        return k ** int(p)
+    return exact(float(k) ** float(p))
+
+
+def _as_mean(p: Monomial) -> Number:
+    """The number of a term, read as a mean where that is simpler: Σ x / n = mean(x)."""
+    k = p.scale
+    for label, n in p.sizes.items():
+        on = [f for f in p.factors if label in f.labels]
+        if len(on) == 1 and on[0].power != 2 and isinstance(k, Fraction) and (k * n).denominator < k.denominator:
+            k = k * n
+    return k

@@ -1,0 +1,255 @@
+"""Closed forms print what a textbook prints, and what is printed is the derivative: as code and as a function."""
+
+from __future__ import annotations
+
+import warnings
+
+import katex
+import numpy as np
+import pytest
+import scipy.linalg as sl
+
+import riesz as rz
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(4, 4))
+S = A @ A.T + 4 * np.eye(4)
+B = RNG.normal(size=(5, 4))
+C = RNG.normal(size=(4, 4))
+M = RNG.normal(size=(5, 5))
+T = RNG.normal(size=(4, 3))
+W = RNG.normal(size=(4, 3))
+Y = np.eye(3)[RNG.integers(0, 3, 5)]
+a, c, w = RNG.normal(size=(3, 4))
+b, y = RNG.normal(size=(2, 5))
+lam, tau = 0.3, 2.0
+x = RNG.uniform(0.5, 1.5, size=4)
+X = np.eye(4) + 0.1 * RNG.normal(size=(4, 4))
+U, V = RNG.normal(size=(5, 2)), RNG.normal(size=(4, 2))
+Q = np.linalg.qr(A)[0]
+
+
+def marginal_likelihood(S):
+    L = np.linalg.cholesky(S)
+    z = sl.solve_triangular(L, a, lower=True)
+    return 0.5 * z @ z + np.sum(np.log(np.diag(L)))
+
+
+def by_two_solves(S):
+    L = np.linalg.cholesky(S)
+    return a @ np.linalg.solve(L.T, np.linalg.solve(L, a))
+
+
+def cross_entropy(w):
+    logits = B @ w
+    prob = 1 / (1 + np.exp(-logits))
+    return -np.sum(y * np.log(prob) + (1 - y) * np.log(1 - prob))
+
+
+def shifted_softmax(W):
+    z = B @ W
+    z = z - np.max(z, 1, keepdims=True)
+    return -np.sum(Y * (z - np.log(np.sum(np.exp(z), 1, keepdims=True))))
+
+
+GRADIENTS = {
+    # traces, norms, quadratic forms
+    "I": (lambda X: np.trace(X), X),
+    "Aᵀ": (lambda X: np.trace(X @ A), X),
+    "A": (lambda X: np.trace(X.T @ A), X),
+    "(BA)ᵀ": (lambda X: np.trace(A @ X @ B), np.ones((4, 5))),
+    "2X": (lambda X: np.trace(X.T @ X), X),
+    "3(X²)ᵀ": (lambda X: np.trace(X @ X @ X), X),
+    "(AXS + SXA)ᵀ": (lambda X: np.trace(A @ X @ S @ X), X),
+    "(A + Aᵀ)XS": (lambda X: np.trace(A @ X @ S @ X.T), X),
+    "2SX": (lambda X: np.trace(X.T @ S @ X), X),
+    "2x": (lambda x: np.sum(x**2), x),
+    "x / ‖x‖": (lambda x: np.linalg.norm(x), x),
+    "X / ‖X‖": (lambda X: np.linalg.norm(X), X),
+    "(A + Aᵀ)x": (lambda x: x @ A @ x, x),
+    "2Sx": (lambda x: x @ S @ x, x),
+    "2(xᵀAx)(A + Aᵀ)x": (lambda x: (x @ A @ x) ** 2, x),
+    "acᵀ": (lambda X: a @ X @ c, X),
+    "(acᵀ + caᵀ)X": (lambda X: a @ X @ X.T @ c, X),
+    "4(xxᵀ − S)x": (lambda x: np.sum((S - np.outer(x, x)) ** 2), x),
+    # inverses and determinants
+    "−X⁻ᵀacᵀX⁻ᵀ": (lambda X: a @ np.linalg.solve(X, c), X),
+    "−X⁻ᵀAᵀX⁻ᵀ": (lambda X: np.trace(np.linalg.inv(X) @ A), X),
+    "X⁻ᵀ": (lambda X: np.linalg.slogdet(X)[1], X),
+    "det(X) X⁻ᵀ": (lambda X: np.linalg.det(X), X),
+    "det(AXC) X⁻ᵀ": (lambda X: np.linalg.det(A @ X @ C), X),
+    "2X(XᵀX)⁻¹": (lambda X: np.linalg.slogdet(X.T @ X)[1], B),
+    "2SX(XᵀSX)⁻¹": (lambda X: np.log(np.linalg.det(X.T @ S @ X)), T),
+    "expm(X)ᵀ": (lambda X: np.trace(sl.expm(X)), X),
+    # least squares and other losses
+    "2Bᵀ(Bx − b)": (lambda x: np.sum((B @ x - b) ** 2), x),
+    "(2/5)Bᵀ(Bx − b)": (lambda x: np.mean((B @ x - b) ** 2), x),
+    "2(lam x + Bᵀ(Bx − b))": (lambda x: np.sum((B @ x - b) ** 2) + lam * np.sum(x**2), x),
+    "Bᵀ sign(Bx − b)": (lambda x: np.sum(np.abs(B @ x - b)), x),
+    "Bᵀ(Bw − b) + lam sign(w)": (lambda w: 0.5 * np.sum((B @ w - b) ** 2) + lam * np.sum(np.abs(w)), w),
+    "2Bᵀ(BX − B)": (lambda X: np.sum((B @ X - B) ** 2), X),
+    "−Bᵀ(y ∘ σ(−y ∘ Bw))": (lambda w: np.sum(np.log(1 + np.exp(-y * (B @ w)))), w),
+    "−Bᵀ(y ∘ [1 > y ∘ Bw])": (lambda w: np.sum(np.maximum(0, 1 - y * (B @ w))), w),
+    "Bᵀ(exp(Bw) − y)": (lambda w: np.sum(np.exp(B @ w) - y * (B @ w)), w),
+    "Bᵀ(σ(Bw) − y)": (cross_entropy, w),
+    "Bᵀ(softmax(BW) − Y)": (shifted_softmax, W),
+    "softmax(x)": (lambda x: np.log(np.sum(np.exp(x))), x),
+    "Bᵀ softmax(Bq / tau) / tau": (lambda q: np.log(np.sum(np.exp(B @ q / tau))), x),
+    "σ(x)": (lambda x: np.sum(np.logaddexp(0, x)), x),
+    "2(YCᵀ − B)ᵀY": (lambda C: np.sum((B - Y @ C.T) ** 2), W),
+    # statistics
+    "S⁻¹(a − mu)": (lambda mu: -0.5 * (a - mu) @ np.linalg.inv(S) @ (a - mu), x),
+    "½(x − mean(x))": (lambda x: np.var(x), x),
+    "−1 − log(p)": (lambda p: -np.sum(p * np.log(p)), x),
+    "1 + log(p / a²)": (lambda p: np.sum(p * np.log(p / a**2)), x),
+    "10 mu − 2Bᵀ𝟏": (lambda mu: np.sum((B - mu) ** 2), x),
+    "a / ‖x‖ − (xᵀa)x / ‖x‖³": (lambda x: a @ x / np.linalg.norm(x), x),
+    # networks
+    "Bᵀ(1 − tanh(Bx)²)": (lambda x: np.sum(np.tanh(B @ x)), x),
+    "(1 − tanh(Wa)²)aᵀ": (lambda W: np.sum(np.tanh(W @ a)), B),
+    "2x / (1 + x²)": (lambda x: np.sum(np.log1p(x**2)), x),
+    "2𝟏𝟏ᵀX": (lambda X: np.sum(np.sum(X, 0) ** 2), B),
+    # Cholesky, eigenvalues, slices
+    "S⁻¹\n  where Sᵀ = S": (lambda S: 2 * np.sum(np.log(np.diag(np.linalg.cholesky(S)))), S),
+    "½(S⁻¹ − S⁻¹aaᵀS⁻¹)\n  where Sᵀ = S": (marginal_likelihood, S),
+    "−S⁻¹aaᵀS⁻¹\n  where Sᵀ = S": (by_two_solves, S),
+    "V e3 e3ᵀ Vᵀ\n  where S = V diag(λ) Vᵀ\n        e3 = I₄[3]\n        Sᵀ = S": (
+        lambda S: np.linalg.eigvalsh(S)[-1],
+        S,
+    ),
+    "2(P − Q)ᵀ(P − Q)x\n  where P = I₄[1:]\n        Q = I₄[:3]": (lambda x: np.sum((x[1:] - x[:-1]) ** 2), x),
+    # several arguments, and names for what is used twice
+    "∂f/∂W = 2exᵀ\n∂f/∂x = 2Wᵀe\n  where e = Wx − b": (lambda W, x: np.sum((W @ x - b) ** 2), B, x),
+    "∂f/∂U = 2EV\n∂f/∂V = 2EᵀU\n  where E = UVᵀ − B": (lambda U, V: np.sum((B - U @ V.T) ** 2), U, V),
+}
+JACOBIANS = {
+    "diag(1 − tanh(Bx)²) B": (lambda x: np.tanh(B @ x), x),
+    "M diag(1 − tanh(Bx)²) B": (lambda x: M @ np.tanh(B @ x), x),
+    "diag(a ∘ cos(x))": (lambda x: np.sin(x) * a, x),
+    "A ⊗ S": (lambda X: A @ X @ S, X),
+    "I ⊗ aᵀ": (lambda W: W @ a, B),
+    "Xᵀ ⊗ I + (I ⊗ Xᵀ)K": (lambda X: X.T @ X, X),
+    "−X⁻¹ ⊗ X⁻ᵀ": (lambda X: np.linalg.inv(X), X),
+}
+HESSIANS = {
+    "2I": (lambda x: np.sum(x**2), x),
+    "A + Aᵀ": (lambda x: x @ A @ x, x),
+    "2S": (lambda x: x @ S @ x, x),
+    "2BᵀB": (lambda x: np.sum((B @ x - b) ** 2), x),
+    "2(BᵀB + lam I)": (lambda x: np.sum((B @ x - b) ** 2) + lam * np.sum(x**2), x),
+    "2(S ⊗ I)": (lambda X: np.trace(X.T @ S @ X), X),
+    "−S⁻¹": (lambda mu: -0.5 * (a - mu) @ np.linalg.inv(S) @ (a - mu), x),
+    "−diag(1 / p)": (lambda p: -np.sum(p * np.log(p)), x),
+    "Bᵀ diag(exp(Bw)) B": (lambda w: np.sum(np.exp(B @ w) - y * (B @ w)), w),
+    "Bᵀ diag(prob − prob²) B\n  where prob = σ(Bw)": (cross_entropy, w),
+    "diag(softmax(x)) − softmax(x) softmax(x)ᵀ": (lambda x: np.log(np.sum(np.exp(x))), x),
+    "2((xᵀAx)E + ExxᵀE)\n  where E = A + Aᵀ": (lambda x: (x @ A @ x) ** 2, x),
+}
+CASES = [
+    *[("gradient", form, *case) for form, case in GRADIENTS.items()],
+    *[("jacobian", form, *case) for form, case in JACOBIANS.items()],
+    *[("hessian", form, *case) for form, case in HESSIANS.items()],
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES])
+def test_a_form_prints_as_in_a_textbook_and_its_code_is_the_derivative(case):
+    kind, expected, f, *at = case
+    form = getattr(rz.derive(f, *at), kind)
+    assert str(form) == expected
+    numbers = {name: globals()[name] for name in form.written.function.outside}
+    found = run(form.code("numpy"), kind, *at, *numbers.values())
+    if kind == "gradient":
+        expected = rz.grad(f, tuple(range(len(at))))(*at) if len(at) > 1 else (rz.grad(f)(*at),)
+        for one, other in zip(found if len(at) > 1 else (found,), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+    else:
+        np.testing.assert_allclose(found, getattr(rz, kind)(f)(*at).to_dense(), rtol=1e-10, atol=1e-10)
+    katex.parse(form.latex())
+
+
+def run(code, name, *args):
+    """The function in a piece of code, run alone."""
+    space = {}
+    exec(compile(code, "<closed form>", "exec"), space)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return space[name](*args)
+
+
+def test_forms_are_the_derivatives():
+    D = rz.derive(lambda x: np.sum((B @ x - b) ** 2) ** 1.5, x)
+    np.testing.assert_allclose(D.gradient(x), rz.grad(D.source)(x))
+    np.testing.assert_allclose(D.hessian(x).to_dense(), rz.hessian(D.source)(x).to_dense())
+    np.testing.assert_allclose(D.hvp(x, a), rz.hvp(D.source, (x,), (a,)))
+    np.testing.assert_allclose(rz.grad(lambda x: np.sum(D.gradient(x)))(x), rz.hvp(D.source, (x,), (np.ones(4),)))
+
+
+def test_code_in_jax():
+    f = lambda x: np.sum(np.log(1 + np.exp(B @ x)))  # noqa: E731
+    form = rz.derive(f, x).gradient
+    np.testing.assert_allclose(run(form.code("jax"), "gradient", x, B), rz.grad(f)(x), rtol=1e-5)
+
+
+def test_one_argument_by_name():
+    D = rz.derive(lambda W, x: np.sum((W @ x - b) ** 2), B, x)
+    assert str(D.gradient["x"]) == "2Wᵀ(Wx − b)" or "where" in str(D.gradient["x"])
+    np.testing.assert_allclose(D.gradient["x"](B, x), rz.grad(D.source, 1)(B, x))
+    with pytest.raises(rz.ExpressionError, match="W, x"):
+        D.gradient["z"]
+
+
+def test_names_of_texts_and_of_trees():
+    D = rz.derive("v, A -> sum((A @ v)**2)", np.ones(3), np.ones((2, 3)))
+    assert str(D.gradient) == "∂f/∂v = 2AᵀAv\n∂f/∂A = 2Avvᵀ"
+    D = rz.derive(lambda p: np.sum(p["w"] ** 2) + p["b"] * np.sum(p["w"]), {"w": np.ones(3), "b": 1.0})
+    assert "∂f/∂w = 2w + b" in str(D.gradient)
+
+
+def test_combinators():
+    f = rz.ln @ rz.proj(0) + rz.proj(0) * rz.proj(1) - rz.sin @ rz.proj(1)
+    D = rz.derive(f, rz.R * rz.R)
+    assert str(D.gradient) == "∂f/∂x0 = 1 / x0 + x1\n∂f/∂x1 = x0 − cos(x1)"
+    np.testing.assert_allclose(D.gradient((2.0, 5.0)), rz.grad(f)((2.0, 5.0)))
+
+
+def test_what_is_assumed():
+    D = rz.derive(lambda S, x: x @ rz.assume(S, symmetric=True) @ x, np.eye(2), np.ones(2))
+    assert str(D.gradient["x"]) == "2Sx\n  where Sᵀ = S"
+    D = rz.derive(lambda x: np.sum((rz.assume(Q, orthogonal=True) @ x) ** 2), x)
+    assert str(D.gradient) == "2x"
+    with pytest.raises(rz.VectorError, match="not symmetric"):
+        rz.assume(A, symmetric=True)
+    with pytest.raises(rz.VectorError, match="orthogonal"):
+        rz.assume(A, banded=True)
+
+
+def test_what_has_no_closed_form_prints_as_a_program():
+    D = rz.derive(lambda x: np.sort(x)[0] + np.sum(np.fft.rfft(x).real), x)
+    assert "argsort" in str(D.gradient)
+    with pytest.raises(rz.ExpressionError, match="no closed form"):
+        D.gradient.code("numpy")
+    with pytest.raises(rz.ExpressionError, match="'numpy', 'jax', 'torch'"):
+        rz.derive(lambda x: x @ x, x).gradient.code("cobol")
+
+
+def test_two_notations():
+    D = rz.derive(lambda x: np.sum(x**2), x)
+    assert D.show("matrix") == "2x"
+    assert D.show("paper") == str(D)
+    with pytest.raises(rz.SpaceError, match="'matrix' and 'paper'"):
+        D.show("roman")
+
+
+@pytest.mark.parametrize("depth", [30, 300])
+def test_long_programs_stay_linear(depth):
+    def layers(n):
+        def f(x):
+            for _ in range(n):
+                x = np.tanh(A @ x)
+            return np.sum(x)
+
+        return f
+
+    short, long = [len(str(rz.derive(layers(n), x).gradient)) for n in (depth, 2 * depth)]
+    assert long < 2.6 * short
