@@ -40,7 +40,6 @@ CYCLES = (
         "bilinear",
         "named_sums",
         "open",
-        "open_makers",
         "pointwise",
         "primitives",
         "sums",

@@ -55,6 +55,13 @@ def test_old_names_lead_to_new_files(old):
     ] == []
 
 
+def test_contractions_were_terms_of_a_class_of_their_own():
+    from riesz.terms.bilinear import Labelled
+
+    matvec = Labelled(((0, 1), (1,)), (0,), ((2, 3), (3,)), ())
+    assert np.array_equal(matvec((np.ones((2, 3)), X)), [6.0, 6.0])
+
+
 def test_a_word_says_where_something_moved():
     sys.modules.pop("riesz.paths", None)
     with pytest.warns(DeprecationWarning, match="riesz.paths is now riesz.spaces.contraction_order"):

@@ -12,74 +12,53 @@ from types import ModuleType
 from typing import Any, cast
 
 _FILES = """
-api=functions.derivatives  backends.accesses=backends.numba.accesses  backends.applied=backends.small_maps
-backends.array_code=backends.numpy.array_code  backends.called=backends.small_functions  backends.code=backends.common
-backends.compiled=backends.entry  backends.defining=runtime.generated_source  backends.folded=programs.passes.folding
-backends.grouping=backends.numba.grouping  backends.jax_citizen=backends.jax.jax_primitive
-backends.jax_code=backends.jax.jax_backend  backends.jax_functions=backends.jax.jax_functions
-backends.jax_lines=backends.jax.jax_lines
-backends.jax_maps=backends.jax.jax_maps  backends.jax_ops=backends.jax.jax_ops
-backends.jax_steps=backends.jax.jax_steps  backends.loop_code=backends.numba.loop_code
-backends.loop_forms=backends.numba.loop_forms  backends.loops=backends.numba.loop_op
-backends.numba_code=backends.numba.numba_backend  backends.number_code=backends.python.python_backend
-backends.numpy_code=backends.numpy.numpy_backend  backends.rolled=backends.jax.repeated_steps
-backends.scalar_code=backends.python.scalar_code
-backends.tiled_code=backends.numpy.tiled_code  backends.torch_code=backends.torch_functions
-backends.vector_math=backends.numba.vector_math  buffers=runtime.buffers
-calculus.blocks=calculus.block_rules  calculus.domains=ops.number_domains  calculus.dual=calculus.dual_numbers
-calculus.guard=calculus.domain_check  calculus.interpret=calculus.interpretation.interpret
-calculus.linear=calculus.linearity  calculus.mapped=calculus.batching
-calculus.products=calculus.interpretation.product_rules  calculus.rounds=calculus.loop_splitting
-calculus.structure=calculus.interpretation.structural_rules  calculus.trees=calculus.interpretation.value_trees
-checking=checking.derivative_check  contractions=spaces.contraction  convolution=ops.convolution
-fourier=ops.discrete_fourier  interning=runtime.interning  layout=spaces.layout  lingering=runtime.spin_wait
-maps.coefficients=maps.normal_form.coefficients  maps.composite_solvers=maps.solvers.composite
-maps.edges=maps.normal_form.edges  maps.entries=maps.normal_form.entries  maps.factored=maps.gradients.factored
-maps.factoring=maps.gradients.factoring  maps.filling=maps.matrices.filling  maps.indexing=maps.normal_form.index_maps
-maps.krylov=maps.solvers.krylov  maps.materialise=maps.matrices.materialise
-maps.matrix_programs=maps.matrices.matrix_programs  maps.merging=maps.normal_form.merging
-maps.network=maps.normal_form.network  maps.parts=maps.matrices.parts  maps.patterns=maps.matrices.matrix_patterns
-maps.placed=maps.gradients.placed  maps.reach=maps.normal_form.sparsity  maps.rebuilt=maps.normal_form.rebuilt
-maps.solvers=maps.solvers.factorised  maps.solving=maps.solvers.choice  maps.sparse_solvers=maps.solvers.sparse
-maps.structure=maps.normal_form.structure  maps.symmetric=maps.normal_form.symmetric_products
-maps.values=maps.normal_form.network_values  opaque=ops.opaque  ops=ops.op  paths=spaces.contraction_order
-programs.along=programs.axis.along  programs.blocks=programs.sub_programs
-programs.components=programs.axis.components
-programs.fusing=programs.passes.fusing
-programs.hoisting=programs.passes.hoisting  programs.ordering=programs.passes.ordering
-programs.scalars=programs.axis.scalars  programs.terms=programs.program_to_term  programs.tiled=programs.axis.slices
-programs.tiles=programs.axis.component_code  programs.tiling=programs.axis.tiling  quietly=runtime.warnings_off
-relations.compiled=relations.cpu.numba_loops  relations.core=relations.base  relations.groups=relations.cpu.groups
-relations.in_jax=relations.jax.reduction_in_jax  relations.makers=relations.constructors
-relations.rows_on_gpu=relations.jax.gpu_rows  relations.running=relations.cpu.pair_sums
-sets=relations.index_sets  show.networks=show.network_text
-show.patterns=show.contraction_names  show.programs=show.program_text  show.terms=show.term_text
-simplify.patterns=simplify.term_patterns  spaces=spaces.space  stackless=runtime.stackless
-syntax.answering=functions.versions.answering  syntax.classes=tracing.classes  syntax.comparing=functions.comparing
-syntax.complex_arrays=tracing.rules.complex.complex_arrays
-syntax.complex_functions=tracing.rules.complex.complex_functions  syntax.complexes=tracing.rules.complex.complex_pairs
-syntax.contents=tracing.surroundings.contents  syntax.control=functions.control
-syntax.coverage=tracing.rules.coverage  syntax.custom=functions.custom
-syntax.determinants=tracing.rules.linalg.determinants  syntax.elementwise=tracing.rules.elementwise
-syntax.fourier=tracing.rules.fft  syntax.functions=functions.function  syntax.indexing=tracing.rules.indexing
-syntax.linalg=tracing.rules.linalg.numpy_linalg  syntax.matrices=tracing.rules.linalg.matrix_ops
-syntax.mistakes=tracing.mistakes  syntax.norms=tracing.rules.linalg.norms  syntax.operators=tracing.operators
-syntax.outside=tracing.surroundings.outside  syntax.points=functions.points
-syntax.products=tracing.rules.array_products  syntax.rearranging=tracing.rules.rearranging
-syntax.reductions=tracing.rules.reductions  syntax.registry=tracing.registry  syntax.remade=functions.remade
-syntax.ruled=tracing.differentials  syntax.rules=tracing.rules.all_rules
-syntax.scipy_linalg=tracing.rules.linalg.scipy_linalg  syntax.scipy_names=tracing.rules.scipy_names
-syntax.scipy_signal=tracing.rules.scipy_signal  syntax.sharing=tracing.sharing  syntax.sorting=tracing.rules.sorting
-syntax.special=tracing.rules.special  syntax.statistics=tracing.rules.statistics
-syntax.symbolic=maps.leaves  maps.sources=maps.instances
-syntax.text=text.parsing  syntax.text_limits=text.text_limits  syntax.text_table=text.text_table
-syntax.traced=tracing.traced  syntax.tracing=tracing.trace  syntax.trees=tracing.argument_trees
-syntax.watching=tracing.surroundings.watching  taylor=checking.taylor  terms.applied=terms.applied_op
-terms.core=terms.term  terms.makers=terms.open_makers  terms.named_declared=terms.named.named_declared
-terms.named_products=terms.named.named_products  terms.named_sums=terms.named.named_sums
-terms.named_unitary=terms.named.named_unitary  threads=runtime.pool  unlocked=runtime.nogil
-vectors=spaces.formal_vectors  testing.checks=testing.law_checks  testing.linear=testing.random_linear
-testing.spaces=testing.random_spaces  testing.terms=testing.random_terms
+riesz to checking: checking=derivative_check taylor
+riesz to functions: api=derivatives
+riesz to ops: convolution fourier=discrete_fourier opaque ops=op
+riesz to relations: sets=index_sets
+riesz to runtime: buffers interning lingering=spin_wait quietly=warnings_off stackless threads=pool unlocked=nogil
+riesz to spaces: contractions=contraction layout paths=contraction_order spaces=space vectors=formal_vectors
+backends to backends: applied=small_maps called=small_functions code=common compiled=entry torch_code=torch_functions
+backends to backends.jax: jax_citizen=jax_primitive jax_code=jax_backend jax_functions jax_lines jax_maps
+backends to backends.jax: jax_host=jax_steps jax_ops jax_steps rolled=repeated_steps
+backends to backends.numba: accesses grouping loop_code loop_forms loops=loop_op numba_code=numba_backend vector_math
+backends to backends.numpy: array_code numpy_code=numpy_backend round_code=tiled_code tiled_code
+backends to backends.python: number_code=python_backend scalar_code unrolled=python_backend
+backends to programs.passes: folded=folding
+backends to runtime: defining=generated_source
+calculus to calculus: blocks=block_rules dual=dual_numbers guard=domain_check linear=linearity mapped=batching
+calculus to calculus: rounds=loop_splitting
+calculus to calculus.interpretation: interpret products=product_rules structure=structural_rules trees=value_trees
+calculus to ops: domains=number_domains
+maps to maps: sources=instances
+maps to maps.gradients: factored factoring placed
+maps to maps.matrices: filling materialise matrix_programs parts patterns=matrix_patterns
+maps to maps.normal_form: coefficients edges entries indexing=index_maps merging network reach=sparsity rebuilt
+maps to maps.normal_form: structure symmetric=network_values values=network_values
+maps to maps.solvers: composite_solvers=composite krylov solvers=factorised solving=choice sparse_solvers=sparse
+maps.normal_form to maps.normal_form: symmetric_products=network_values
+programs to programs: blocks=sub_programs terms=program_to_term
+programs to programs.axis: along components scalars tiled=slices tiles=component_code tiling
+programs to programs.passes: collecting=fusing deferring=guards fusing hoisting ordering
+relations to relations: core=base makers=constructors
+relations to relations.cpu: compiled=numba_loops groups running=pair_sums
+relations to relations.jax: in_jax=reduction_in_jax rows_on_gpu=gpu_rows
+show to show: networks=network_text patterns=notation programs=program_text terms=term_text
+simplify to simplify: patterns=term_patterns
+syntax to functions: comparing control custom functions=function points remade
+syntax to functions.versions: answering
+syntax to maps: symbolic=leaves
+syntax to text: text=parsing text_limits text_table
+syntax to tracing: classes mistakes operators registry ruled=differentials sharing traced tracing=trace
+syntax to tracing: trees=argument_trees
+syntax to tracing.rules: coverage elementwise fourier=fft indexing products=array_products rearranging reductions
+syntax to tracing.rules: rules=all_rules scipy_names scipy_signal sorting special statistics
+syntax to tracing.rules.complex: complex_arrays complex_functions complexes=complex_pairs
+syntax to tracing.rules.linalg: determinants linalg=numpy_linalg matrices=matrix_ops norms scipy_linalg
+syntax to tracing.surroundings: contents outside watching
+terms to terms: applied=bilinear applied_op=bilinear core=term makers=open open_makers=open
+terms to terms.named: named_declared named_products named_sums named_unitary
+testing to testing: checks=law_checks linear=random_linear spaces=random_spaces terms=random_terms
 """
 _CLASSES = """
 backends.accesses.Entry=TableEntry  backends.array_code.Value=ArrayValue  backends.compiled.Maps=CompiledMaps
@@ -104,13 +83,19 @@ testing.linear.Multilinear=RandomForm  vectors.Product=FormalProduct
 """
 
 
-def _pairs(table: str) -> dict[str, str]:
-    return {old: new for old, _, new in [pair.partition("=") for pair in table.split()]}
+def _moved() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in _FILES.strip().splitlines():
+        rooms, _, names = line.partition(": ")
+        room, _, now = rooms.partition(" to ")
+        for old, _, new in [name.partition("=") for name in names.split()]:
+            found[f"{room}.{old}".removeprefix("riesz.")] = f"{now}.{new or old}"
+    return found
 
 
-MOVED = _pairs(_FILES)
+MOVED = _moved()
 """Old names of files, and new ones; relative to riesz."""
-RENAMED = _pairs(_CLASSES)
+RENAMED = {old: new for old, _, new in [pair.partition("=") for pair in _CLASSES.split()]}
 """Classes with another name: "old file.Name", and the new name."""
 SPLIT = {"tracing.rules.rearranging": "tracing.rules.gathering", "tracing.rules.sorting": "tracing.rules.quantiles"}
 """Files of which a part is now a file of its own."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import warnings
 
 import katex
@@ -191,6 +193,54 @@ def test_code_in_jax():
     np.testing.assert_allclose(run(form.code("jax"), "gradient", x, B), rz.grad(f)(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES])
+def test_a_form_as_text_is_read_again(case):
+    kind, _, f, *at = case
+    form = getattr(rz.derive(f, *at), kind)
+    try:
+        text = form.code("text")
+    except rz.ExpressionError as problem:
+        pytest.skip(str(problem))
+    numbers = [globals()[name] for name in form.written.function.outside]
+    found = rz.function(text)(*at, *numbers)
+    expected = run(form.code("numpy"), kind, *at, *numbers)
+    for one, other in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, expected)], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
+
+
+@pytest.mark.skipif(OCTAVE is None, reason="Octave is not installed")
+@pytest.mark.parametrize("case", CASES[::6], ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES[::6]])
+def test_a_form_in_matlab_is_the_derivative(case, tmp_path):
+    kind, _, f, *at = case
+    form = getattr(rz.derive(f, *at), kind)
+    try:
+        code = form.code("matlab")
+    except rz.ExpressionError as problem:
+        pytest.skip(str(problem))
+    numbers = [np.asarray(globals()[name]) for name in form.written.function.outside]
+    given = [
+        f"[{'; '.join([' '.join(map(repr, map(float, np.atleast_1d(r)))) for r in np.atleast_1d(v)])}]"
+        for v in (*at, *numbers)
+    ]
+    script = tmp_path / "form.m"
+    script.write_text(f"1;\n{code}\nprintf('%.17g\\n', {kind}({', '.join(given)})');\n")
+    found = subprocess.run([OCTAVE, "--norc", str(script)], capture_output=True, text=True, check=True).stdout.split()
+    expected = run(form.code("numpy"), kind, *at, *numbers)
+    np.testing.assert_allclose(
+        [float(k) for k in found], np.ravel(expected[0] if len(at) > 1 else expected), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_a_form_in_julia():
+    form = rz.derive(lambda w: np.sum(np.log(1 + np.exp(-y * (B @ w)))), w).gradient
+    lines = form.code("julia").splitlines()
+    assert lines[0] == "using LinearAlgebra, Statistics"
+    assert "    return -B' * (y .* sigmoid.(-y .* (B * w)))" in lines
+
+
 def test_one_argument_by_name():
     D = rz.derive(lambda W, x: np.sum((W @ x - b) ** 2), B, x)
     assert str(D.gradient["x"]) == "2Wᵀ(Wx − b)" or "where" in str(D.gradient["x"])
@@ -229,7 +279,7 @@ def test_what_has_no_closed_form_prints_as_a_program():
     assert "argsort" in str(D.gradient)
     with pytest.raises(rz.ExpressionError, match="no closed form"):
         D.gradient.code("numpy")
-    with pytest.raises(rz.ExpressionError, match="'numpy', 'jax', 'torch'"):
+    with pytest.raises(rz.ExpressionError, match="'numpy', 'jax', 'torch', 'text', 'matlab', 'julia'"):
         rz.derive(lambda x: x @ x, x).gradient.code("cobol")
 
 

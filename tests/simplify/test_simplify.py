@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,19 +16,19 @@ from sampling import examples
 import riesz as rz
 from riesz import R, seg
 from riesz.calculus.derive import lower
+from riesz.ops.op import Contraction, contraction
 from riesz.programs.program_to_term import to_term
 from riesz.relations import Diagonal, Empty, Full, Segments, freeze, function
 from riesz.relations.index_sets import Seg
 from riesz.runtime.interning import postorder
-from riesz.simplify.engine import simplified
+from riesz.simplify.engine import parts, simplified
 from riesz.simplify.laws import LAWS, Law
-from riesz.simplify.measures import MEANING, Measure, measure
-from riesz.simplify.page import page
+from riesz.simplify.page import MEANING, page
 from riesz.simplify.term_patterns import Found
 from riesz.spaces.formal_vectors import Formal
 from riesz.spaces.formal_vectors import FormalProduct as FormalProduct
 from riesz.spaces.space import Copower, DirectSum, Space, direct_sum, real_space
-from riesz.terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
+from riesz.terms.bilinear import Applied, Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
 from riesz.terms.sums import (
     Add,
     BlockDiag,
@@ -238,7 +238,7 @@ def tensors(b: Builder) -> list[Space]:
     return [b.space(3, 1) for _ in range(4)]
 
 
-def labelled(b: Builder) -> Labelled:
+def labelled(b: Builder) -> Applied:
     n, m, k = 1 + b.pick(3), 1 + b.pick(3), 1 + b.pick(3)
     rows = [
         (((0,), (0,)), (0,), ((n,), (n,))),
@@ -247,18 +247,20 @@ def labelled(b: Builder) -> Labelled:
         (((0, 1), (1,)), (0,), ((n, m), (m,))),
         (((0, 1), (1, 2)), (0, 2), ((n, m), (m, k))),
     ]
-    return Labelled(*b.among(rows), ())
+    labels, out, shapes = b.among(rows)
+    return Applied(contraction(labels, out), shapes)
 
 
 def named(b: Builder) -> Term:
-    single = [Labelled(((0, 1),), (), ((2, 3),), ()), Labelled(((),), (0,), ((),), ((0, 3),))]
+    single = [Applied(contraction(((0, 1),), ()), ((2, 3),)), Applied(contraction(((),), (0,), {0: 3}), ((),))]
     return b.among([labelled(b), *single])
 
 
 def fixed(b: Builder, side: int) -> Term:
     t = labelled(b)
     if b.maybe():  # the arguments the other way round
-        t = Labelled(t.labels[::-1], t.out, t.shapes[::-1], ())
+        assert t.product is not None
+        t = Applied(contraction(t.product.labels[::-1], t.product.out), t.shapes[::-1])
     spaces = [real_space(s) for s in t.shapes]
     constant = Const(domain := V(b), spaces[side], b.leaves(spaces[side]))
     other = b.toward(domain, spaces[1 - side])
@@ -514,6 +516,58 @@ def test_law(law: Law, seed: int):
     same(left, right)
     before, after = measured(law, left)
     assert after < before
+
+
+class Measure(NamedTuple):
+    """Compared in this order."""
+
+    nodes: int
+    families: int
+    members: int
+    names: int
+    scalings: int
+    transposes: int
+    between: int
+    nesting: int
+
+
+def measure(t: Term, atoms: Collection[Term] = ()) -> Measure:
+    """The measure of a term; atoms stand for themselves, whatever is inside."""
+    found, members, stack = {t}, 0, [t]
+    while stack:
+        inside = parts(x) if (x := stack.pop()) not in atoms else ()
+        members += len(inside)
+        new = set(inside) - found
+        found |= new
+        stack += new
+    order = [x for x in found if x not in atoms]
+    chains = [x for x in order if isinstance(x, Compose)]
+    factors = [part for x in chains for part in (x.outer, x.inner) if part not in atoms]
+    return Measure(
+        nodes=len(found),
+        families=sum([isinstance(x, (Par, BlockDiag, Fork, Join, Map, Combine)) for x in order]),
+        members=members,
+        names=sum([_unusual(x) for x in order]),
+        scalings=sum([isinstance(x, Combine) and len(x.terms) == 1 for x in factors]),
+        transposes=sum([_sections(x.inner) for x in chains if isinstance(x.outer, Transpose)]),
+        between=sum([x.inner.codomain.dim for x in chains]),
+        nesting=sum([isinstance(x.outer, Compose) and x.outer not in atoms for x in chains]),
+    )
+
+
+def _unusual(t: Term) -> int:
+    if isinstance(t, Section) and not isinstance(t.bilinear, Contract):
+        return t.side + isinstance(t.bilinear, (Inner, Hadamard))
+    return int(isinstance(t, (Reduce, Regroup)) or (isinstance(t, Applied) and isinstance(t.op, Contraction)))
+
+
+def _sections(t: Term) -> int:
+    """How many sections of ⊛ a composition has."""
+    found = 0
+    while isinstance(t, Compose):
+        found += isinstance(t.outer, Section)
+        t = t.inner
+    return found + isinstance(t, Section)
 
 
 def measured(law: Law, left: Term) -> tuple[Measure, Measure]:

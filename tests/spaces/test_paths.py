@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from riesz.runtime import tuning
 from riesz.spaces.contraction import network
 from riesz.spaces.contraction_order import path, results
+from riesz.spaces.formal_vectors import Formal, FormalProduct, contract_formal
 
 
 @st.composite
@@ -153,6 +154,13 @@ def test_outer_products_come_last_and_the_small_one_first():
     assert path([(0,), (1,), (2,)], (0, 1, 2), sizes).pairs[0] == (1, 2)
     assert path([(0, 1), (2,), (0, 1)], (2,), sizes).pairs == ((0, 2), (1, 3))
     assert path([(0,), (1,), (0, 1, 2)], (2,), {0: 2, 1: 2, 2: 1000}).pairs[0] == (0, 1)  # an outer product, cheaper
+
+
+def test_factors_with_the_same_labels_are_multiplied_before_they_are_summed():
+    a, b, labels = np.array([1.0, 2.0]), np.array([3.0, 4.0]), (0,)
+    assert network([(a, labels), (b, labels)], (), {0: 2}) == (11.0, [])
+    ones = Formal((2,), (FormalProduct(1.0, ()),))
+    assert contract_formal([ones, a, b], (labels, labels, labels), (), {0: 2}) == 11.0
 
 
 @given(networks(), st.integers(0, 2**32 - 1))

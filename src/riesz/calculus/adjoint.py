@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ops.op import contraction
 from ..runtime.interning import children, postorder
 from ..runtime.stackless import quiet
 from ..terms import sums
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Labelled, Section
+from ..terms.bilinear import Applied, Section
 from ..terms.declared import DeclaredLinear
 from ..terms.sums import BlockDiag, Fork, Inject, Join, Map, Par, Project, Reduce, Rep, Scan, Total
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap, require_linear
@@ -37,12 +35,6 @@ def adjoint(term: Term) -> Term:
     return term.__dict__["adjoint_term"]
 
 
-def _labelled(f: Labelled) -> Term:
-    op = contraction(f.labels, f.out, dict(f.extra))
-    turned: Any = op.transpose(0, f.shapes)
-    return Labelled(turned.labels, turned.out, (op.result(f.shapes),), turned.extra)
-
-
 ADJOINTS: dict[type, Callable[[Any, list[Term]], Term]] = {
     Id: lambda f, inside: f,  # id* = id
     ZeroMap: lambda f, inside: ZeroMap(f.target, f.source),  # 0* = 0
@@ -64,7 +56,6 @@ ADJOINTS: dict[type, Callable[[Any, list[Term]], Term]] = {
     sums.Add: lambda f, inside: sums.Dup(f.space),  # +* = dup: (Σ • pack)* = unpack • rep
     sums.Dup: lambda f, inside: sums.Add(f.space),  # dup* = +
     Scan: lambda f, inside: Scan(f.index, f.base, not f.suffix),  # scan* = red_{≤ᵀ} = red_≥, the suffix sum
-    Labelled: lambda f, inside: _labelled(f),
     Applied: lambda f, inside: f.turned,  # an op with an adjoint of its own
     DeclaredLinear: lambda f, inside: DeclaredLinear(f.form, 1 - f.target),  # as declared
     Forget: lambda f, inside: Represent(f.space),  # ⟨v, u⟩_V = ⟨v, M⁻¹u⟩_w

@@ -25,8 +25,7 @@ from ..maps.linear_map import LinearMap, as_element
 from ..spaces.formal_vectors import dense
 from ..spaces.space import Space, container
 from ..terms.bilinear import Inner, Section
-from ..terms.open import fit
-from ..terms.open_makers import frozen
+from ..terms.open import fit, frozen
 from ..terms.term import Arrow
 from ..tracing.argument_trees import flatten, unflatten
 from .taylor import PLAIN, Called, Leaves, Slope, largest_eps, slopes

@@ -25,7 +25,7 @@ from ..terms.term import Arrow
 from ..tracing.argument_trees import flatten, unflatten
 from .expression_trees import Tree
 from .familiar import familiar, mirrored
-from .form_code import function_code
+from .form_code import Definitions, function_code
 from .form_laws import applied
 from .form_text import FormText, shared_parts
 from .lifting import captured, lifted, plain_function
@@ -89,7 +89,8 @@ class ClosedForm:
         return f"$\\displaystyle {self.latex()}$"
 
     def code(self, target: str = "numpy") -> str:
-        """A function of its own, in "numpy", "jax" or "torch"; "latex" is the formula.
+        """A function of its own in "numpy", "jax", "torch", "julia" or "matlab"; "text" is for `rz.function`, "latex"
+        is the formula.
 
         >>> import numpy as np, riesz as rz
         >>> A, b = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.ones(3)
@@ -287,7 +288,8 @@ class WrittenForm:
         arguments = [*self.function.names, *self.reader.constants]
         heads = [t for _, t in self._chosen(argument)]
         formula = self.text(UNICODE, argument)
-        return function_code(target, self.kind, arguments, heads, self.where, formula, self.reader.chosen, self.spectra)
+        given = Definitions(self.where, self.reader.chosen, self.spectra)
+        return function_code(target, self.kind, arguments, heads, given, formula)
 
 
 def _title(notation: Notation, title: str) -> str:

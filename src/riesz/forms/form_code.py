@@ -1,4 +1,5 @@
-"""Expressions as code that a person would keep: one short function in plain NumPy, JAX, PyTorch, Julia or MATLAB."""
+"""Expressions as code that a person would keep: one short function in NumPy, JAX, PyTorch, Julia or MATLAB, or a text
+that `rz.function` reads."""
 
 from __future__ import annotations
 
@@ -20,88 +21,96 @@ class Dialect:
 
     name: str
     calls: dict[str, str]
-    columns: bool  # whether vectors are columns, as in MATLAB and Julia
+    helpers: dict[str, str] = field(default_factory=dict)
     matmul: str = " @ "
-    times: str = " * "
+    times: str = " * "  # at every index
     over: str = " / "
     raised: str = " ** "
     turned: str = ".T"
-    helpers: dict[str, str] = field(default_factory=dict)
-
-    def softmax(self, rank: int) -> str:
-        """The name of softmax along the last axis."""
-        return "softmax"
+    header: str = ""
+    columns: bool = False  # vectors are columns: outer and inner products are products
+    dotted: bool = False  # functions of numbers take a dot at every index
 
 
-_SHARED = {
-    **{
-        name: name
-        for name in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag")
-    },
-    **{"log1p": "log1p", "expm1": "expm1", "maximum": "maximum", "minimum": "minimum", "mean": "mean"},
-    **{"arcsin": "arcsin", "arccos": "arccos", "arctan": "arctan", "max": "max", "min": "min", "pow": "power"},
-}
-_LINALG = {
-    "det": "linalg.det",
-    "inverse": "linalg.inv",
-    "norm": "linalg.norm",
-    "power": "linalg.matrix_power",
-    "eigh": "linalg.eigh",
-}
-_NUMPY = {
-    **{k: f"np.{v}" for k, v in (_SHARED | _LINALG).items()},
-    "Σ": "np.sum",
-    "tr": "np.trace",
-    "larger": "np.heaviside",
-}
-_NUMPY |= {"kron": "np.kron", "outer": "np.outer", "ones": "np.ones", "eye": "np.eye", "expm": "scipy.linalg.expm"}
+_SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan"
+_OTHERS = {"max": "max", "min": "min", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
+_OTHERS |= {"outer": "outer", "diag": "diag", "kron": "kron"}
+_LINALG = {"det": "det", "inverse": "inv", "norm": "norm", "power": "matrix_power", "eigh": "eigh"}
 _SOFTMAX = """def softmax(z):
     e = {0}.exp(z - {0}.max(z, axis=-1, keepdims=True))
     return e / {0}.sum(e, axis=-1, keepdims=True)
 """
 _SIGMOID = "def sigmoid(z):\n    return 1 / (1 + {0}.exp(-z))\n"
-_TORCH = {**{k: f"torch.{v}" for k, v in (_SHARED | _LINALG).items()}, "Σ": "torch.sum", "tr": "torch.trace"}
-_TORCH |= {
-    "larger": "torch.heaviside",
-    "kron": "torch.kron",
-    "outer": "torch.outer",
-    "ones": "torch.ones",
-    "eye": "torch.eye",
-}
-_TORCH |= {
-    "softmax": "torch.softmax",
-    "sigmoid": "torch.sigmoid",
-    "expm": "torch.linalg.matrix_exp",
-    "pow": "torch.pow",
-}
-_MATLAB = {
-    k: k for k in ("exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt", "abs", "sign", "diag", "det")
-}
-_MATLAB |= {
-    "log1p": "log1p",
-    "expm1": "expm1",
-    "maximum": "max",
-    "minimum": "min",
-    "kron": "kron",
-    "expm": "expm",
-    "inverse": "inv",
-}
-_MATLAB |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "tr": "trace", "eye": "eye", "ones": "ones"}
-_JULIA = {**_MATLAB, "eye": "I", "tr": "tr"}
+
+
+def _python(prefix: str, linalg: str = "linalg.", **more: str) -> dict[str, str]:
+    """The functions of a library with NumPy's names."""
+    plain = {name: name for name in _SAME.split()} | _OTHERS | {"ones": "ones", "eye": "eye"}
+    found = {k: f"{prefix}{v}" for k, v in plain.items()}
+    return found | {k: f"{prefix}{linalg}{v}" for k, v in _LINALG.items()} | more
+
+
+_TEXT = _python("", "", logabs="log(abs({0}))", sigmoid="sigmoid", softmax="softmax({0}, -1)")
+_TEXT |= {"turned": "transpose({0})", "rows": "sum({0}, 1)", "columns": "sum({0}, 0)", "vec": "ravel({0})"}
+for _unknown in ("power", "eigh", "eye", "ones"):
+    del _TEXT[_unknown]
+_COLUMNS = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 diag kron det expm"
+_MATLAB = {name: name for name in _COLUMNS.split()}
+_MATLAB |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max", "minimum": "min", "inverse": "inv"}
+_MATLAB |= {"tr": "trace", "eye": "eye", "ones": "ones({0}, 1)", "Σ": "sum({0}(:))", "mean": "mean({0}(:))"}
+_MATLAB |= {"norm": "norm({0}(:))", "power": "({0})^({1})", "max": "max({0})", "min": "min({0})", "pow": "power"}
+_MATLAB |= {"vec": "reshape(({0}).', [], 1)", "logabs": "log(abs({0}))", "larger": "(({0} > 0) + 0.5 * ({0} == 0))"}
+_JULIA = {**_MATLAB, "tr": "tr", "eye": "Matrix(I, {0}, {0})", "ones": "ones({0})", "Σ": "sum", "mean": "mean"}
+_JULIA |= {"max": "maximum", "min": "minimum", "maximum": "max", "minimum": "min", "expm": "exp", "norm": "norm"}
+_JULIA |= {"vec": "vec(permutedims({0}))", "larger": "((({0}) .> 0) .+ 0.5 .* (({0}) .== 0))"}
+_TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
+_TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
+_TORCH |= {"larger": "torch.heaviside({0}, torch.tensor({1}))"}
+_MATLAB_SOFTMAX = """function s = softmax(z)
+  d = 2 - (size(z, 2) == 1);
+  e = exp(z - max(z, [], d));
+  s = e ./ sum(e, d);
+end
+"""
+_JULIA_SOFTMAX = """function softmax(z)
+    d = ndims(z)
+    e = exp.(z .- maximum(z; dims=d))
+    return e ./ sum(e; dims=d)
+end
+"""
+
+
+def _numpy(name: str, prefix: str, header: str, expm: str) -> Dialect:
+    """A library that has NumPy's functions."""
+    helpers = {"softmax": _SOFTMAX.format(prefix[:-1]), "sigmoid": _SIGMOID.format(prefix[:-1])}
+    calls = _python(prefix, logabs=f"{prefix}log({prefix}abs({{0}}))", expm=expm)
+    return Dialect(name, calls, helpers, header=header)
+
+
+def _matrices(name: str, calls: dict[str, str], helpers: dict[str, str], header: str = "") -> Dialect:
+    """A language of matrices."""
+    return Dialect(name, calls, helpers, " * ", " .* ", " ./ ", " .^ ", "'", header, True, name == "julia")
+
 
 DIALECTS = {
-    "numpy": Dialect(
-        "numpy", _NUMPY, False, helpers={"softmax": _SOFTMAX.format("np"), "sigmoid": _SIGMOID.format("np")}
+    "numpy": _numpy("numpy", "np.", "import numpy as np", "scipy.linalg.expm"),
+    "jax": _numpy("jax", "jnp.", "import jax.numpy as jnp", "jax.scipy.linalg.expm"),
+    "torch": Dialect("torch", _python("torch.") | _TORCH, header="import torch"),
+    "text": Dialect("text", _TEXT),
+    "matlab": _matrices(
+        "matlab",
+        _MATLAB,
+        {"softmax": _MATLAB_SOFTMAX, "sigmoid": "function s = sigmoid(z)\n  s = 1 ./ (1 + exp(-z));\nend\n"},
     ),
-    "jax": Dialect(
-        "jax",
-        {k: v.replace("np.", "jnp.").replace("scipy.", "jax.scipy.") for k, v in _NUMPY.items()},
-        False,
-        helpers={"softmax": _SOFTMAX.format("jnp"), "sigmoid": _SIGMOID.format("jnp")},
+    "julia": _matrices(
+        "julia",
+        _JULIA,
+        {"softmax": _JULIA_SOFTMAX, "sigmoid": "sigmoid(z) = 1 / (1 + exp(-z))\n"},
+        "using LinearAlgebra, Statistics",
     ),
-    "torch": Dialect("torch", _TORCH, False),
 }
-_IMPORTS = {"numpy": "import numpy as np", "jax": "import jax.numpy as jnp", "torch": "import torch"}
+_EVERYWHERE = {*_SAME.split(), "sigmoid", "pow"} - {"mean"}
+"""Functions of numbers, at every index."""
 
 
 class CodeWriter:
@@ -112,7 +121,7 @@ class CodeWriter:
         self.used: set[str] = set()
 
     def expression(self, root: Tree, top: bool = False) -> str:
-        """A tree as one expression."""
+        """A tree as one expression, without recursion; `top`: a part is written out even if it has a name."""
         done: dict[int, Code] = {}
         stack: list[tuple[Tree, bool]] = [(root, False)]
         while stack:
@@ -127,25 +136,23 @@ class CodeWriter:
                 stack += [(t, True), *[(x, False) for x in t.kids]]
         return done[root.id][0]
 
-    def call(self, name: str, *args: str) -> Code:
+    def call(self, name: str, *args: str, dotted: bool = False) -> Code:
         """A function call."""
         known = self.dialect.calls.get(name)
         if known is None and name in self.dialect.helpers:
             self.used.add(name)
             known = name
         if known is None:
-            raise ExpressionError(
-                f"{name} has no counterpart in {self.dialect.name}; D.gradient.code('numpy') may know it"
-            )
-        if known.startswith("scipy."):
-            self.used.add("import scipy.linalg")
-        elif known.startswith("jax.scipy."):
-            self.used.add("import jax.scipy.linalg")
-        return f"{known}({', '.join(args)})", ATOM
+            elsewhere = "code('numpy') has the most functions"
+            raise ExpressionError(f"{name} has no counterpart in {self.dialect.name}; {elsewhere}")
+        for module in ("scipy.linalg", "jax.scipy.linalg"):
+            self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
+        if "{0}" in known:
+            return known.format(*args), ATOM
+        return f"{known}{'.' if dotted and self.dialect.dotted else ''}({', '.join(args)})", ATOM
 
     def _written(self, t: Tree, done: dict[int, Code]) -> Code:
         d = self.dialect
-        inside = lambda x, level: _within(done[x.id], level)  # noqa: E731
         kids = [done[x.id] for x in t.kids]
         match t.kind:
             case "number":
@@ -157,84 +164,91 @@ class CodeWriter:
             case "identity":
                 return self.call("eye", str(t.value))
             case "commutation":
-                n, m = t.value
-                eye = self.call("eye", str(n * m))[0]
-                return f"{eye}.reshape({n}, {m}, {n * m}).swapaxes(0, 1).reshape({n * m}, {n * m})", ATOM
+                return self._commutation(*t.value)
             case "transpose":
-                return kids[0] if t.rank == 1 else (f"{_within(kids[0], ATOM)}{d.turned}", ATOM)
+                if t.rank == 1 and not d.columns:
+                    return kids[0]
+                return self._suffixed("turned", kids[0], d.turned)
             case "inverse" | "norm":
-                return self.call(t.kind, kids[0][0])
+                return self.call(t.kind, kids[0][0] if not d.columns else _within(kids[0], ATOM))
             case "matrix power":
                 return self.call("power", kids[0][0], str(t.value))
             case "power":
-                return f"{_within(kids[0], ATOM)}{d.raised}{_exponent(t.value)}", POWER
+                raised = d.raised if t.rank or not d.columns else "^"
+                return f"{_within(kids[0], ATOM)}{raised}{_exponent(t.value)}", POWER
             case "call":
-                return self._call(t, [k[0] for k in kids])
+                return self._call(t, kids)
             case "chain":
                 return self._chain(t, done)
             case "hadamard":
-                return d.times.join(
-                    [inside(x, TIMES) if k == 0 else inside(x, POWER) for k, x in enumerate(t.kids)]
-                ), TIMES
+                return d.times.join([_within(k, TIMES if i == 0 else POWER) for i, k in enumerate(kids)]), TIMES
             case "quotient":
                 return f"{_within(kids[0], TIMES)}{d.over}{_within(kids[1], POWER)}", TIMES
             case "kronecker":
                 return self.call("kron", *[k[0] for k in kids])
             case "larger":
-                return self.call("larger", self._difference(*kids), "0.5")
+                difference = kids[0][0] if kids[1][0] == "0" else f"{kids[0][0]} - {_within(kids[1], TIMES)}"
+                return self.call("larger", difference, "0.5")
             case _:
-                text = ""
-                for k, (sign, part) in enumerate(zip(t.value, kids, strict=True)):
-                    mark = ("-" if sign < 0 else "") if k == 0 else " - " if sign < 0 else " + "
-                    text += mark + _within(part, TIMES)
-                return text, SUM
+                return self._sum(t, kids)
 
-    @staticmethod
-    def _difference(a: Code, b: Code) -> str:
-        return a[0] if b[0] == "0" else f"{a[0]} - {_within(b, TIMES)}"
+    def _suffixed(self, name: str, code: Code, suffix: str) -> Code:
+        """A method, or a function where the language has none."""
+        if name in self.dialect.calls:
+            return self.call(name, code[0])
+        return f"{_within(code, ATOM)}{suffix}", ATOM
 
-    def _call(self, t: Tree, parts: list[str]) -> Code:
+    def _sum(self, t: Tree, kids: list[Code]) -> Code:
+        text = ""
+        for k, (sign, part) in enumerate(zip(t.value, kids, strict=True)):
+            mark = ("-" if sign < 0 else "") if k == 0 else " - " if sign < 0 else " + "
+            text += mark + _within(part, TIMES)
+        return text, SUM
+
+    def _commutation(self, n: int, m: int) -> Code:
+        eye = self.call("eye", str(n * m))[0]
+        if self.dialect.columns:
+            raise ExpressionError(f"the commutation matrix has no counterpart in {self.dialect.name}")
+        return f"{eye}.reshape({n}, {m}, {n * m}).swapaxes(0, 1).reshape({n * m}, {n * m})", ATOM
+
+    def _call(self, t: Tree, kids: list[Code]) -> Code:
         name = t.value[0] if isinstance(t.value, tuple) else t.value
-        if name == "vec":
-            return f"{parts[0] if parts[0].isidentifier() else f'({parts[0]})'}.reshape(-1)", ATOM
-        if name == "softmax" and self.dialect.name == "torch":
-            return self.call("softmax", parts[0], "-1")
-        return self.call(name, *parts)
+        if name == "vec" and not self.dialect.columns:
+            return self._suffixed("vec", kids[0], ".reshape(-1)")
+        bracketed = self.dialect.columns and name in ("Σ", "mean")
+        parts = [_within(k, ATOM) if bracketed else k[0] for k in kids]
+        return self.call(name, *parts, dotted=name in _EVERYWHERE and t.rank > 0)
 
     def _chain(self, t: Tree, done: dict[int, Code]) -> Code:
         """Numbers times a product of matrices and vectors; a column before a row is an outer product."""
-        numbers = [x for x in t.kids if x.rank == 0]
+        d = self.dialect
+        numbers = [_within(done[x.id], POWER) for x in t.kids if x.rank == 0]
         arrays = [x for x in t.kids if x.rank]
-        lead = self.dialect.times.join([_within(done[x.id], POWER) for x in numbers])
+        if d.columns:
+            return " * ".join([*numbers, *[_within(done[x.id], POWER) for x in arrays]]), TIMES
+        lead = d.times.join(numbers)
         if not arrays:
             return lead, TIMES
-        cut = next((k for k in range(1, len(arrays)) if _column(arrays[k - 1]) and arrays[k].row), None)
-        if cut is not None:
-            left, right = self._product(arrays[:cut], done), self._product(arrays[cut:], done)
-            outer = self.call("outer", left[0], right[0])
-            return (f"{lead}{self.dialect.times}{outer[0]}", TIMES) if numbers else outer
-        product = self._product(arrays, done)
-        if not numbers:
-            return product
-        return f"{lead}{self.dialect.times}{product[0] if product[1] >= TIMES else _within(product, POWER)}", TIMES
+        meet = [k for k in range(1, len(arrays)) if arrays[k].row and arrays[k - 1].rank == 1 and not arrays[k - 1].row]
+        cut = meet[0] if meet else 0
+        if cut:
+            product = self.call("outer", self._product(arrays[:cut], done)[0], self._product(arrays[cut:], done)[0])
+        else:
+            product = self._product(arrays, done)
+        return (f"{lead}{d.times}{_within(product, TIMES)}", TIMES) if numbers else product
 
     def _product(self, arrays: Sequence[Tree], done: dict[int, Code]) -> Code:
         """A @ B @ x, a column on the right first: matrices are not multiplied where vectors do."""
         if len(arrays) == 1:
             return done[arrays[0].id]
         if arrays[-1].kind == "ones" and arrays[-2].rank == 2:
-            rows = _within(self._product(arrays[:-1], done), ATOM)
-            return f"{rows}.sum(1)", ATOM
+            return self._suffixed("rows", self._product(arrays[:-1], done), ".sum(1)")
         if arrays[0].row and arrays[0].kids[0].kind == "ones" and arrays[1].rank == 2:
-            return f"{_within(self._product(arrays[1:], done), ATOM)}.sum(0)", ATOM
+            return self._suffixed("columns", self._product(arrays[1:], done), ".sum(0)")
         if arrays[-1].rank == 1 and not arrays[-1].row and not arrays[0].row and len(arrays) > 2:
             right = self._product(arrays[1:], done)
             return f"{_within(done[arrays[0].id], POWER)}{self.dialect.matmul}{_within(right, POWER)}", TIMES
         return self.dialect.matmul.join([_within(done[x.id], POWER) for x in arrays]), TIMES
-
-
-def _column(t: Tree) -> bool:
-    return t.rank == 1 and not t.row
 
 
 def _within(code: Code, level: int) -> str:
@@ -249,32 +263,71 @@ def _number(k: Any) -> Code:
 
 
 def _exponent(e: Fraction) -> str:
-    return str(e.numerator) if e.denominator == 1 and e > 0 else f"({float(e):g})"
+    return str(e.numerator) if e.denominator == 1 and e > 0 else f"({float(e)!r})"
+
+
+@dataclass
+class Definitions:
+    """What a form is made of beside its arguments: named parts, rows of identities, eigenvectors."""
+
+    where: Sequence[tuple[str, Tree]]
+    chosen: dict[str, tuple[int, str]]
+    spectra: Sequence[tuple[str, str, Tree]]
 
 
 def function_code(
-    target: str,
-    name: str,
-    arguments: Sequence[str],
-    heads: Sequence[Tree],
-    where: Sequence[tuple[str, Tree]],
-    formula: str,
-    chosen: dict[str, tuple[int, str]],
-    spectra: Sequence[tuple[str, str, Tree]],
+    target: str, name: str, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions, formula: str
 ) -> str:
     """A function of its own in a language: imports, helpers, named parts, the result."""
     if target not in DIALECTS:
         known = ", ".join([repr(k) for k in (*DIALECTS, "latex")])
         raise ExpressionError(f"code({target!r}): the targets are {known}")
     dialect = DIALECTS[target]
-    writer = CodeWriter(dialect, {t.id: part for part, t in where})
-    body = [f"    {part} = {writer.expression(t, top=True)}" for part, t in where]
+    if target == "text":
+        return _text(dialect, arguments, heads, given)
+    writer = CodeWriter(dialect, {t.id: part for part, t in given.where})
+    if dialect.columns and (given.chosen or given.spectra):
+        raise ExpressionError(f"slices and eigenvectors are not written in {target}; code('numpy') has them")
+    body = [f"{part} = {writer.call('eye', str(n))[0]}[{rows}]" for part, (n, rows) in given.chosen.items()]
+    body += [f"{a}, {b} = {writer.call('eigh', writer.expression(t))[0]}" for a, b, t in given.spectra]
+    body += [f"{part} = {writer.expression(t, top=True)}" for part, t in given.where]
     results = [writer.expression(t) for t in heads]
-    body = [f"    {a}, {b} = {writer.call('eigh', writer.expression(t))[0]}" for a, b, t in spectra] + body
-    body = [f"    {part} = {writer.call('eye', str(n))[0]}[{rows}]" for part, (n, rows) in chosen.items()] + body
-    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
-    imports = [_IMPORTS[target], *sorted([u for u in writer.used if u.startswith("import")])]
     helpers = [dialect.helpers[u] for u in sorted(writer.used) if u in dialect.helpers]
-    doc = f'    """{formula}"""' if "\n" not in formula else '    """' + formula.replace("\n", "\n    ") + '\n    """'
-    function = [f"def {name}({', '.join(arguments)}):", doc, *body, f"    return {result}", ""]
-    return "\n".join(["\n".join(imports), "", "", *[f"{h}\n" for h in helpers], "\n".join(function)])
+    if dialect.columns:
+        return _matrix_language(target, name, arguments, body, results, helpers, formula)
+    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    doc = f'"""{formula}"""' if "\n" not in formula else f'"""{formula}\n"""'.replace("\n", "\n    ")
+    lines = [f"    {line}" for line in (doc, *body, f"return {result}")]
+    imports = [dialect.header, *sorted([u for u in writer.used if u.startswith("import")])]
+    return "\n".join(
+        [*imports, "", "", *[f"{h}\n" for h in helpers], f"def {name}({', '.join(arguments)}):", *lines, ""]
+    )
+
+
+def _matrix_language(
+    target: str,
+    name: str,
+    arguments: Sequence[str],
+    body: list[str],
+    results: list[str],
+    helpers: list[str],
+    formula: str,
+) -> str:
+    mark, given = "%" if target == "matlab" else "#", ", ".join(arguments)
+    shown = [f"{mark} {line}" for line in formula.splitlines()]
+    if target == "julia":
+        lines = [f"    {line}" for line in (*body, f"return {', '.join(results)}")]
+        head = [DIALECTS["julia"].header, "", *helpers, *shown]
+        return "\n".join([*head, f"function {name}({given})", *lines, "end", ""])
+    outputs = [f"g{k + 1}" for k in range(len(results))]
+    steps = [*body, *[f"{g} = {r}" for g, r in zip(outputs, results, strict=True)]]
+    lines = [f"  {line}" for line in (*shown, *[f"{step};" for step in steps])]
+    return "\n".join([f"function [{', '.join(outputs)}] = {name}({given})", *lines, "end", "", *helpers])
+
+
+def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions) -> str:
+    """A text for `rz.function`: names for parts are put in their places."""
+    if given.chosen or given.spectra:
+        raise ExpressionError("slices and eigenvectors are not written as text; code('numpy') has them")
+    results = [CodeWriter(dialect, {}).expression(t) for t in heads]
+    return f"{', '.join(arguments)} -> {', '.join(results)}"

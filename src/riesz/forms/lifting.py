@@ -7,6 +7,7 @@ forms come from this trace; numbers come from the first one.
 
 from __future__ import annotations
 
+import dis
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -130,6 +131,6 @@ def _names(code: types.CodeType) -> list[str]:
     found, waiting = list[str](), [code]
     while waiting:
         c = waiting.pop()
-        found += c.co_names
+        found += [i.argval for i in dis.get_instructions(c) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
         waiting += [k for k in c.co_consts if isinstance(k, types.CodeType)]
     return list(dict.fromkeys(found))

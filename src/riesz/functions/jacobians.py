@@ -16,7 +16,7 @@ from ..programs.program import Program
 from ..runtime.warnings_off import quietly
 from ..spaces.space import R, Space, space_of
 from ..terms.bilinear import Inner, Section
-from ..terms.open_makers import frozen
+from ..terms.open import frozen
 from ..terms.term import Term
 from .calling import differentiable
 from .function_types import AnyFunction, Argnums

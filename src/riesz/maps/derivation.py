@@ -17,7 +17,7 @@ from ..programs.program import Program, outputs
 from ..runtime import later
 from ..runtime.warnings_off import quietly
 from ..spaces.space import Space
-from ..terms.open_makers import frozen
+from ..terms.open import frozen
 from ..terms.term import Term
 from .instances import Instance, kept
 from .leaves import IN_TRACES, any_traced, fixed, opened, present, written

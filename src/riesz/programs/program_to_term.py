@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.op import Combination, Contraction, Elementwise, Reduction, broadcast
+from ..ops.op import Combination, Elementwise, Reduction, broadcast
 from ..ops.opaque import Declared, Get
 from ..relations import Beside
 from ..relations.index_sets import Plus, box_set
 from ..spaces.space import Copower, DirectSum, Space, direct_sum, real_space, zero_space
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Labelled
+from ..terms.bilinear import Applied
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.sums import Fork, Map, Project, Reduce, Regroup, Zip
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
@@ -59,8 +58,6 @@ def _step(op: Any, terms: list[Term], shapes: list[Shape], shape: Any, domain: S
             return Combine((op,), (terms[0],))
         case Combination():
             return Combine(op.coefficients, tuple(widened()))
-        case Contraction() if not op.strong:
-            return _after(Labelled(op.labels, op.out, tuple(shapes), op.extra), _both(terms))
         case Elementwise():
             return _mapped(op, widened(), shape)
         case Reduction():
@@ -81,7 +78,7 @@ def _widened(t: Term, own: Shape, shape: Shape) -> Term:
     if isinstance(t, Const):
         return Const(t.source, real_space(shape), (np.broadcast_to(t.leaves[0], shape),))
     op = broadcast(own, shape)
-    return _after(Labelled(op.labels, op.out, (own,), op.extra), t)
+    return _after(Applied(op, (own,)), t)
 
 
 def _mapped(op: Elementwise, terms: list[Term], shape: Shape) -> Term:

@@ -284,12 +284,8 @@ JAX_TABLE_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # spaces
 ORDER_EXACT_ARRAYS = 8
 """arrays: up to how many arrays all orders are compared. Chosen."""
-ORDER_WINDOW = 5
-"""parts: how many parts of a longer product are put in the best order at a time. Chosen."""
 ORDER_CHAIN_ARRAYS = 32
 """arrays: up to how many arrays all parentheses of a chain are compared. Chosen."""
-ORDER_SWEEPS = 8
-"""sweeps: read in spaces/contraction_order.py. Chosen."""
 ORDER_NEAR = 8
 """neighbours: read in spaces/contraction_order.py. Chosen."""
 ORDERS_KEPT = 64

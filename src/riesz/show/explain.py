@@ -12,8 +12,7 @@ from ..ops.opaque import Declared, Discrete, Ruled, Select
 from ..programs.program import Program
 from ..programs.sub_programs import Block
 from ..runtime.interning import children, postorder
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear, Labelled
+from ..terms.bilinear import Applied, Bilinear
 from ..terms.primitives import Primitive
 from ..terms.sums import Fork, Map, Par
 from ..terms.term import Combine, Compose, Const, Term
@@ -97,7 +96,7 @@ def _rule(t: Term, part: Callable[[Term], str]) -> tuple[str, str]:
             return f"{left} = {right}", "sum: + is linear, rules (1), (3)"
         case Primitive():
             return f"{part(t)}'(v) = {_slope(t)}", "primitive function"
-        case Labelled():
+        case Applied(product=Contraction()):
             right = f"{part(t)} with all but one argument fixed, summed"
             return f"{part(t)}'(u, v, …) = {right}", "multilinear function, rule (4)"
         case Applied():

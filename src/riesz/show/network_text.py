@@ -17,8 +17,7 @@ from ..programs.program import INPUT, Constant
 from ..programs.sub_programs import Call
 from ..relations import Function, Gather
 from ..relations.index_algebra import Affine, IndexMap, IndexTable, labels_of
-from .contraction_names import two
-from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, two
 from .program_text import Writer, folded, where, wires
 from .term_text import call, op_title
 

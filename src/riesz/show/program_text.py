@@ -23,8 +23,7 @@ from ..programs.sub_programs import Block, Call, Loop
 from ..relations import Place, Point, Relation
 from ..spaces.space import DirectSum, Space, real_space
 from ..terms.primitives import Primitive
-from .contraction_names import one, two
-from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, one, two
 from .term_text import call, combination, contract, op_title, relation_text, section, single, space_text, term_text
 
 if TYPE_CHECKING:

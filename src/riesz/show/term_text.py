@@ -10,7 +10,7 @@ import numpy as np
 from .. import relations as kinds
 from ..ops.convolution import Convolution, ExchangedLeg
 from ..ops.discrete_fourier import Transform
-from ..ops.op import Reshape
+from ..ops.op import Contraction, Reshape
 from ..ops.opaque import Declared, Ruled, Strongly
 from ..programs.sub_programs import Block, Loop
 from ..relations.index_algebra import IndexTable
@@ -19,16 +19,14 @@ from ..relations.spans import Span
 from ..runtime.interning import Node, children, postorder
 from ..spaces.space import Copower, DirectSum, Real, Space, Tensor, Weighted, Zero
 from ..terms import open, sums
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import DeclaredBilinear, DeclaredLinear
 from ..terms.open import Combinator, OpenPointwise
 from ..terms.primitives import Primitive
 from ..terms.term import Arrow, Combine, Compose, Const, ZeroMap
 from ..terms.unitary import Transpose
 from ..terms.weights import Represent, Weigh
-from .contraction_names import one, two
-from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text
+from .notation import ATOM, COMPOSE, POWER, PRODUCT, SUM, Notation, Text, one, two
 
 _LIFTED = {Outer: "⊗", Inner: "⊙", ScalarMul: "·", MatVec: "⋆", MatMul: "⋆", Hadamard: "∗"}
 BILINEAR: dict[type, str] = {Contract: "⊛", **_LIFTED}
@@ -259,8 +257,8 @@ def _arrow(n: Notation, t: Arrow, inside: list[Text], done: dict[Any, Text]) -> 
             return n.parens(_symbol(n, t)), ATOM
         case Transpose():
             return n.turned((f"({n.hole()})", ATOM)), ATOM
-        case Labelled():
-            return single(n, t) if len(t.labels) == 1 else contract(n, t), ATOM
+        case Applied(product=Contraction() as c):
+            return single(n, c) if len(c.labels) == 1 else contract(n, c), ATOM
         case DeclaredLinear():
             return declared(n, t), ATOM
         case Applied():
@@ -373,7 +371,7 @@ def _composition(n: Notation, t: Compose, done: dict[Any, Text]) -> Text:
         parts, symbol = [done[x] for x in f.terms], _LIFTED.get(cast(Any, type(g)))
         if symbol:
             return n.infix(parts, symbol, PRODUCT if symbol in "·∗" else POWER)[0], PRODUCT
-        pattern = two(g) if isinstance(g, Labelled) else None
+        pattern = two(g.product) if isinstance(g, Applied) and g.product is not None else None
         if pattern is not None:
             shown = [(n.turned(x), POWER) if t else x for x, t in zip(parts, pattern.turned, strict=True)]
             return n.infix(shown[::-1] if pattern.first else shown, pattern.symbol, POWER)[0], PRODUCT

@@ -12,7 +12,7 @@ Never larger: a law that fires makes some nodes and drops others. Only those tha
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import Any, cast
 
 from ..runtime.stackless import quiet
@@ -79,8 +79,8 @@ def parts(t: Term) -> tuple[Term, ...]:
             return (t.bilinear,) if isinstance(t, Section) else ()
 
 
-def census(root: Term, atoms: Container[Term] = ()) -> tuple[list[Term], dict[Term, int]]:
-    """The terms of a DAG, parts first, and how often each is part of another; atoms are taken to have no parts."""
+def census(root: Term) -> tuple[list[Term], dict[Term, int]]:
+    """The terms of a DAG, parts first, and how often each is part of another."""
     counts: dict[Term, int] = {}
     order: list[Term] = []
     stack: list[Any] = [root]
@@ -91,9 +91,9 @@ def census(root: Term, atoms: Container[Term] = ()) -> tuple[list[Term], dict[Te
         elif t not in counts:
             counts[t] = 0
             stack.append((t,))
-            stack.extend(reversed(parts(t)) if t not in atoms else ())
+            stack.extend(reversed(parts(t)))
     for t in order:
-        for part in parts(t) if t not in atoms else ():
+        for part in parts(t):
             counts[part] += 1
     return order, counts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.op import contraction
+from ..ops.op import Contraction, contraction
 from ..relations.index_sets import box_set
 from ..spaces.formal_vectors import Formal, FormalProduct, add_leaves, freeze_leaf
 from ..spaces.space import Space, real_space
@@ -63,11 +63,12 @@ def array_shape(V: Space) -> tuple[int, ...] | None:
     return shape if V is real_space(shape) else None
 
 
-def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: Any) -> Term | None:
-    """A labelled contraction of one or two arrays under the name of the product it is, if it has one."""
+def named_contraction(op: Contraction, shapes: Any) -> Term | None:
+    """A contraction of one or two arrays under the name of the product it is, if it has one."""
+    labels, out = op.labels, op.out
     if len(labels) == 1:
-        return _single(labels[0], out, shapes[0], extra)
-    if len(labels) != 2 or extra or any([len(set(ls)) < len(ls) for ls in (*labels, out)]):
+        return _single(labels[0], out, shapes[0], op.extra)
+    if len(labels) != 2 or op.extra or op.strong or any([len(set(ls)) < len(ls) for ls in (*labels, out)]):
         return None
     (a, b), (m, n) = labels, shapes
     V, both = real_space(n), [x for x in a if x in b]
@@ -85,16 +86,18 @@ def named_contraction(labels: tuple[Labels, ...], out: Labels, shapes: Any, extr
     return MatMul(m[:-k], n[:k], n[k:]) if len(a) > k else None
 
 
-def fixed(labels: Any, out: Labels, shapes: Any, extra: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
+def fixed(op: Contraction, shapes: Any, side: int, u: Leaves) -> tuple[Term, int, Leaves] | None:
     """A contraction with the array at `side` fixed as a section of a named product: ⋄, side, leaves."""
-    turned = [(labels, shapes, side, u), (labels[::-1], shapes[::-1], 1 - side, u)]
+    if op.extra or op.strong:
+        return None
+    labels, turned = op.labels, [(op.labels, shapes, side, u), (op.labels[::-1], shapes[::-1], 1 - side, u)]
     if len(shapes[side]) == 2:
         back = tuple([ls[::-1] if n == side else ls for n, ls in enumerate(labels)])
         sizes = tuple([s[::-1] if n == side else s for n, s in enumerate(shapes)])
         leaves = transposed(u, *[real_space((n,)) for n in shapes[side]])
         turned += [(back, sizes, side, leaves), (back[::-1], sizes[::-1], 1 - side, leaves)]
     for ls, sizes, at, leaves in turned:
-        found = named_contraction(ls, out, sizes, extra)
+        found = named_contraction(contraction(ls, op.out), sizes)
         if isinstance(found, Bilinear):
             return found, at, leaves
     return None

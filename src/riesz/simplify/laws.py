@@ -1,8 +1,8 @@
 """The laws of the simplifier: data, both sides patterns, oriented from left to right.
 
-Why rewriting ends: every law makes the measure smaller (`measures.py`). Most have fewer nodes on the right; each other
-says what becomes less. Why nothing grows: the engine counts what a law makes against what it is sure to drop, so shared
-parts are paid for.
+Why rewriting ends: every law makes less of something (`MEANING` in page.py), and a test measures it. Most have fewer
+nodes on the right; each other says what becomes less. Why nothing grows: the engine counts what a law makes against
+what it is sure to drop, so shared parts are paid for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ..ops.op import Contraction
 from ..relations import Diagonal, Empty, Full, Function, Segments, fused
 from ..spaces.space import DirectSum, R
 from ..terms import bilinear, sums, unitary
-from ..terms.bilinear import Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
+from ..terms.bilinear import Applied, Contract, Hadamard, Inner, MatMul, Outer, ScalarMul, transposed
 from ..terms.term import Combine, Const, Id, Term, Unitary, ZeroMap
 from ..terms.weights import Equip, Forget, Represent, Weigh
 from .evaluating import array_shape, fixed, formal_product, named_contraction, number, product, rank_one
@@ -76,7 +77,7 @@ relation, later = Var("R"), Var("S")
 u, v, w, us = Var("u"), Var("v"), Var("w"), Var("w", family=True)
 b = Var("⋄", bilinear.Bilinear)
 turn, back = Var("u", Unitary), Var("u⁻¹", Unitary)
-labels, out, shapes, extra = Var("…"), Var("…"), Var("shapes"), Var("extra")
+contracted, shapes = Var("contract[…→…]", Contraction), Var("shapes")
 one, two, p, q = [Var(x, float) for x in "kmpq"]
 
 
@@ -94,7 +95,7 @@ bra, ket, unbra, unket = map(maker, (unitary.Bra, unitary.Ket, unitary.Unbra, un
 transpose, regroup = map(maker, (unitary.Transpose, sums.Regroup))
 forget, equip, weigh, represent = map(maker, (Forget, Equip, Weigh, Represent))
 contract, outer, inner, times, hadamard = map(maker, (Contract, Outer, Inner, ScalarMul, Hadamard))
-matvec, labelled, section = map(maker, (bilinear.MatVec, bilinear.Labelled, bilinear.Section))
+matvec, applied, section = map(maker, (bilinear.MatVec, Applied, bilinear.Section))
 
 
 def left(product: Pattern, value: Any) -> Pattern:
@@ -309,13 +310,13 @@ law = group("contraction")
 constant = const(V, W, u)
 law("fix-left", b @ fork((constant, f)), left(b, u) @ f)
 law("fix-right", b @ fork((f, const(V, W, v))), right(b, v) @ f)
-product_of = labelled(labels, out, shapes, extra)
+product_of = applied(contracted, shapes)
 for place, side, given in ((0, "left", (constant, f)), (1, "right", (f, constant))):
-    known = Calc("", fixed, labels, out, shapes, extra, place, u)
+    known = Calc("", fixed, contracted, shapes, place, u)
     parts = [Calc(name, lambda x, at=at: x[at], known, new=at == 0) for at, name in enumerate(("⋄", "", "u"))]
     note = "⋄ one of ·, ∗, ⊙, ⋆; matrices may be transposed"
     law(f"name-{side}", product_of @ fork(given), section(*parts) @ f, note=note)
-called = Calc("⋄", named_contraction, labels, out, shapes, extra)
+called = Calc("⋄", named_contraction, contracted, shapes)
 law("named", product_of, called, "names", "⋄ one of ·, ∗, ⊙, ⋆, Σ, rep")
 law("inner-symmetric", right(inner(V), v), left(inner(V), v), "names")
 law("product-symmetric", right(hadamard(V), v), left(hadamard(V), v), "names")

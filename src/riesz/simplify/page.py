@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from .laws import LAWS
-from .measures import MEANING
 from .writing import text
+
+MEANING = {
+    "nodes": "terms in the DAG",
+    "families": "Π, Δ, ⟨⟩, [], f^X and sums",
+    "members": "parts of terms, counted as often as they occur",
+    "names": "red_R, regroup and labelled contractions, which have better names at times; (⋄ v) for (v ⋄); (v ⊙) and "
+    "(v ∗) for (v ·)",
+    "scalings": "k · f inside a composition",
+    "transposes": "contractions inside of a transpose",
+    "between": "dimensions between the factors of compositions",
+    "nesting": "(h ∘ g) ∘ f",
+}
+"""What laws make less of, in the order in which it counts: a law may make more of what comes after."""
 
 _HEAD = """# The laws of the simplifier
 

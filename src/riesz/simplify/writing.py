@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..terms.bilinear import Contract, Hadamard, Inner, Labelled, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Contract, Hadamard, Inner, MatVec, Outer, ScalarMul, Section
 from ..terms.sums import Add, BlockDiag, Dup, Fork, Inject, Join, Map, Par, Project, Reduce, Regroup, Rep, Total
 from ..terms.term import Combine, Compose, Const, Id, Term, ZeroMap
 from .term_patterns import Calc, Each, Head, Var
@@ -28,7 +28,7 @@ _ATOMS: dict[type[Term], Words] = {
     Add: lambda *_: "(+)",
     Dup: lambda *_: "dup",
     Regroup: lambda V, W: f"regroup_{{{V}→{W}}}",
-    Labelled: lambda labels, out, *_: f"contract[{labels}→{out}]",
+    Applied: lambda op, shapes: op,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -185,33 +186,17 @@ def spread(a: Array, labels: Labels, out: Labels) -> Array:
 def network(factors: Sequence[Factor], out: Labels, sizes: dict[int, int]) -> tuple[Any, list[Factor]]:
     """Carry out the sums of a product, in the order of least work, not outer products: scale and remaining factors."""
     kept = set(out)
-    scale: Any = 1.0
+    holders = Counter([label for _, labels in factors for label in set(labels)])
     work: list[Factor] = []
-    seen: set[int] = set()
     for a, labels in factors:
-        seen.update(labels)
-        distinct = tuple(dict.fromkeys(labels))
-        shared = {label for _, others in factors if others is not labels for label in others}
-        wanted = tuple([label for label in distinct if label in kept or label in shared])
-        a = a if wanted == labels else single(a, labels, wanted, sizes)
-        scale, work = (_times(scale, number(a)), work) if not wanted else (scale, [*work, (a, wanted)])
-    for label, size in sizes.items():
-        if label not in seen and label not in kept:
-            scale = scale * float(size)
-    linked = _linked(work, kept)
-    if len(linked) < len(work):
-        work = [work[group[0]] for group in linked if len(group) == 1] + [
-            _product([work[i] for i in group], kept, sizes) for group in linked if len(group) > 1
-        ]
-        scale = functools.reduce(_times, [number(a) for a, labels in work if not labels], scale)
-        work = [(a, labels) for a, labels in work if labels]
-    # A summed label left in one factor only (its partner was an axis of ones) is a plain sum.
-    done: list[Factor] = []
-    for a, labels in work:
-        wanted = tuple([label for label in labels if label in kept])
-        a = a if wanted == labels else single(a, labels, wanted, sizes)
-        scale, done = (_times(scale, number(a)), done) if not wanted else (scale, [*done, (a, wanted)])
-    return scale, done
+        wanted = tuple(dict.fromkeys([label for label in labels if label in kept or holders[label] > 1]))
+        work.append((a if wanted == labels else single(a, labels, wanted, sizes), wanted))
+    groups = [[work[i] for i in group] for group in _linked(work, kept)]
+    alone, joined = [g[0] for g in groups if len(g) == 1], [_product(g, kept, sizes) for g in groups if len(g) > 1]
+    repeated = [float(size) for label, size in sizes.items() if not holders[label] and label not in kept]
+    numbers = [[number(a) for a, labels in found if not labels] for found in (alone, joined)]
+    scale = math.prod(repeated, start=functools.reduce(_times, numbers[0], 1.0))
+    return functools.reduce(_times, numbers[1], scale), [f for f in (*alone, *joined) if f[1]]
 
 
 def _linked(factors: list[Factor], kept: set[int]) -> list[list[int]]:

@@ -2,8 +2,8 @@
 
 Making one array of two costs an operation for each index of their labels together, two where a label is summed. A label
 that one array alone has, and the result has not, is summed at once. Up to `EXACT` arrays the order is the best there
-is, by dynamic programming over subsets; beyond that the best of a greedy order and, for chains, of all ways to put
-parentheses, improved window by window until nothing changes.
+is, by dynamic programming over subsets; beyond that the better of a greedy order and of all ways to put parentheses
+along the line in which the arrays hang together: for a chain that is the best order again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..runtime import tuning
 
@@ -82,12 +82,12 @@ def _solved(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...], fix
     alone = sum([(1 if i in fixed else runs) * _volume(labels[i], sizes) for i in summed])
     problem = plain, out, sizes, fixed, runs
     if len(plain) <= tuning.ORDER_EXACT_ARRAYS:
-        pairs, flops = _exact(*problem)
-        return Path(pairs, alone + flops)
-    starts = [_greedy(plain, kept, sizes)]
-    if len(plain) <= tuning.ORDER_CHAIN_ARRAYS:  # all parentheses, in the order in which arrays hang together
-        starts.append(_best(_line(plain, out, sizes), _intervals(len(plain)), problem).pairs)
-    found = min([_improved(problem, pairs) for pairs in starts], key=lambda p: p.flops)
+        found = _best(range(len(plain)), _subsets(len(plain)), problem)
+    else:
+        found = _judged(_greedy(plain, kept, sizes), problem)
+        if len(plain) <= tuning.ORDER_CHAIN_ARRAYS:
+            line = _best(_line(plain, out, sizes), _intervals(len(plain)), problem)
+            found = min(found, line, key=lambda p: p.flops)
     return Path(found.pairs, alone + found.flops)
 
 
@@ -159,36 +159,31 @@ def _best(line: Sequence[int], splits: Splits, problem: Problem) -> Path:
                     least, at = cost, part
         best[s], split[s] = least, at
 
-    def parts_of(s: int) -> tuple[int, int] | None:
-        return (s ^ split[s], split[s]) if s in split else None
-
-    return Path(_numbered(every, n, parts_of, lambda s: line[s.bit_length() - 1]), best.get(every, 0))
-
-
-@lru_cache(maxsize=4096)
-def _exact(*problem: Any) -> Path:
-    """The best of all orders."""
-    n = len(problem[0])
-    return _best(range(n), _subsets(n), problem)
-
-
-def _numbered(root: int, n: int, parts: Callable[[int], tuple[int, int] | None], leaf: Callable[[int], int]) -> Pairs:
-    """A tree of pairs as a path; `parts` are the two nodes below a node, `leaf` is the number of an array."""
-    number: dict[int, int] = {}
     pairs: list[tuple[int, int]] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        below = parts(node)
-        if below is None:
-            number[node] = leaf(node)
-        elif below[0] in number and below[1] in number:
-            i, j = number[below[0]], number[below[1]]
-            number[node] = n + len(pairs)
-            pairs.append((i, j) if i < j else (j, i))
-        else:
-            stack += [node, below[1], below[0]]
-    return tuple(pairs)
+    number = {1 << place: i for place, i in enumerate(line)}
+    stack = [every]
+    while stack:  # each set after its two parts
+        s = stack.pop()
+        if s not in number:
+            parts = s ^ split[s], split[s]
+            if parts[0] in number and parts[1] in number:
+                number[s] = n + len(pairs)
+                i, j = sorted([number[parts[0]], number[parts[1]]])
+                pairs.append((i, j))
+            else:
+                stack += [s, parts[1], parts[0]]
+    return Path(tuple(pairs), best.get(every, 0))
+
+
+def _judged(pairs: Pairs, problem: Problem) -> Path:
+    """An order, and its work."""
+    labels, out, sizes, fixed, runs = problem
+    held, stays, flops = results(labels, out, pairs), set(fixed), 0
+    for node, (i, j) in enumerate(pairs, start=len(labels)):
+        both = {*held[i], *held[j]}
+        stays |= {node} if i in stays and j in stays else set()
+        flops += (1 if node in stays else runs) * _volume(both, sizes) * (1 if len(both) == len(held[node]) else 2)
+    return Path(pairs, flops)
 
 
 def _line(labels: tuple[Labels, ...], out: Labels, sizes: tuple[int, ...]) -> list[int]:
@@ -272,78 +267,3 @@ def _greedy(labels: tuple[Labels, ...], kept: set[int], sizes: tuple[int, ...]) 
         made = join(*sorted([heapq.heappop(apart)[1], heapq.heappop(apart)[1]]))
         heapq.heappush(apart, (_volume(live[made], sizes), made))
     return tuple(pairs)
-
-
-def _improved(problem: Problem, pairs: Pairs) -> Path:
-    """A path with each window of up to `WINDOW` parts in its best order, until no window changes."""
-    labels, out, sizes, fixed, runs = problem
-    n = len(labels)
-    held = [tuple(sorted(ls)) for ls in results(labels, out, pairs)]
-    below: dict[int, tuple[int, int]] = {n + k: pair for k, pair in enumerate(pairs)}
-    root = n + len(pairs) - 1
-    stays = set(fixed)
-    work: dict[int, int] = {}
-
-    def settle(node: int) -> None:
-        i, j = below[node]
-        both = {*held[i], *held[j]}
-        (stays.add if i in stays and j in stays else stays.discard)(node)
-        work[node] = (1 if node in stays else runs) * _volume(both, sizes) * (1 if len(both) == len(held[node]) else 2)
-
-    for node in below:
-        settle(node)
-    moved = set(below)
-    for _ in range(tuning.ORDER_SWEEPS):
-        before, moved = moved, set[int]()
-        for node in _upwards(root, below):
-            leaves, inner = _window(node, below, work)
-            if len(leaves) < 3 or before.isdisjoint(inner):
-                continue
-            held_fixed = [i for i, leaf in enumerate(leaves) if leaf in stays]
-            found = _window_path([held[leaf] for leaf in leaves], held[node], sizes, held_fixed, runs)
-            if found.flops >= sum([work[i] for i in inner]):
-                continue
-            moved.update(inner)
-            names = [*leaves, *reversed(inner)]  # the last pair makes the node itself
-            made = results([held[leaf] for leaf in leaves], held[node], found.pairs)
-            for k, (i, j) in enumerate(found.pairs):
-                name = names[len(leaves) + k]
-                below[name] = (names[i], names[j])
-                held[name] = tuple(sorted(made[len(leaves) + k]))
-                settle(name)
-        if not moved:
-            break
-    return Path(_numbered(root, n, below.get, lambda node: node), sum(work.values()))
-
-
-def _window_path(labels: list[Labels], out: Labels, sizes: tuple[int, ...], fixed: list[int], runs: int) -> Path:
-    names: dict[int, int] = {}
-    renamed = tuple([tuple([names.setdefault(k, len(names)) for k in ls]) for ls in labels])
-    kept = tuple(sorted([names[k] for k in out]))
-    return _exact(renamed, kept, tuple([sizes[k] for k in names]), tuple(fixed) if runs > 1 else (), runs)
-
-
-def _upwards(root: int, below: dict[int, tuple[int, int]]) -> list[int]:
-    """The pairs, each after those below it."""
-    found: list[int] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node in below:
-            found.append(node)
-            stack += below[node]
-    return found[::-1]
-
-
-def _window(node: int, below: dict[int, tuple[int, int]], work: dict[int, int]) -> tuple[list[int], list[int]]:
-    """A few parts of a product and the pairs between them and it, the node first: the dearest pairs are opened."""
-    leaves, inner = list(below[node]), [node]
-    while len(leaves) < tuning.ORDER_WINDOW:
-        open = [leaf for leaf in leaves if leaf in below]
-        if not open:
-            break
-        dearest = max(open, key=work.__getitem__)
-        at = leaves.index(dearest)
-        leaves[at : at + 1] = below[dearest]
-        inner.append(dearest)
-    return leaves, inner

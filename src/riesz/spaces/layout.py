@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from .contraction import number
 from .formal_vectors import Formal, TensorValue
 
 if TYPE_CHECKING:
-    from .space import Space, Tensor, Weighted
+    from .space import Space, Tensor
 
 
 class Form(Node):
@@ -288,18 +288,9 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
                 case Zero():
                     branches = []
                 case Weighted():
-                    rest = (_weigh(first), rest)
-                case _Weigh(branch=Branch(tensor=(tensor, axes)), parts=(inside,)):
-                    rest = (inside, rest)
-                    if not formal:
-                        stack.append(Branch(1, None, (tensor, (*shape, *axes))))
-                        formal = True
-                case _Weigh(branch=Branch() as branch, parts=parts):
-                    branches, form = [(part, rest) for part in parts], branch.form
-                case _Weigh(leaf=Leaf() as leaf):
-                    arrays, matrix = cast(Any, first).weight
-                    weights = (*weights, Weight(len(shape), len(leaf.shape), arrays, matrix))
-                    shape = (*shape, *leaf.shape)
+                    rest = (first.base, (_Weighing(len(shape), iter(first.arrays), first.matrix), rest))
+                case _Weighing(axis=axis, arrays=arrays, matrix=matrix):
+                    weights = (*weights, Weight(axis, len(shape) - axis, next(arrays), matrix))
                 case _:
                     raise TypeError(f"not a space: {first!r}")
             if branches is not None:
@@ -313,19 +304,12 @@ def _layout(lead: tuple[int, ...], space: Space, formal: bool) -> list[Leaf | Br
     return code
 
 
-class _Weigh(NamedTuple):
-    """A weighted space unrolled for the walk: V's own tree, each leaf with its weight."""
+class _Weighing(NamedTuple):
+    """The end of a weighted space in the walk, which began at an axis: each leaf of it gets the next arrays."""
 
-    parts: tuple[Any, ...] = ()
-    branch: Branch | None = None
-    leaf: Leaf | None = None
-    weight: Any = None
-
-
-def _weigh(space: Weighted) -> _Weigh:
-    each = [(arrays, space.matrix) for arrays in space.arrays]
-    tops = [_Weigh(leaf=leaf, weight=w) for leaf, w in zip(space.base.leaves, each, strict=True)]
-    return build(space.base.code, tops, lambda branch, parts: _Weigh(tuple(parts), branch))
+    axis: int
+    arrays: Iterator[tuple[Any, Any, Any]]
+    matrix: bool
 
 
 def build(code: list[Leaf | Branch], leaves: list[Any], make: Callable[[Branch, list[Any]], Any]) -> Any:

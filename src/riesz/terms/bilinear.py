@@ -1,19 +1,20 @@
-"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), and their
-sections   (§3.1, §3.3)."""
+"""Bilinear functions: the contraction ⊛ and what it gives (⊗, ⊙, scalar, matrix and Hadamard products), their sections
+(§3.1, §3.3), and any step of a program as a term."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, reduce
 from itertools import accumulate, pairwise, product
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ..errors import SpaceError
-from ..ops.op import contraction
+from ..ops.op import Contraction, Op, Single, contraction
 from ..relations.index_sets import Seg
 from ..runtime.interning import derived
-from ..spaces.space import Copower, Leaf, R, Space, Tensor, direct_sum, real_space
+from ..spaces.space import Copower, R, Space, Tensor, direct_sum, real_space
 from .sums import Map, Par, Regroup, Zip
-from .term import Compose, Derived, Term
+from .term import Compose, Term
 from .unitary import Bra, Ket, Unbra, Unket
 
 Labels = tuple[int, ...]
@@ -26,23 +27,44 @@ class Row(NamedTuple):
     left: int
     right: int
     labels: tuple[Labels, Labels, Labels]
-    metric: tuple[Any, ...] = ()
+    metric: tuple[Any, ...]
 
 
 class Bilinear(Term):
-    """⋄ : U × V → W, linear in each argument."""
+    """⋄ : U × V → W, linear in each argument. `legs`: ⋄ as a contraction of what its arguments and its result are
+    tensors of, a letter for each of its fields."""
 
+    legs: ClassVar[tuple[str, str, str]]
     left: Space = derived()
     right: Space = derived()
+
+    def check(self) -> None:
+        fields = dict(zip(self._letters, self.parts(), strict=True))
+        self._bilinear(*[_tensor([fields[k] for k in leg]) for leg in self.legs])
 
     def _bilinear(self, left: Space, right: Space, codomain: Space) -> None:
         self._set(left=left, right=right)
         self._type(direct_sum(left, right), codomain, False)
 
+    @property
+    def _letters(self) -> list[str]:
+        return list(dict.fromkeys("".join(self.legs)))
+
     @cached_property
     def table(self) -> list[Row]:
-        """The function on leaves."""
-        raise NotImplementedError
+        """The function on leaves: a row for each choice of a leaf for each letter."""
+        spaces = {k: _tensor([x]) for k, x in zip(self._letters, self.parts(), strict=True)}
+        summed = [k for k in self.legs[0] if k in self.legs[1] and k not in self.legs[2]]
+        rows: list[Row] = []
+        for chosen in product(*[enumerate(space.leaves) for space in spaces.values()]):
+            labels = dict(zip(spaces, _runs(*[leaf.shape for _, leaf in chosen]), strict=True))
+            leaves = dict(zip(spaces, chosen, strict=True))
+            # a tensor product has its leaves row by row
+            places = [reduce(lambda at, k: at * len(spaces[k].leaves) + leaves[k][0], leg, 0) for leg in self.legs]
+            left, right, out = [tuple([x for k in leg for x in labels[k]]) for leg in self.legs]
+            metric = tuple([weight for k in summed for weight in leaves[k][1].weights])
+            rows.append(Row(places[2], places[0], places[1], (left, right, out), metric))
+        return rows
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         """(u ⋄)* for side 0, (⋄ v)* for side 1."""
@@ -52,6 +74,13 @@ class Bilinear(Term):
     def definition(self) -> Term:
         """The function in terms of ⊛; itself where it is given."""
         return self
+
+
+def _tensor(parts: Sequence[Any]) -> Space:
+    """The tensor product of up to two spaces; of shapes of arrays, the arrays with all their axes."""
+    if parts and isinstance(parts[0], tuple):
+        return real_space(sum(parts, ()))
+    return Tensor(*parts) if len(parts) == 2 else parts[0] if parts else R
 
 
 class Section(Term):
@@ -78,31 +107,13 @@ def _runs(*shapes: tuple[int, ...]) -> list[Labels]:
     return [tuple(range(*run)) for run in pairwise(ends)]
 
 
-def _leaves(space: Space) -> list[tuple[int, Leaf, Labels]]:
-    """The leaves of a space, with their numbers and with labels for their axes."""
-    return [(i, leaf, tuple(range(len(leaf.shape)))) for i, leaf in enumerate(space.leaves)]
-
-
 class Contract(Bilinear):
     """⊛ : (W ⊗ V) × (V ⊗ U) → W ⊗ U,  (w ⊗ v) ⊛ (v' ⊗ u) = (v ⊙ v')·(w ⊗ u)   (§3.1)."""
 
+    legs = "wv", "vu", "wu"
     first: Space
     middle: Space
     last: Space
-
-    def check(self) -> None:
-        W, V, U = self.first, self.middle, self.last
-        self._bilinear(Tensor(W, V), Tensor(V, U), Tensor(W, U))
-
-    @cached_property
-    def table(self) -> list[Row]:
-        ws, vs, us = self.first.leaves, self.middle.leaves, self.last.leaves
-        rows: list[Row] = []
-        for (i, w), (j, v), (k, u) in product(enumerate(ws), enumerate(vs), enumerate(us)):
-            lw, lv, lu = _runs(w.shape, v.shape, u.shape)
-            labels = ((*lw, *lv), (*lv, *lu), (*lw, *lu))
-            rows.append(Row(i * len(us) + k, i * len(vs) + j, j * len(us) + k, labels, v.weights))
-        return rows
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         W, V, U = self.first, self.middle, self.last
@@ -111,32 +122,26 @@ class Contract(Bilinear):
         return Section(Contract(W, U, V), 1, transposed(leaves, V, U))  # (⊛w)* = (⊛wᵀ)
 
 
+def transposition(V: Space, W: Space, lead: int = 0) -> list[tuple[int, Contraction]]:
+    """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W: which leaf of t each is, and how its axes change, behind leading ones."""
+    found: list[tuple[int, Contraction]] = []
+    for (j, w), (i, v) in product(enumerate(W.leaves), enumerate(V.leaves)):
+        head, lv, lw = _runs((0,) * lead, v.shape, w.shape)
+        found.append((i * len(W.leaves) + j, contraction((head + lv + lw,), head + lw + lv)))
+    return found
+
+
 def transposed(leaves: tuple[Any, ...], V: Space, W: Space) -> tuple[Any, ...]:
     """The leaves of tᵀ ∈ W ⊗ V for t ∈ V ⊗ W."""
-    found: list[Any] = []
-    for (j, w), (i, v) in product(enumerate(W.leaves), enumerate(V.leaves)):
-        lv, lw = _runs(v.shape, w.shape)
-        leaf = leaves[i * len(W.leaves) + j]
-        found.append(contraction((lv + lw,), lw + lv).run(leaf) if lv + lw else leaf)
-    return tuple(found)
+    return tuple([op.run(leaves[i]) if op.out else leaves[i] for i, op in transposition(V, W)])
 
 
 class Outer(Bilinear):
     """⊗ : V × W → V ⊗ W,  v ⊗ w = ket(v) ⊛ bra(w)."""
 
+    legs = "v", "w", "vw"
     first: Space
     last: Space
-
-    def check(self) -> None:
-        self._bilinear(self.first, self.last, Tensor(self.first, self.last))
-
-    @cached_property
-    def table(self) -> list[Row]:
-        rows: list[Row] = []
-        for (i, v), (j, w) in product(enumerate(self.first.leaves), enumerate(self.last.leaves)):
-            lv, lw = _runs(v.shape, w.shape)
-            rows.append(Row(i * len(self.last.leaves) + j, i, j, (lv, lw, lv + lw)))
-        return rows
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         V, W = self.first, self.last
@@ -153,14 +158,8 @@ class Outer(Bilinear):
 class Inner(Bilinear):
     """⊙ : V × V → ℝ,  v₁ ⊙ v₂ = |bra(v₁) ⊛ ket(v₂)|."""
 
+    legs = "v", "v", ""
     space: Space
-
-    def check(self) -> None:
-        self._bilinear(self.space, self.space, R)
-
-    @cached_property
-    def table(self) -> list[Row]:
-        return [Row(0, i, i, (labels, labels, ()), v.weights) for i, v, labels in _leaves(self.space)]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         return Section(ScalarMul(self.space), 1, leaves)  # (u⊙)* = (·u)
@@ -174,14 +173,8 @@ class Inner(Bilinear):
 class ScalarMul(Bilinear):
     """· : ℝ × V → V,  k · v = |bra(k) ⊛ bra(v)|."""
 
+    legs = "", "v", "v"
     space: Space
-
-    def check(self) -> None:
-        self._bilinear(R, self.space, self.space)
-
-    @cached_property
-    def table(self) -> list[Row]:
-        return [Row(i, 0, i, ((), labels, labels)) for i, _, labels in _leaves(self.space)]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         if side == 0:
@@ -197,16 +190,9 @@ class ScalarMul(Bilinear):
 class MatVec(Bilinear):
     """⋆ : ℝ^(X×Y) × ℝ^Y → ℝ^X, matrix times vector,  A ⋆ x = unket(A ⊛ ket(x)). Row and column axes by their sizes."""
 
+    legs = "xy", "y", "x"
     rows: tuple[int, ...]
     cols: tuple[int, ...]
-
-    def check(self) -> None:
-        self._bilinear(real_space((*self.rows, *self.cols)), real_space(self.cols), real_space(self.rows))
-
-    @cached_property
-    def table(self) -> list[Row]:
-        lx, ly = _runs(self.rows, self.cols)
-        return [Row(0, 0, 0, ((*lx, *ly), ly, lx))]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         X, Y = real_space(self.rows), real_space(self.cols)
@@ -224,18 +210,10 @@ class MatVec(Bilinear):
 class MatMul(Bilinear):
     """ℝ^(X×Y) × ℝ^(Y×Z) → ℝ^(X×Z), matrix times matrix: ⊛ through ℝ^X ⊗ ℝ^Y ≅ ℝ^(X×Y)."""
 
+    legs = "xy", "yz", "xz"
     rows: tuple[int, ...]
     inner: tuple[int, ...]
     cols: tuple[int, ...]
-
-    def check(self) -> None:
-        X, Y, Z = self.rows, self.inner, self.cols
-        self._bilinear(real_space((*X, *Y)), real_space((*Y, *Z)), real_space((*X, *Z)))
-
-    @cached_property
-    def table(self) -> list[Row]:
-        lx, ly, lz = _runs(self.rows, self.inner, self.cols)
-        return [Row(0, 0, 0, ((*lx, *ly), (*ly, *lz), (*lx, *lz)))]
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         X, Y, Z = real_space(self.rows), real_space(self.inner), real_space(self.cols)
@@ -253,16 +231,13 @@ class MatMul(Bilinear):
 class Hadamard(Bilinear):
     """∗ : V × V → V, the product in every coordinate; on ℝ^X it is (·)^X ∘ zip."""
 
+    legs = "v", "v", "v"
     space: Space
 
     def check(self) -> None:
         if not self.space.plain or any([leaf.formal for leaf in self.space.leaves]):
             raise SpaceError(f"the Hadamard product multiplies real coordinates; {self.space} has weights or tensors")
-        self._bilinear(self.space, self.space, self.space)
-
-    @cached_property
-    def table(self) -> list[Row]:
-        return [Row(i, i, i, (labels, labels, labels)) for i, _, labels in _leaves(self.space)]
+        super().check()
 
     def section_adjoint(self, side: int, leaves: tuple[Any, ...]) -> Term:
         return Section(self, side, leaves)  # (u∗)* = (u∗)
@@ -274,20 +249,42 @@ class Hadamard(Bilinear):
         return Compose(Map(ScalarMul(R), self.space.index), Zip(direct_sum(self.space, self.space)))
 
 
-class Labelled(Derived):
-    """A labelled contraction of any number of arrays, Σ over labels of their product: a program's step as a term."""
+# -- a step of a program as a term: how what NumPy code does beyond the paper appears in combinatory form -------------
 
-    labels: tuple[Labels, ...]
-    out: Labels
+
+class Applied(Term):
+    """op : ⊕ ℝ^Xᵢ → ⊕ ℝ^Yⱼ, an operation on arrays of the given shapes; linear where the op is, or a contraction of one
+    array."""
+
+    op: Op
     shapes: tuple[tuple[int, ...], ...]
-    extra: tuple[tuple[int, int], ...]
 
     def check(self) -> None:
+        found: Any = self.op.shape_of(self.shapes)
+        target: Space = direct_sum(*[real_space(s) for s in found]) if self.several else real_space(found)
         spaces = [real_space(s) for s in self.shapes]
-        domain = spaces[0] if len(spaces) == 1 else direct_sum(*spaces)
-        op = contraction(self.labels, self.out, dict(self.extra))
-        self._type(domain, real_space(op.result(self.shapes)), len(spaces) == 1)
+        linear = isinstance(self.op, Single) or (self.product is not None and len(spaces) == 1)
+        self._type(spaces[0] if len(spaces) == 1 else direct_sum(*spaces), target, linear)
 
     @property
-    def definition(self) -> Term:
-        return self
+    def product(self) -> Contraction | None:
+        """The op, if it is a contraction and nothing more: Σ over labels of the product of its arguments."""
+        return self.op if isinstance(self.op, Contraction) and not self.op.strong else None
+
+    @property
+    def several(self) -> bool:
+        """Whether the op has a tuple of results."""
+        found: Any = self.op.shape_of(self.shapes)
+        return bool(found) and type(found[0]) is tuple
+
+    @property
+    def turned(self) -> Term:
+        """The adjoint, of a linear op with one argument."""
+        op: Any = self.op
+        turned = op.turned(self.shapes[0]) if isinstance(op, Single) else op.transpose(0, self.shapes)
+        return Applied(turned, (op.result(self.shapes),))
+
+
+def Labelled(labels: tuple[Labels, ...], out: Labels, shapes: Any, extra: tuple[tuple[int, int], ...]) -> Term:
+    """A class in pickles of 0.1.0: a contraction as a term."""
+    return Applied(contraction(labels, out, dict(extra)), shapes)

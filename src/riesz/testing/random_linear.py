@@ -8,12 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..ops.op import Reshape
+from ..ops.op import Reshape, contraction
 from ..relations.index_sets import Product, Seg, Set
 from ..spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, real_space
 from ..terms import sums, unitary
-from ..terms.applied_op import Applied
-from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, Labelled, MatMul, MatVec, Outer, ScalarMul, Section
+from ..terms.bilinear import Applied, Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
 from ..terms.declared import declare_bilinear, declare_linear
 from ..terms.sums import Fork, Map, Regroup, Rep, Zip
 from ..terms.term import Combine, Compose, Id, Term, ZeroMap
@@ -170,7 +169,7 @@ class LinearBuilder(SpaceBuilder):
         out = out[::-1] if self.maybe() else out
         extra = ((9, self.pick(3)),) if self.maybe(3) else ()
         out = [9, *out] if extra else out
-        return _at(Labelled((tuple(labels),), tuple(out), (shape,), extra), V)
+        return _at(Applied(contraction((tuple(labels),), tuple(out), dict(extra)), (shape,)), V)
 
     def _by_shape(self, V: Space) -> Moves:
         match V:

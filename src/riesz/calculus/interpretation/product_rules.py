@@ -12,8 +12,7 @@ from ...ops.opaque import Declared, Get
 from ...spaces.layout import INVERSE, METRIC, Weight
 from ...spaces.space import Space
 from ...terms import bilinear
-from ...terms.applied_op import Applied
-from ...terms.bilinear import Bilinear, Labelled, Section
+from ...terms.bilinear import Applied, Bilinear, Section, transposition
 from ...terms.declared import DeclaredBilinear, DeclaredLinear
 from ...terms.primitives import Primitive
 from ...terms.unitary import Transpose
@@ -88,20 +87,8 @@ def weighed(leaves: list[Any], space: Space, which: int) -> list[Any]:
 
 
 def _transpose(t: Transpose, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    rows, cols, given = t.first.leaves, t.last.leaves, leaves_of(x)
-    made: list[Any] = []
-    for j, w in enumerate(cols):
-        for i, v in enumerate(rows):
-            labels, a, b = tuple(range(len(lead) + len(v.shape) + len(w.shape))), len(lead), len(lead) + len(v.shape)
-            op = contraction((labels,), (*labels[:a], *labels[b:], *labels[a:b]))
-            made.append(D.step(op, (given[i * len(cols) + j],)))
-    return t.codomain.tree(made)
-
-
-def _labelled(t: Labelled, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
-    head = tuple(range(-len(lead), 0))
-    labels = tuple([(*head, *ls) for ls in t.labels])
-    return D.step(contraction(labels, (*head, *t.out), dict(t.extra)), leaves_of(x))
+    given, turned = leaves_of(x), transposition(t.first, t.last, len(lead))
+    return t.codomain.tree([D.step(op, (given[i],)) for i, op in turned])
 
 
 def _applied(t: Applied, x: Tree[Any], lead: Shape, D: Domain[Any]) -> Tree[Any]:
@@ -130,7 +117,6 @@ PRODUCTS: dict[type, Callable[[Any, Tree[Any], Shape, Domain[Any]], Any]] = {
     Represent: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, INVERSE, D, len(lead))),
     Weigh: lambda t, x, lead, D: t.codomain.tree(metric(leaves_of(x), t.space, METRIC, D, len(lead))),
     Transpose: _transpose,
-    Labelled: _labelled,
     Primitive: lambda t, x, lead, D: D.step(t.op, leaves_of(x)),
     Applied: _applied,
     DeclaredLinear: lambda t, x, lead, D: _declared(Declared(t.form, t.target), leaves_of(x), D),

@@ -14,12 +14,13 @@ from ...programs.passes.fusing import runnable
 from ...programs.program import Constant, Program, outputs
 from ...relations.base import seal
 from ...relations.index_algebra import Labels
+from ...runtime import tuning
 from ...runtime.warnings_off import quietly
 from ...spaces.formal_vectors import dense
 from .coefficients import Coefficients
 from .entries import Entry, sparse_size
+from .index_maps import Sizes, size_of
 from .network import Network
-from .symmetric_products import gram, twice
 
 
 class Spread:
@@ -34,7 +35,7 @@ class Spread:
         self.slots = [f.slot for f in e.factors]
         strong = tuple([i for i, f in enumerate(e.factors) if f.strong]) if len(e.factors) > 1 else ()
         self.op = contraction(tuple([f.labels for f in e.factors]), self.labels, {}, strong)
-        self.halved = twice(e, self.labels, c.sizes)
+        self.halved = _twice(e, self.labels, c.sizes)
 
     def at(self, v: Values) -> Any:
         """The numbers at a point; not to be written to."""
@@ -43,7 +44,7 @@ class Spread:
         slots, scale = v.slots, self.entry.scale
         with quietly():
             if self.halved is not None:
-                found = gram(self.entry, self.halved, self.labels, slots, v.dtype)
+                found = _gram(self.entry, self.halved, self.labels, slots, v.dtype)
             else:
                 found = np.asarray(dense(self.op.run(*[slots[s] for s in self.slots])), v.dtype)
                 found = found if scale == 1.0 else found * v.dtype.type(scale)
@@ -95,3 +96,61 @@ class Values:
     def positions(self) -> int:
         """How many positions of the matrix the entries reach."""
         return sum([sparse_size(self.net.c, e) for e in self.net.entries])
+
+
+# -- Xᵀ diag(w) X: half of a symmetric product says all of it ---------------------------------------------------------
+
+Split = tuple[int, int, set[int]]
+
+
+def _twice(e: Entry, labels: Labels, sizes: Sizes) -> Split | None:
+    """Two factors that are one array, its labels the same where they are summed and all different where they are not;
+    and the summed ones. None where there are none, or the product is small."""
+    if any([f.strong for f in e.factors]):
+        return None
+    outer = set(labels)
+    for i, f in enumerate(e.factors):
+        for j in range(i + 1, len(e.factors)):
+            g = e.factors[j]
+            common = {a for a, b in zip(f.labels, g.labels, strict=False) if a == b}
+            apart = [k for ls in (f.labels, g.labels) for k in ls if k not in common]
+            rest = {k for m, h in enumerate(e.factors) if m not in (i, j) for k in h.labels}
+            fits = f.slot == g.slot and not common & outer and len(apart) == len(outer) and set(apart) == outer
+            if fits and common and rest <= common and len(set(f.labels)) == len(f.labels):
+                work = size_of(labels, sizes) * size_of(common, sizes)
+                return (i, j, common) if work >= tuning.SYMMETRIC_MULTIPLICATIONS else None
+    return None
+
+
+def _gram(e: Entry, split: Split, labels: Labels, numbers: dict[int, Any], dtype: Any) -> Any:
+    """The product of an entry's factors, one array twice, weighed where it is summed; times its scale."""
+    first, second, common = split
+    mine, other = e.factors[first].labels, e.factors[second].labels
+    out = [i for i, k in enumerate(mine) if k not in common]
+    inner = [i for i, k in enumerate(mine) if k in common]
+    whole = np.asarray(dense(numbers[e.factors[first].slot]), dtype).transpose([*inner, *out])
+    depth, shape = whole.shape[: len(inner)], whole.shape[len(inner) :]
+    X = whole.reshape(int(np.prod(depth)), int(np.prod(shape)))
+    rest = [f for i, f in enumerate(e.factors) if i not in (first, second)]
+    weights: Any = np.full(len(X), e.scale, dtype)
+    if rest:
+        summed = tuple([mine[i] for i in inner])
+        have = {k for f in rest for k in f.labels}
+        extra = {k: n for k, n in zip(summed, depth, strict=True) if k not in have}
+        op = contraction(tuple([f.labels for f in rest]), summed, extra)
+        weights = np.asarray(dense(op.run(*[numbers[f.slot] for f in rest])), dtype).reshape(-1) * weights
+    product = _squared(X, weights).reshape([*shape, *shape])
+    order = [*[mine[i] for i in out], *[other[i] for i in out]]
+    return product.transpose([order.index(k) for k in labels])
+
+
+def _squared(X: Any, w: Any) -> Any:
+    """Xᵀ diag(w) X as ±(√|w| X)ᵀ(√|w| X), by sign: NumPy computes one half of such a product."""
+    Y = np.sqrt(np.abs(w))[:, None] * X
+    minus = w < 0
+    if not minus.any():
+        return Y.T @ Y
+    if minus.all():
+        return -(Y.T @ Y)
+    above, below = Y[~minus], Y[minus]
+    return above.T @ above - below.T @ below

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...spaces.space import Space, direct_sum, space_of
 from ..declared import declare_bilinear, declare_linear
-from ..open import Combinator
-from ..open_makers import maker
+from ..open import Combinator, maker
 from ..term import Arrow, Compose, Term
 from .named_products import two_components
 

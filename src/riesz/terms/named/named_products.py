@@ -8,8 +8,7 @@ from typing import Any
 from ...errors import SpaceError
 from ...spaces.space import Copower, DirectSum, R, Space, Tensor, direct_sum, real_space, space_of
 from ..bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul, Section
-from ..open import Combinator, bridged, fit
-from ..open_makers import frozen, maker, needs
+from ..open import Combinator, bridged, fit, frozen, maker, needs
 from ..sums import Regroup, Unpack
 from ..term import Arrow, Compose, Term
 

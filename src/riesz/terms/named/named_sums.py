@@ -13,8 +13,7 @@ from ...errors import SpaceError
 from ...relations import Relation, diagonal
 from ...relations.index_sets import Product, Seg, Set, remaining
 from ...spaces.space import Copower, DirectSum, Space, direct_sum, space_of
-from ..open import Combinator, OpenConst, identity_at, make_family, zero_at
-from ..open_makers import Maker, frozen, maker, needs, opened
+from ..open import Combinator, Maker, OpenConst, frozen, identity_at, make_family, maker, needs, opened, zero_at
 from ..sums import Add, Dup, Inject, Project, Reduce, Rep, Scan, Total, Unzip, Zip
 from ..term import Arrow, Term
 

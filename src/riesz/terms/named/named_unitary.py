@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...spaces.space import Copower, DirectSum, R, Space, Tensor
-from ..open import Combinator
-from ..open_makers import Maker, needs, opened
+from ..open import Combinator, Maker, needs, opened
 from ..term import Term
 from ..unitary import Assoc, Bra, Distrib, Ket, Transpose, Unassoc, Unbra, Undistrib, Unket
 
