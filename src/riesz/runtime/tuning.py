@@ -49,14 +49,8 @@ KEPT_BUFFERS_SEARCHED = 64
 # sums over pairs
 COMPILED_PAIR_LOOPS_FROM = 1 << 19
 """numbers: from how many on Numba's loops, half a second to load, sum over pairs. Measured: docs/design.md, "Numba"."""
-GROUPED_TARGET_BYTES = 1 << 12
-"""bytes: numbers added up in so small a result wait for each other: they are grouped. Measured: docs/design.md,
-"Which way a function is summed" (10 targets: 0.5 ms, strips 2.4)."""
-ONE_THREAD_TARGET_BYTES = 1 << 9
-"""bytes: in so small a result one thread adds rows: several would wait. Measured: docs/notes/reductions.md."""
-STRIP_ROW_BYTES = 128
-"""bytes: of rows that two threads add in strips, that one adds in any order in a far result. Measured: docs/design.md,
-"Which way a function is summed", table of widths."""
+FAR_ROW_BYTES = 128
+"""bytes: longer rows are grouped where the result is far, or threads share them. Measured: docs/notes/reductions.md."""
 SCATTERED_ROW_BYTES = 1024
 """bytes: longer rows are always grouped by target. Measured: bench/relations.py, scatter of width 64 and more."""
 UNROLLED_ROW_NUMBERS = 16
@@ -258,8 +252,6 @@ TILE_ROUNDS = 4
 """rounds: read in programs/axis/tiling.py. Chosen."""
 COLLECTED_NUMBERS = 1 << 12
 """numbers: how many numbers are worth a step of their own. Chosen."""
-DEFERRED_MASK_STEPS = 32
-"""steps: a mask of more steps than this is computed in any case: nothing is looked at again and again. Chosen."""
 FOLDED_NUMBERS = 1 << 12
 """numbers: constants of so many numbers are always computed beforehand. Chosen."""
 FUSED_NUMBERS = 1 << 12
