@@ -158,7 +158,7 @@ def stored(count, size, widths, rate, repeat):
 
 
 def first_uses(F, v):
-    """What a new function costs: nothing is prepared for the first sum, groups of long rows for the second."""
+    """What a new function costs: nothing is prepared for the first sum, strips or groups for the second."""
     plan = F.plan()
     times = [1e3 * timed(lambda: plan(v), 1)[0] for _ in range(3)]
     print("  one sum after the other: " + ", ".join([f"{t:.1f} ms" for t in times]))

@@ -41,7 +41,7 @@ programs to programs: blocks=sub_programs terms=program_to_term
 programs to programs.axis: along components scalars tiled=slices tiles=component_code tiling
 programs to programs.passes: collecting=fusing deferring=guards fusing hoisting ordering
 relations to relations: core=base makers=constructors
-relations to relations.cpu: compiled=numba_loops groups running=pair_sums
+relations to relations.cpu: compiled=numba_loops groups running=pair_sums strips
 relations to relations.jax: in_jax=reduction_in_jax rows_on_gpu=gpu_rows
 show to show: networks=network_text patterns=notation programs=program_text terms=term_text
 simplify to simplify: patterns=term_patterns

@@ -279,7 +279,7 @@ def test_added_in_place_or_grouped_the_same_bits(values, monkeypatch):
     v = rng.standard_normal((500, *values))
     near = relations.function(seg(500), seg(40), image).plan("numba")(v)
     monkeypatch.setattr(tuning, "SHARED_CACHE_BYTES", 0)
-    monkeypatch.setattr(tuning, "FAR_ROW_BYTES", 0)
+    monkeypatch.setattr(tuning, "STRIP_ROW_BYTES", 0)
     far = relations.function(seg(500), seg(40), image).plan("numba")(v)
     assert [way.partition("_")[0] for way in ways] == ["scattered", "summed"]
     assert same_bits(near, far) and same_bits(near, relations.function(seg(500), seg(40), image).plan("numpy")(v))
@@ -291,7 +291,7 @@ def in_parts(monkeypatch) -> list[int]:
     spread = threads.spread
     monkeypatch.setattr(threads, "spread", lambda work, parts: (used.append(len(parts)), spread(work, parts))[1])
     monkeypatch.setattr(tuning, "PAIR_NUMBERS_PER_THREAD", 1)
-    monkeypatch.setattr(tuning, "FAR_ROW_BYTES", 0)
+    monkeypatch.setattr(tuning, "ONE_THREAD_TARGET_BYTES", 0)
     monkeypatch.setattr(tuning, "SLICE_TILE_NUMBERS", 4)
     return used
 
@@ -607,15 +607,16 @@ def test_the_adjoint_of_a_plan_is_prepared_once(monkeypatch):
     from riesz.relations.cpu import numba_loops as compiled
 
     monkeypatch.setenv("RIESZ_THREADS", "2")
-    monkeypatch.setattr(tuning, "PAIR_NUMBERS_PER_THREAD", 1)
+    for name, value in {"PAIR_NUMBERS_PER_THREAD": 1, "GROUPED_TARGET_BYTES": 0}.items():
+        monkeypatch.setattr(tuning, name, value)
     used: list[str] = []
-    for name in ("scattered_wide", "summed"):
+    for name in ("scattered", "scattered_strip"):
         loop = getattr(compiled, name)
         monkeypatch.setattr(compiled, name, lambda *args, loop=loop, name=name: (used.append(name), loop(*args))[1])
     plan = relations.gather(seg(5), seg(80), np.random.default_rng(1).integers(0, 5, 80)).plan("numba")
     for _ in range(2):
-        plan.adjoint(np.ones((80, 20)))
-    assert used == ["scattered_wide", "summed", "summed"]
+        plan.adjoint(np.ones(80))
+    assert used == ["scattered", "scattered_strip", "scattered_strip"]
 
 
 # -- in JAX ------------------------------------------------------------------------------------------------

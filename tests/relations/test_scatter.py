@@ -18,6 +18,7 @@ from riesz.runtime import tuning
 pytest.importorskip("numba")
 from riesz.relations.cpu import numba_loops as compiled
 from riesz.relations.cpu.groups import Groups
+from riesz.relations.cpu.strips import Strips
 
 WIDTHS = [0, 1, 2, 3, 4, 5, 8, 11, 15, 16, 17, 24, 30, 64]
 
@@ -27,6 +28,20 @@ def added(index: np.ndarray, m: int, v: np.ndarray) -> np.ndarray:
     y = np.zeros((m, *v.shape[1:]), v.dtype)
     np.add.at(y, index, v)
     return y
+
+
+@pytest.mark.parametrize(
+    ("width", "targets", "way"),
+    [(1, 8, "summed_numbers"), (1, 9, "scattered_strip"), (2, 4, "scattered"), (2, 5, "scattered_strip")],
+)
+def test_few_targets_are_grouped_or_left_to_one_thread(width, targets, way, looped, monkeypatch):
+    monkeypatch.setattr(tuning, "GROUPED_TARGET_BYTES", 64)
+    monkeypatch.setattr(tuning, "ONE_THREAD_TARGET_BYTES", 64)
+    rng = np.random.default_rng(targets)
+    index, v = rng.integers(0, targets, 300), rng.standard_normal((300, width))
+    plan = relations.function(seg(300), seg(targets), index).plan("numba")
+    assert plan(v).tobytes() == plan(v).tobytes() == added(index, targets, v).tobytes()
+    assert looped[0] == "scattered" and set(looped[1:]) == {way}
 
 
 def placed(v: np.ndarray, start: int) -> np.ndarray:
@@ -41,11 +56,13 @@ def placed(v: np.ndarray, start: int) -> np.ndarray:
 def looped(monkeypatch) -> list[str]:
     """Which compiled loops were used, on two threads."""
     monkeypatch.setenv("RIESZ_THREADS", "2")
-    monkeypatch.setattr(tuning, "PAIR_NUMBERS_PER_THREAD", 1)
+    for name, value in {"PAIR_NUMBERS_PER_THREAD": 1, "GROUPED_TARGET_BYTES": 0, "ONE_THREAD_TARGET_BYTES": 0}.items():
+        monkeypatch.setattr(tuning, name, value)
     ways: list[str] = []
     for name in (
         "scattered",
         "scattered_wide",
+        "scattered_strip",
         "summed",
         "summed_numbers",
         "chained",
@@ -71,7 +88,7 @@ def test_rows_of_every_width(width, dtype, looped):
     plan = relations.function(seg(90), seg(7), index).plan("numba")
     numbers = width * (2 if v.dtype.kind == "c" else 1)
     once = {"scattered"} if numbers <= tuning.UNROLLED_ROW_NUMBERS else {"scattered_wide"}
-    again = {"summed"} if width * v.itemsize > tuning.FAR_ROW_BYTES else once
+    again = {"scattered_strip"} if numbers <= tuning.UNROLLED_ROW_NUMBERS else {"summed"}
     for ways in (once, again):
         looped.clear()
         y = plan(v)
@@ -96,7 +113,8 @@ def test_rows_are_added_in_their_order(count, m, width, lead, seed):
 def test_any_number_of_threads_adds_the_same(width, lead, monkeypatch):
     used: list[int] = []
     spread = threads.spread
-    monkeypatch.setattr(tuning, "PAIR_NUMBERS_PER_THREAD", 1)
+    for name, value in {"PAIR_NUMBERS_PER_THREAD": 1, "GROUPED_TARGET_BYTES": 0, "ONE_THREAD_TARGET_BYTES": 0}.items():
+        monkeypatch.setattr(tuning, name, value)
     monkeypatch.setattr(threads, "spread", lambda work, parts: (used.append(len(parts)), spread(work, parts))[1])
     rng = np.random.default_rng(1)
     index = rng.integers(0, 6, 80)
@@ -108,14 +126,25 @@ def test_any_number_of_threads_adds_the_same(width, lead, monkeypatch):
         monkeypatch.setenv("RIESZ_THREADS", str(count))
         used.clear()
         assert R.plan("numba")(v).tobytes() == want.tobytes()
-        assert max(used) == (count if 8 * width > tuning.FAR_ROW_BYTES else min(count, lead))
+        assert max(used) == count
 
 
 FAR, NEAR = 0, 1 << 24
 CHOICES = [
     *[(2, NEAR, 1, "scattered"), (2, FAR, 1, "scattered"), (20, NEAR, 1, "scattered_wide"), (20, FAR, 1, "summed")],
-    *[(128, NEAR, 1, "scattered_wide"), (129, NEAR, 1, "summed"), (1, NEAR, 8, "scattered"), (1, FAR, 2, "scattered")],
-    *[(16, NEAR, 2, "scattered"), (17, NEAR, 2, "summed"), (16, FAR, 3, "scattered"), (17, FAR, 3, "summed")],
+    *[
+        (128, NEAR, 1, "scattered_wide"),
+        (129, NEAR, 1, "summed"),
+        (1, NEAR, 8, "scattered_strip"),
+        (1, FAR, 2, "scattered_strip"),
+    ],
+    *[
+        (16, NEAR, 2, "scattered_strip"),
+        (17, NEAR, 2, "summed"),
+        (8, FAR, 3, "scattered_strip"),
+        (9, FAR, 3, "summed"),
+        (20, NEAR, 2, "summed"),
+    ],
 ]
 
 
@@ -130,6 +159,49 @@ def test_rows_are_scattered_or_grouped(width, near, count, way, looped, monkeypa
         looped.clear()
         assert plan(placed(v, 16)).tobytes() == added(index, 6, v).tobytes()
     assert set(looped) == {way}
+
+
+@pytest.mark.parametrize(
+    ("width", "start", "way"),
+    [(8, 0, "strip"), (15, 0, "strip"), (16, 0, "groups"), (16, 8, "strip"), (16, 32, "strip")],
+)
+def test_rows_of_whole_cache_lines_are_grouped(width, start, way, looped):
+    rng = np.random.default_rng(3)
+    index, v = rng.integers(0, 6, 50), placed(rng.standard_normal((50, width)), start)
+    plan = relations.function(seg(50), seg(6), index).plan("numba")
+    assert plan(v).tobytes() == plan(v).tobytes() == added(index, 6, v).tobytes()
+    assert looped[1:] == [{"strip": "scattered_strip", "groups": "summed"}[way]] * 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("pairs", "m"), [(0, 5), (1, 1), (70_000, 3), (65_536, 400), (65_537, 70_000), (140_000, 300_000)]
+)
+def test_strips(pairs, m, count):
+    """Every pair is in the strip of its target, in order; more sources than a chunk has, and more targets than two bytes count."""
+    rng = np.random.default_rng(pairs)
+    index = (m * rng.random(pairs) ** 3).astype(np.int32)
+    strips = Strips(compiled, index, m, count)
+    assert (
+        strips.lows[0] == 0 and strips.lows[-1] == m and (np.diff(strips.lows) >= 0).all() and strips.bytes >= 4 * pairs
+    )
+    order, bounds = strips.order[:pairs], [*strips.starts[:, 0], pairs]
+    assert np.array_equal(np.sort(order), np.arange(pairs))
+    for s in range(count):
+        mine = order[bounds[s] : bounds[s + 1]]
+        assert (np.diff(mine) > 0).all()
+        assert np.array_equal(index[mine], strips.lows[s] + strips.far[bounds[s] : bounds[s + 1]])
+
+
+@pytest.mark.parametrize("cache", [0, 1 << 30])
+@pytest.mark.parametrize(("m", "width"), [(5, 1), (200_000, 1), (200_000, 3), (70_000, 16)])
+def test_strips_over_several_chunks(m, width, cache, looped, monkeypatch):
+    monkeypatch.setattr(tuning, "CORE_CACHE_BYTES", cache)
+    rng = np.random.default_rng(m)
+    index, v = rng.integers(0, m, 150_000), placed(rng.standard_normal((150_000, width)), 16)
+    plan = relations.function(seg(150_000), seg(m), index).plan("numba")
+    assert plan(v).tobytes() == plan(v).tobytes() == added(index, m, v).tobytes()
+    assert looped == ["scattered", "scattered_strip", "scattered_strip"]
 
 
 def test_computed_positions_go_the_same_way(looped):
@@ -172,14 +244,16 @@ def test_weighed_sums_are_those_of_three_steps(width, dtype, order, looped, monk
     (way,) = set(looped)
     place = {
         "in any order": v[0].nbytes <= tuning.SCATTERED_ROW_BYTES,
-        "on threads": v[0].nbytes <= tuning.FAR_ROW_BYTES,
+        "on threads": v[0].nbytes <= 64,
         "sorted by target": False,
     }[order]
-    assert way.startswith("scattered" if place else "summed")
+    assert way.startswith("scattered" if place else "summed") and (way == "scattered_strip") == (
+        place and order == "on threads"
+    )
 
 
 def test_callers_with_different_numbers_of_threads(monkeypatch):
-    """What is prepared once serves callers with any number of threads, whoever made what in between."""
+    """Strips for two threads never meet the sources of three, whoever made what in between."""
     rng = np.random.default_rng(5)
     index, source, weights, v = (
         rng.integers(0, 50, 700),

@@ -100,6 +100,11 @@ class Function(Relation):
         return scatter(self, v)
 
     @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What was prepared for sums on threads."""
+        return {}
+
+    @cached_property
     def short(self) -> Indices:
         """The index in 32 bits where that is enough: half the memory to read."""
         return seal(short(self.index, self.target.size))

@@ -14,6 +14,7 @@ from ..runtime import tuning
 from .compound import Both, Compound, Through
 from .cpu import pair_sums as running
 from .cpu.groups import Groups
+from .cpu.strips import Strips
 from .index_algebra import IndexTable
 from .kinds import Copied, Diagonal, Empty, Full, Function, Gather, Pairs, Segments, Triangular
 from .spanned import Spanned
@@ -160,7 +161,7 @@ def stored(relation: Relation) -> int:
     for r in parts_of(relation):
         maps = [m for m in (*r.left, *r.right) if isinstance(m, IndexTable)] if isinstance(r, Spanned) else []
         arrays = [*r.parts(), *[m.array for m in maps]]
-        groups: Groups | None = r.__dict__.get("groups")
+        made: list[Any] = [r.__dict__.get("groups"), *(r.known.values() if isinstance(r, Function) else ())]
         total += sum([a.nbytes for a in arrays if getattr(a, "strides", (0,)) != (0,)])
-        total += 0 if groups is None else groups.bytes
+        total += sum([g.bytes for g in made if isinstance(g, (Groups, Strips))])
     return total

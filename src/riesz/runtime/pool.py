@@ -41,14 +41,14 @@ def count() -> int:
     return int(given) if given.isdigit() and int(given) else len(cores())
 
 
-def worth(parts: int) -> int:
-    """How many threads for work worth dividing in so many parts: they begin one after the other, so many parts are
-    soonest done by few.
+def worth(parts: int, most: int | None = None) -> int:
+    """How many threads, of `most`, for work worth dividing in so many parts: they begin one after the other, so many
+    parts are soonest done by few.
 
     >>> worth(0), worth(1), worth(100) <= 11
     (1, 1, True)
     """
-    return max(min(count(), parts, 1 + math.isqrt(max(parts, 0))), 1)
+    return max(min(count() if most is None else most, parts, 1 + math.isqrt(max(parts, 0))), 1)
 
 
 def cores() -> Collection[int]:

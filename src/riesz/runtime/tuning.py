@@ -49,8 +49,14 @@ KEPT_BUFFERS_SEARCHED = 64
 # sums over pairs
 COMPILED_PAIR_LOOPS_FROM = 1 << 19
 """numbers: from how many on Numba's loops, half a second to load, sum over pairs. Measured: docs/design.md, "Numba"."""
-FAR_ROW_BYTES = 128
-"""bytes: longer rows are grouped where the result is far, or threads share them. Measured: docs/notes/reductions.md."""
+GROUPED_TARGET_BYTES = 1 << 12
+"""bytes: numbers added up in so small a result wait for each other: they are grouped. Measured: docs/design.md,
+"Which way a function is summed" (10 targets: 0.5 ms, strips 2.4)."""
+ONE_THREAD_TARGET_BYTES = 1 << 9
+"""bytes: in so small a result one thread adds rows: several would wait. Measured: docs/notes/reductions.md."""
+STRIP_ROW_BYTES = 128
+"""bytes: of rows that two threads add in strips, that one adds in any order in a far result. Measured: docs/design.md,
+"Which way a function is summed", table of widths."""
 SCATTERED_ROW_BYTES = 1024
 """bytes: longer rows are always grouped by target. Measured: bench/relations.py, scatter of width 64 and more."""
 UNROLLED_ROW_NUMBERS = 16

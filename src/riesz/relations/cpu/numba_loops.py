@@ -19,8 +19,12 @@ from ...runtime.nogil import compiled
 # Compiled into the loops, so they stay in this file: Numba compiles again when it changes (see runtime/tuning.py).
 PAIRS_AHEAD = 32
 """pairs: how far ahead rows are fetched. Measured: docs/design.md, "Which way a function is summed"."""
+STRIP_PAIRS_AHEAD = 96
+"""pairs: the same in strips, which have as many more places at their end. Measured: there too."""
 LINE_BYTES = 64
 """bytes: a cache line."""
+CHUNK_BITS = 16
+"""bits: the place of a source in its chunk, as two bytes hold it."""
 at = np.uintp  # indices of this type need no check for negative ones
 
 
@@ -294,6 +298,48 @@ def scattered(index, source, times, v, y, row, first, last):
                 fetch(x, there + b - 1)
             i, j = at(a * n) + at(e if source is None else source[at(e)]), at(a * m) + at(index[at(e)])
             add(z, j * at(b), times, e, x, i * at(b), row)
+
+
+@compiled
+def dealt(index, owners, lows, starts, near, far):
+    """Pairs by strips of targets and chunks of sources: starts[s, c] … starts[s, c + 1], in their order."""
+    chunks = starts.shape[1] - 1
+    for e in range(len(index)):
+        starts[at(owners[at(index[at(e)])]), at(e >> CHUNK_BITS)] += 1
+    found = 0
+    for s in range(starts.shape[0]):
+        for c in range(chunks + 1):
+            starts[s, c], found = found, found + starts[s, c]
+    places = starts.copy()
+    for e in range(len(index)):
+        j = at(index[at(e)])
+        s, c = at(owners[j]), at(e >> CHUNK_BITS)
+        place = at(places[s, c])
+        places[s, c] += 1
+        near[place], far[place] = e & ((1 << CHUNK_BITS) - 1), j - at(lows[s])
+
+
+@compiled
+def scattered_strip(starts, near, far, lows, source, times, v, y, row, soon, s):
+    """y[a, j] = Σ times[e]·v[a, source[e]] for j in strip s; `source` in the order of strips. `soon`: fetch or not."""
+    n, m, b, line = v.shape[1], y.shape[1], len(row), max(LINE_BYTES // v.itemsize, 1)
+    x, z = v.reshape(-1), y.reshape(-1)
+    for a in range(v.shape[0]):
+        low = at(a * m + lows[s])
+        for k in range((a * m + lows[s]) * b, (a * m + lows[s + 1]) * b):
+            z[at(k)] = 0
+        for c in range(starts.shape[1] - 1):
+            base = at(c << CHUNK_BITS)
+            for p in range(starts[s, c], starts[s, c + 1]):
+                e = base + at(near[at(p)])
+                i = at(a * n) + (e if source is None else at(source[at(p)]))
+                if soon is not None:
+                    ahead = at(p + STRIP_PAIRS_AHEAD)
+                    there = base + at(near[ahead]) if source is None else at(source[ahead])
+                    fetch_row(z, (low + at(far[ahead])) * at(b), b, line)
+                    fetch_row(x, (at(a * n) + there) * at(b), b, line)
+                j = low + at(far[at(p)])
+                add(z, j * at(b), times, e, x, i * at(b), row)
 
 
 @compiled

@@ -18,6 +18,7 @@ from ...runtime import buffers, tuning
 from ...runtime import pool as threads
 from ..index_sets import Array
 from .groups import Groups, kind_for, short
+from .strips import Strips
 
 if TYPE_CHECKING:
     from ..base import Relation
@@ -109,27 +110,62 @@ def pair_sum(relation: Relation, v: Array) -> Array:
 
 
 def scatter(relation: Function, v: Array) -> Array:
-    """red of a function: v[a, e] added at index[e]."""
+    """red of a function: v[a, e] added at index[e], as `_way` says."""
     m = relation.target.size
     loops = loops_for(v, v.size)
     if loops is None:
         plain = v.shape[0] == v.shape[2] == 1 and v.dtype == float and v.size
         return np.bincount(relation.index, v.reshape(-1), m).reshape(1, m, 1) if plain else relation.sparse_reduce(v)
-    if _by_groups(relation, v):
-        return group_sum(loops, relation.groups, v)
-    return _scattered(loops, relation.short, m, v)
+    match _way(relation, v, False):
+        case "strips", count:
+            return _in_strips(loops, _strips(loops, relation, count), m, v)
+        case "groups", _:
+            return group_sum(loops, relation.groups, v)
+        case _:
+            return _scattered(loops, relation.short, m, v)
 
 
-def _by_groups(relation: Function, v: Array) -> bool:
-    """Whether pairs are summed by groups, which several threads share: rows that are long or far. Others are added as
-    they come, by one thread or each of several along the leading axis; what is used once is not prepared for."""
-    row = v.shape[2] * v.itemsize
-    known: Any = relation.__dict__
-    again, known["_used"] = "_used" in known, True
-    shared = again and _threads_for(v.shape[0] * relation.source.size * v.shape[2]) > v.shape[0]
-    far = relation.target.size * row > tuning.SHARED_CACHE_BYTES
-    longest = tuning.FAR_ROW_BYTES if far or shared else tuning.SCATTERED_ROW_BYTES
-    return relation.ascending or row > longest
+def _way(relation: Function, v: Array, weighed: bool) -> tuple[str, int]:
+    """How pairs are summed, and in how many strips: by one thread, or each of several along the leading axis, as they
+    come, unless rows are long or far; by several in strips of targets, unless these are few, or by groups if rows are
+    longer. What is used once is not prepared for."""
+    row, numbers = v.shape[2] * v.itemsize, v.shape[2] * (2 if v.dtype.kind == "c" else 1)
+    again, relation.known["used"] = "used" in relation.known, True
+    if relation.ascending:
+        return "groups", 0
+    most = threads.count()
+    if _threads_for(v.shape[0] * relation.source.size * v.shape[2], most) <= v.shape[0] or not again or not row:
+        far = relation.target.size * row > tuning.SHARED_CACHE_BYTES
+        longest = tuning.STRIP_ROW_BYTES if far else tuning.SCATTERED_ROW_BYTES
+        return "as they come" if row <= longest else "groups", 0
+    if relation.target.size * row <= (tuning.GROUPED_TARGET_BYTES if numbers == 1 else tuning.ONE_THREAD_TARGET_BYTES):
+        return "groups" if numbers == 1 else "as they come", 0
+    strips = max(_threads_for(relation.source.size, most), 2)  # whatever the values are
+    # Rows that are not whole cache lines share some with their neighbours, which come from memory again unless rows
+    # come in order.
+    in_lines = not (v.ctypes.data | row) % tuning.CACHE_LINE_BYTES
+    longer = strips == 2 and not weighed and not in_lines
+    fits = row <= (tuning.STRIP_ROW_BYTES if longer else tuning.CACHE_LINE_BYTES)
+    return "strips" if fits and numbers <= tuning.UNROLLED_ROW_NUMBERS else "groups", strips
+
+
+def _strips(loops: Any, relation: Function, count: int) -> Strips:
+    """The strips of a function, kept until another number of them is asked for."""
+    found = relation.known.get("strips")
+    if found is None or len(found.starts) != count:
+        found = relation.known["strips"] = Strips(loops, relation.short, relation.target.size, count)
+    return found
+
+
+def _in_strips(loops: Any, strips: Strips, m: int, v: Array, source: Any = None, weights: Any = None) -> Array:
+    """weights[e]·v[a, source[e]] summed at each target, a strip for each thread; complex numbers as two."""
+    y = buffers.empty((v.shape[0], m, v.shape[2]), v.dtype)
+    x, z = _real(v), _real(y)
+    near = z.nbytes <= tuning.CORE_CACHE_BYTES * len(strips.starts)
+    soon = None if near and v.shape[2] * v.itemsize < tuning.CACHE_LINE_BYTES // 2 else ()
+    given = strips.starts, strips.near, strips.far, strips.lows, source, weights, x, z, (0,) * x.shape[2], soon
+    threads.spread(lambda *strip: loops.scattered_strip(*given, *strip), [(s,) for s in range(len(strips.starts))])
+    return y
 
 
 def add_rows(index: Array, size: int, rows: Array) -> Array:
@@ -182,15 +218,23 @@ def weighed_sum(gather: Gather, scatter: Function, known: dict[Any, Any], weight
     """Σ weights[e]·v[gather(e)] over scatter(e) = y: what a gather, a product and a sum come to; no array has a row per
     pair.
 
-    The groups of the two relations are kept in `known`.
+    What is prepared for the two relations is kept in `known`.
     """
     a, n, b = v.shape
     loops = loops_for(v, a * scatter.count * b) if weights.dtype == v.dtype and v.dtype.kind == "f" else None
     thin = None if loops is None else _thin_sum(loops, gather, scatter, weights, v)
     if thin is not None:
         return thin
-    if loops is not None and not _by_groups(scatter, v):
+    way, count = ("", 0) if loops is None else _way(scatter, v, True)
+    if way == "as they come":
         return _scattered(loops, scatter.short, scatter.target.size, v, gather.short, weights)
+    if way == "strips":
+        strips, sources = known.get("strips", (None, None))
+        if strips is None or len(strips.starts) != count:
+            strips = _strips(loops, scatter, count)
+            sources = gather.short[strips.order]
+            known["strips"] = strips, sources
+        return _in_strips(loops, strips, scatter.target.size, v, sources, weights)
     if "groups" not in known:  # the pairs (gather(e), scatter(e)) by target, and their order where it is not their own
         order = scatter.groups.index
         index = short(gather.index if order is None else gather.index[order], gather.source.size)
@@ -242,9 +286,9 @@ def _parts(a: int, targets: int, numbers: int, offsets: Array | None = None) -> 
     return [(0, a, low, high) for low, high in itertools.pairwise([0, *inner, targets])]
 
 
-def _threads_for(numbers: int) -> int:
-    """How many threads are worth it for moving so many numbers."""
-    return threads.worth(numbers // tuning.PAIR_NUMBERS_PER_THREAD)
+def _threads_for(numbers: int, most: int | None = None) -> int:
+    """How many threads, of `most`, are worth it for moving so many numbers."""
+    return threads.worth(numbers // tuning.PAIR_NUMBERS_PER_THREAD, most)
 
 
 def _cuts(n: int, parts: int) -> list[tuple[int, int]]:
