@@ -279,7 +279,7 @@ def text(x: Any) -> Any:
 
 
 DECIDED = [as_bool, branch, loop, conjunction, largest_by_python, assertion_on_all, branch_on_allclose]
-DECIDED += [loop_over_a_range, index_of_a_list, index_of_a_numpy_array]
+DECIDED += [loop_over_a_range, index_of_a_list]
 
 
 @pytest.mark.parametrize(("f", "advice"), CODE, ids=[f.__name__ for f, _ in CODE])
