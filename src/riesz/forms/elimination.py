@@ -31,6 +31,8 @@ class Elimination:
             return
         if len(labels) == 2 and labels[0] > labels[1]:
             labels, t = labels[::-1], self.trees.turned(t)
+        if len(labels) == 2 and labels[0] == labels[1] and f.power != 1:  # of the diagonal alone
+            labels, t = labels[:1], self.trees.node("call", (t,), "diag", 1)
         if len(labels) > 2 and (f.power != 1 or len(set(labels)) < len(labels)):
             raise Unreadable("an array of three axes")
         group = self._groups.setdefault(labels, ([], []))

@@ -17,6 +17,7 @@ OWN = {
     "norm": 1,
     "ones": 1,
     "identity": 1,
+    "zeros": 1,
     "commutation": 1,
 }
 """How many symbols a node is beside its parts; for others, one less than it has parts."""
@@ -39,6 +40,8 @@ class Tree:
     @property
     def row(self) -> bool:
         """Whether this is a vector that lies."""
+        if self.kind == "chain":
+            return self.rank == 1 and next(t for t in self.kids if t.rank).row
         return self.rank == 1 and self.kind == "transpose"
 
 
@@ -193,6 +196,13 @@ class Trees:
 
     def _uninverted(self, t: Tree) -> Tree:
         return self.turned(t.kids[0].kids[0]) if t.kind == "transpose" else t.kids[0]
+
+
+def repeated(t: Tree) -> Sequence[Tree] | None:
+    """The factors of a number that stands at every index: k of k 𝟏 and of k 𝟏 𝟏ᵀ; none for 𝟏 itself."""
+    parts = t.kids if t.kind == "chain" else (t,)
+    arrays = [x.kids[0] if x.row else x for x in parts if x.rank]
+    return [x for x in parts if not x.rank] if arrays and all([x.kind == "ones" for x in arrays]) else None
 
 
 def is_number(t: Tree, k: int) -> bool:

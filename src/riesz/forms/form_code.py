@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import scipy.special
+
 from ..errors import ExpressionError
-from .expression_trees import Tree
+from .expression_trees import Tree, repeated
 
 SUM, TIMES, POWER, ATOM = range(4)
+RESERVED = {"softmax", "sigmoid", "at_max", "np", "jnp", "jax", "torch", "scipy"}
+"""Names that code uses itself."""
 Code = tuple[str, int]
 
 
@@ -33,12 +38,16 @@ class Dialect:
 
 
 _SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan"
-_OTHERS = {"max": "max", "min": "min", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
+_OTHERS = {"zeros": "zeros", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
 _OTHERS |= {"outer": "outer", "diag": "diag", "kron": "kron"}
 _LINALG = {"det": "det", "inverse": "inv", "norm": "norm", "power": "matrix_power", "eigh": "eigh"}
 _SOFTMAX = """def softmax(z):
     e = {0}.exp(z - {0}.max(z, axis=-1, keepdims=True))
     return e / {0}.sum(e, axis=-1, keepdims=True)
+"""
+_AT_MAX = """def at_max(z, axis=None):
+    e = z == {0}.max(z, axis=axis, keepdims=True)
+    return e / {0}.sum(e, axis=axis, keepdims=True)
 """
 _SIGMOID = "def sigmoid(z):\n    return 1 / (1 + {0}.exp(-z))\n"
 
@@ -47,12 +56,19 @@ def _python(prefix: str, linalg: str = "linalg.", **more: str) -> dict[str, str]
     """The functions of a library with NumPy's names."""
     plain = {name: name for name in _SAME.split()} | _OTHERS | {"ones": "ones", "eye": "eye"}
     found = {k: f"{prefix}{v}" for k, v in plain.items()}
+    for name in ("max", "min"):
+        found[name] = f"{prefix}{name}({{0}})"
+        sign = "-" if name == "min" else ""
+        found[f"at {name}"] = f"at_max({sign}({{0}}))" if sign else "at_max({0})"
+        for axis in (0, 1):
+            found[f"{name}{axis}"] = f"{prefix}{'a' if prefix == 'torch.' else ''}{name}({{0}}, {axis})"
+            found[f"at {name}{axis}"] = f"{found[f'at {name}'][:-1]}, {axis})"
     return found | {k: f"{prefix}{linalg}{v}" for k, v in _LINALG.items()} | more
 
 
 _TEXT = _python("", "", logabs="log(abs({0}))", sigmoid="sigmoid", softmax="softmax({0}, -1)")
 _TEXT |= {"turned": "transpose({0})", "rows": "sum({0}, 1)", "columns": "sum({0}, 0)", "vec": "ravel({0})"}
-for _unknown in ("power", "eigh", "eye", "ones"):
+for _unknown in ("power", "eigh", "eye", "ones", "zeros", *[k for k in _TEXT if k.startswith("at ")]):
     del _TEXT[_unknown]
 _COLUMNS = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 diag kron det expm"
 _MATLAB = {name: name for name in _COLUMNS.split()}
@@ -63,6 +79,8 @@ _MATLAB |= {"vec": "reshape(({0}).', [], 1)", "logabs": "log(abs({0}))", "larger
 _JULIA = {**_MATLAB, "tr": "tr", "eye": "Matrix(I, {0}, {0})", "ones": "ones({0})", "Σ": "sum", "mean": "mean"}
 _JULIA |= {"max": "maximum", "min": "minimum", "maximum": "max", "minimum": "min", "expm": "exp", "norm": "norm"}
 _JULIA |= {"vec": "vec(permutedims({0}))", "larger": "((({0}) .> 0) .+ 0.5 .* (({0}) .== 0))"}
+for _calls, _zeros in ((_MATLAB, "zeros({0}, {1})"), (_JULIA, "zeros")):
+    _calls["zeros"] = _zeros
 _TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
 _TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
 _TORCH |= {"larger": "torch.heaviside({0}, torch.tensor({1}))"}
@@ -82,8 +100,12 @@ end
 
 def _numpy(name: str, prefix: str, header: str, expm: str) -> Dialect:
     """A library that has NumPy's functions."""
-    helpers = {"softmax": _SOFTMAX.format(prefix[:-1]), "sigmoid": _SIGMOID.format(prefix[:-1])}
+    given = {"softmax": _SOFTMAX, "sigmoid": _SIGMOID, "at_max": _AT_MAX}
+    helpers = {k: v.format(prefix[:-1]) for k, v in given.items()}
     calls = _python(prefix, logabs=f"{prefix}log({prefix}abs({{0}}))", expm=expm)
+    if name == "numpy":
+        calls |= {f"{k}m": f"scipy.linalg.{k}m" for k in ("sin", "cos", "log", "sqrt")}
+        calls["polar"] = "scipy.linalg.polar({0})[0]"
     return Dialect(name, calls, helpers, header=header)
 
 
@@ -138,14 +160,15 @@ class CodeWriter:
 
     def call(self, name: str, *args: str, dotted: bool = False) -> Code:
         """A function call."""
-        known = self.dialect.calls.get(name)
-        if known is None and name in self.dialect.helpers:
-            self.used.add(name)
-            known = name
+        known = self.dialect.calls.get(name) or (name if name in self.dialect.helpers else None)
+        if known is None and self.dialect.name == "numpy":
+            known = _ufunc(name)
+        if known is not None and known.split("(")[0] in self.dialect.helpers:
+            self.used.add(known.split("(")[0])
         if known is None:
             elsewhere = "code('numpy') has the most functions"
             raise ExpressionError(f"{name} has no counterpart in {self.dialect.name}; {elsewhere}")
-        for module in ("scipy.linalg", "jax.scipy.linalg"):
+        for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg"):
             self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
         if "{0}" in known:
             return known.format(*args), ATOM
@@ -159,6 +182,10 @@ class CodeWriter:
                 return _number(t.value)
             case "symbol":
                 return t.value, ATOM
+            case "zeros":
+                several = [str(n) for n in t.value]
+                shape = ", ".join(several) if t.rank == 1 or d.columns else f"({', '.join(several)})"
+                return self.call("zeros", *([*several, "1"][:2] if d.name == "matlab" else [shape]))
             case "ones":
                 return self.call("ones", str(t.value))
             case "identity":
@@ -177,20 +204,34 @@ class CodeWriter:
                 raised = d.raised if t.rank or not d.columns else "^"
                 return f"{_within(kids[0], ATOM)}{raised}{_exponent(t.value)}", POWER
             case "call":
-                return self._call(t, kids)
+                return self._call(t, self._terms(t, done) if len(kids) > 1 else kids)
             case "chain":
-                return self._chain(t, done)
+                return self._chain(t.kids, done)
             case "hadamard":
                 return d.times.join([_within(k, TIMES if i == 0 else POWER) for i, k in enumerate(kids)]), TIMES
             case "quotient":
                 return f"{_within(kids[0], TIMES)}{d.over}{_within(kids[1], POWER)}", TIMES
             case "kronecker":
-                return self.call("kron", *[k[0] for k in kids])
+                upright = [x.rank == 1 and not x.row and not d.columns for x in t.kids]
+                columns = [f"{_within(k, ATOM)}[:, None]" if u else k[0] for k, u in zip(kids, upright, strict=True)]
+                return self.call("kron", *columns)
             case "larger":
+                kids = self._terms(t, done)
                 difference = kids[0][0] if kids[1][0] == "0" else f"{kids[0][0]} - {_within(kids[1], TIMES)}"
                 return self.call("larger", difference, "0.5")
             case _:
-                return self._sum(t, kids)
+                return self._sum(t, self._terms(t, done))
+
+    def _terms(self, t: Tree, done: dict[int, Code]) -> list[Code]:
+        """The terms of a sum; numbers that are the same at every index are left to broadcasting."""
+        found: list[Code] = [done[x.id] for x in t.kids]
+        numbers = [repeated(x) for x in t.kids]
+        if self.dialect.dotted or not any([x.rank and ks is None for x, ks in zip(t.kids, numbers, strict=True)]):
+            return found
+        for k, ks in enumerate(numbers):
+            if ks is not None and t.kids[k].id not in self.names:
+                found[k] = self._chain(ks, done) if ks else ("1", ATOM)
+        return found
 
     def _suffixed(self, name: str, code: Code, suffix: str) -> Code:
         """A method, or a function where the language has none."""
@@ -219,11 +260,11 @@ class CodeWriter:
         parts = [_within(k, ATOM) if bracketed else k[0] for k in kids]
         return self.call(name, *parts, dotted=name in _EVERYWHERE and t.rank > 0)
 
-    def _chain(self, t: Tree, done: dict[int, Code]) -> Code:
+    def _chain(self, kids: Sequence[Tree], done: dict[int, Code]) -> Code:
         """Numbers times a product of matrices and vectors; a column before a row is an outer product."""
         d = self.dialect
-        numbers = [_within(done[x.id], POWER) for x in t.kids if x.rank == 0]
-        arrays = [x for x in t.kids if x.rank]
+        numbers = [_within(done[x.id], POWER) for x in kids if x.rank == 0]
+        arrays = [x for x in kids if x.rank]
         if d.columns:
             return " * ".join([*numbers, *[_within(done[x.id], POWER) for x in arrays]]), TIMES
         lead = d.times.join(numbers)
@@ -249,6 +290,14 @@ class CodeWriter:
             right = self._product(arrays[1:], done)
             return f"{_within(done[arrays[0].id], POWER)}{self.dialect.matmul}{_within(right, POWER)}", TIMES
         return self.dialect.matmul.join([_within(done[x.id], POWER) for x in arrays]), TIMES
+
+
+def _ufunc(name: str) -> str | None:
+    """A function of numbers that NumPy or SciPy has under this name."""
+    for module, prefix in ((np, "np"), (scipy.special, "scipy.special")):
+        if isinstance(getattr(module, name, None), np.ufunc):
+            return f"{prefix}.{name}"
+    return None
 
 
 def _within(code: Code, level: int) -> str:

@@ -20,12 +20,20 @@ from ..errors import VectorError
 from ..tracing.traced import Traced
 
 _ASSUMED: ContextVar[list[tuple[Any, tuple[str, ...]]] | None] = ContextVar("assumed", default=None)
-FACTS = {
-    "symmetric": lambda a: a.ndim == 2 and a.shape[0] == a.shape[1] and np.allclose(a, a.T),
-    "orthogonal": lambda a: a.ndim == 2 and a.shape[0] == a.shape[1] and np.allclose(a.T @ a, np.eye(len(a))),
-    "stochastic": lambda a: a.ndim == 2 and np.allclose(a.sum(1), 1.0),
+FACTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "symmetric": lambda a: (a, a.T),
+    "orthogonal": lambda a: (a.T @ a, np.eye(len(a)) if a.shape[0] == a.shape[1] else np.nan),
+    "stochastic": lambda a: (a.sum(1), np.ones(len(a))),
 }
-"""What can be assumed of an array, and whether it holds of numbers."""
+"""What can be assumed of a matrix: two arrays that are then the same."""
+
+
+def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
+    """Whether a fact holds of numbers, up to rounding: forms are true to all digits."""
+    if a.ndim != 2 or not a.size:
+        return False
+    one, other = FACTS[fact](a)
+    return np.shape(one) == np.shape(other) and bool(np.abs(one - other).max() <= tolerance * np.abs(one).max())
 
 
 def assume(a: Any, **facts: bool) -> Any:
@@ -38,14 +46,14 @@ def assume(a: Any, **facts: bool) -> Any:
     2Sx
       where Sᵀ = S
     """
-    for name, holds in facts.items():
+    for name, claimed in facts.items():
         if name not in FACTS:
             raise VectorError(f"assume({name}=…): the facts are {', '.join([f'{k}=True' for k in FACTS])}")
-        if holds and not isinstance(a, Traced) and not FACTS[name](np.asarray(a)):
+        if claimed and not isinstance(a, Traced) and not holds(name, np.asarray(a), 1e-8):
             raise VectorError(f"assume({name}=True): the array of shape {np.shape(a)} is not {name}")
     noted = _ASSUMED.get()
     if noted is not None and isinstance(a, Traced):
-        noted.append((a, tuple([name for name, holds in facts.items() if holds])))
+        noted.append((a, tuple([name for name, claimed in facts.items() if claimed])))
     return a
 
 

@@ -7,6 +7,7 @@ and so on, until an expression in the free labels is left.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -87,7 +88,8 @@ class Layout:
     def plain(self, x: Polynomial) -> Tree:
         """Σ of its terms, each laid out."""
         if not x.products:
-            return self.trees.number(Fraction(0))
+            shape = x.shape if x.rank < 3 else (math.prod(x.shape[: self.rows]), math.prod(x.shape[self.rows :]))
+            return self.trees.node("zeros", value=shape, rank=len(shape)) if shape else self.trees.number(Fraction(0))
         parts = [self.product(p, x.shape) for p in x.products]
         parts.sort(key=lambda part: part[0] < 0)
         if len(parts) == 1 and parts[0][0] > 0:

@@ -97,7 +97,7 @@ def exact(k: Any) -> Number:
     if not math.isfinite(k):
         return k
     near = Fraction(k).limit_denominator(2000)
-    return near if abs(float(near) - k) <= 1e-13 * max(1.0, abs(k)) else k
+    return near if abs(float(near) - k) <= 1e-15 * abs(k) else k
 
 
 class Algebra:
@@ -150,8 +150,8 @@ class Algebra:
             product = self._canonical(product, rank)
             key = tuple([(f.atom.id, f.labels, f.power) for f in product.factors])
             before = total.get(key)
-            total[key] = product if before is None else product._replace(scale=before.scale + product.scale)
-        kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if abs(p.scale) > 1e-14]
+            total[key] = product if before is None else product._replace(scale=_added(before.scale, scale))
+        kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if p.scale]
         numbers = [
             (p.scale, tuple([(f.atom.id, f.labels, f.power) for f in p.factors]), tuple(p.sizes.items())) for p in kept
         ]
@@ -385,7 +385,7 @@ class Algebra:
 
     def power(self, x: Polynomial, p: Any) -> Polynomial:
         """x^p at every index."""
-        p = Fraction(p).limit_denominator(1000)
+        p = Fraction(exact(p))
         whole = p.denominator == 1
         if not x.products:
             return x
@@ -523,6 +523,11 @@ def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, 
         found.append((f.atom, flipped))
         at = f.labels[0] if flipped else f.labels[1]
     return found if at == end else None
+
+
+def _added(a: Number, b: Number) -> Number:
+    """a + b; 0 where only rounding is left."""
+    return a + b if abs(a + b) > 1e-14 * abs(a) else Fraction(0)
 
 
 def _raised(k: Number, p: Fraction) -> Number:
