@@ -41,7 +41,7 @@ class Tree:
     def row(self) -> bool:
         """Whether this is a vector that lies."""
         if self.kind == "chain":
-            return self.rank == 1 and next(t for t in self.kids if t.rank).row
+            return self.rank == 1 and any([t.row for t in self.kids])
         return self.rank == 1 and self.kind == "transpose"
 
 
@@ -50,6 +50,7 @@ class Trees:
 
     def __init__(self) -> None:
         self._trees: dict[Any, Tree] = {}
+        self._turned: dict[Any, Tree] = {}
 
     def node(
         self, kind: str, kids: Iterable[Tree] = (), value: Any = None, rank: int = 0, symmetric: bool = False
@@ -81,6 +82,12 @@ class Trees:
 
     def turned(self, t: Tree) -> Tree:
         """The transpose: the shorter of (A B)ᵀ and Bᵀ Aᵀ."""
+        key = t.id, t.symmetric
+        if key not in self._turned:
+            self._turned[key] = self._transposed(t)
+        return self._turned[key]
+
+    def _transposed(self, t: Tree) -> Tree:
         if t.rank == 0 or (t.rank == 2 and t.symmetric):
             return t
         if t.kind == "transpose":

@@ -15,6 +15,8 @@ from ..errors import ExpressionError
 from .expression_trees import Tree, repeated
 
 SUM, TIMES, POWER, ATOM = range(4)
+LISTED = 400
+"""Arrays of up to this many numbers are written out in texts."""
 RESERVED = {"softmax", "sigmoid", "at_max", "np", "jnp", "jax", "torch", "scipy"}
 """Names that code uses itself."""
 Code = tuple[str, int]
@@ -68,8 +70,11 @@ def _python(prefix: str, linalg: str = "linalg.", **more: str) -> dict[str, str]
 
 _TEXT = _python("", "", logabs="log(abs({0}))", sigmoid="sigmoid", softmax="softmax({0}, -1)")
 _TEXT |= {"turned": "transpose({0})", "rows": "sum({0}, 1)", "columns": "sum({0}, 0)", "vec": "ravel({0})"}
-for _unknown in ("power", "eigh", "eye", "ones", "zeros", *[k for k in _TEXT if k.startswith("at ")]):
-    del _TEXT[_unknown]
+_TEXT |= {f"{name}{axis}": f"{name}({{0}}, axis={axis})" for name in ("max", "min") for axis in (0, 1)}
+_TEXT = {k: v for k, v in _TEXT.items() if k not in ("power", "eigh", "zeros") and not k.startswith("at ")}
+_TEXT |= {"erf": "erf", "hypot": "hypot", "cbrt": "cbrt", "psi": "digamma", "erfc": "erfc", "gammaln": "gammaln"}
+for _peak in ("max", "min"):
+    _TEXT[f"at {_peak}"] = "where({0} == PEAK({0}), 1, 0) / sum(where({0} == PEAK({0}), 1, 0))".replace("PEAK", _peak)
 _COLUMNS = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 diag kron det expm"
 _MATLAB = {name: name for name in _COLUMNS.split()}
 _MATLAB |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max", "minimum": "min", "inverse": "inv"}
@@ -138,8 +143,8 @@ _EVERYWHERE = {*_SAME.split(), "sigmoid", "pow"} - {"mean"}
 class CodeWriter:
     """Writes trees as expressions of a dialect; `names` are parts that have a name."""
 
-    def __init__(self, dialect: Dialect, names: dict[int, str]) -> None:
-        self.dialect, self.names = dialect, names
+    def __init__(self, dialect: Dialect, names: dict[int, str], values: dict[str, Any] | None = None) -> None:
+        self.dialect, self.names, self.values = dialect, names, values or {}
         self.used: set[str] = set()
 
     def expression(self, root: Tree, top: bool = False) -> str:
@@ -171,7 +176,7 @@ class CodeWriter:
         for module in ("scipy.linalg", "scipy.special", "jax.scipy.linalg"):
             self.used |= {f"import {module}"} if known.startswith(f"{module}.") else set()
         if "{0}" in known:
-            return known.format(*args), ATOM
+            return known.format(*args), TIMES if " / " in known else ATOM
         return f"{known}{'.' if dotted and self.dialect.dotted else ''}({', '.join(args)})", ATOM
 
     def _written(self, t: Tree, done: dict[int, Code]) -> Code:
@@ -181,7 +186,11 @@ class CodeWriter:
             case "number":
                 return _number(t.value)
             case "symbol":
-                return t.value, ATOM
+                return _listed(self.values[t.value]) if t.value in self.values else t.value, ATOM
+            case "zeros" | "ones" | "identity" if d.name == "text":
+                lengths = t.value if t.kind == "zeros" else (t.value,)
+                found = _listed(np.zeros(lengths) if t.kind == "zeros" else np.ones(lengths))
+                return f"diag({found})" if t.kind == "identity" else found, ATOM
             case "zeros":
                 several = [str(n) for n in t.value]
                 shape = ", ".join(several) if t.rank == 1 or d.columns else f"({', '.join(several)})"
@@ -199,6 +208,8 @@ class CodeWriter:
             case "inverse" | "norm":
                 return self.call(t.kind, kids[0][0] if not d.columns else _within(kids[0], ATOM))
             case "matrix power":
+                if d.name == "text":
+                    return d.matmul.join([_within(kids[0], ATOM)] * t.value), TIMES
                 return self.call("power", kids[0][0], str(t.value))
             case "power":
                 raised = d.raised if t.rank or not d.columns else "^"
@@ -247,6 +258,9 @@ class CodeWriter:
         return text, SUM
 
     def _commutation(self, n: int, m: int) -> Code:
+        if self.dialect.name == "text":
+            eye = f"reshape(diag({_listed(np.ones(n * m))}), [{n}, {m}, {n * m}])"
+            return f"reshape(swapaxes({eye}, 0, 1), [{n * m}, {n * m}])", ATOM
         eye = self.call("eye", str(n * m))[0]
         if self.dialect.columns:
             raise ExpressionError(f"the commutation matrix has no counterpart in {self.dialect.name}")
@@ -290,6 +304,13 @@ class CodeWriter:
             right = self._product(arrays[1:], done)
             return f"{_within(done[arrays[0].id], POWER)}{self.dialect.matmul}{_within(right, POWER)}", TIMES
         return self.dialect.matmul.join([_within(done[x.id], POWER) for x in arrays]), TIMES
+
+
+def _listed(a: Any) -> str:
+    """A small array of whole numbers, written out."""
+    if a.size > LISTED:
+        raise ExpressionError(f"an array of {a.size} numbers is too long for a text; code('numpy') has it")
+    return str(a.astype(int).tolist())
 
 
 def _ufunc(name: str) -> str | None:
@@ -375,8 +396,9 @@ def _matrix_language(
 
 
 def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], given: Definitions) -> str:
-    """A text for `rz.function`: names for parts are put in their places."""
-    if given.chosen or given.spectra:
-        raise ExpressionError("slices and eigenvectors are not written as text; code('numpy') has them")
-    results = [CodeWriter(dialect, {}).expression(t) for t in heads]
+    """A text for `rz.function`: names for parts are put in their places, and matrices that select rows are listed."""
+    if given.spectra:
+        raise ExpressionError("eigenvectors are not written as text; code('numpy') has them")
+    selected = {name: eval(f"eye[{rows}]", {"eye": np.eye(n)}) for name, (n, rows) in given.chosen.items()}
+    results = [CodeWriter(dialect, {}, selected).expression(t) for t in heads]
     return f"{', '.join(arguments)} -> {', '.join(results)}"

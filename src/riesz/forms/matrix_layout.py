@@ -117,7 +117,7 @@ class Layout:
                 found = self.trees.node("sum", (inner,), (-1,), inner.rank) if k < 0 else inner
                 best = min(best, found, key=lambda t: t.weight)
         self._steps += 1
-        if depth > 6 or len(x.products) > 16 or self._steps > 400:
+        if depth > 6 or len(x.products) > 16 or self._steps > 120:
             return best
         tried: list[tuple[int, int, Polynomial]] = []
         for y in self._common_factors(x)[:8]:

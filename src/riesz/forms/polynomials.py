@@ -106,6 +106,8 @@ class Algebra:
     def __init__(self) -> None:
         self._atoms: dict[Any, Atom] = {}
         self._forms: dict[Any, Polynomial] = {}
+        self._symmetric: dict[int, bool] = {}
+        self._together: dict[Any, tuple[Number, Power]] = {}
         self._fresh = 10**6
         self.stochastic: set[str] = set()  # arrays whose rows sum to 1
         self.orthogonal: set[str] = set()
@@ -349,7 +351,11 @@ class Algebra:
 
     def is_symmetric(self, x: Polynomial) -> bool:
         """Whether a square form is its own transpose."""
-        return x.rank == 2 and x.shape[0] == x.shape[1] and self.permuted(x, (1, 0)) is x
+        if x.rank != 2 or x.shape[0] != x.shape[1]:
+            return False
+        if x.id not in self._symmetric:
+            self._symmetric[x.id] = self.permuted(x, (1, 0)) is x
+        return self._symmetric[x.id]
 
     def content(self, x: Polynomial) -> tuple[Number, Polynomial]:
         """(k, x / k): the common number of a sum, with the sign that most of its terms have."""
@@ -376,6 +382,11 @@ class Algebra:
 
     def together(self, x: Polynomial, power: Fraction = ONE) -> tuple[Number, Power]:
         """x^power as a number and one factor."""
+        if (x.id, power) not in self._together:
+            self._together[x.id, power] = self._one_factor(x, power)
+        return self._together[x.id, power]
+
+    def _one_factor(self, x: Polynomial, power: Fraction) -> tuple[Number, Power]:
         common, rest = self.content(x)
         if common < 0 and power.denominator != 1:  # a root keeps the sign inside
             common, rest = -common, self.scaled(-1, rest)
