@@ -29,7 +29,7 @@ from .familiar import familiar, mirrored
 from .form_code import RESERVED, Definitions, function_code
 from .form_laws import applied
 from .form_text import FormText, shared_parts
-from .lifting import captured, holds, lifted, plain_function
+from .lifting import Lifting, holds
 from .matrix_layout import Layout
 from .polynomials import Algebra, Polynomial, Unreadable
 from .reading import CUT, Reader
@@ -331,19 +331,19 @@ def _named(of: Derivation) -> NamedFunction:
     count = len(spaces)
     names = list(of.names) if of.names is not None and len(of.names) == count else argument_names(f, count)
     names = names[:count]
-    plain = plain_function(f)
-    known = captured(plain) if plain is not None else {}
-    while plain is not None:
+    opened = Lifting(f)
+    known = opened.known
+    while opened.function is not None:
         try:
             values = (*example, *known.values())
-            opened = lifted(plain, list(known), count, len(of.programs.value) <= CUT)
-            at = point(opened, values, {}, tuple(range(count)), None, True, "a closed form")
+            function = opened.lifted(count, len(of.programs.value) <= CUT)
+            at = point(function, values, {}, tuple(range(count)), None, True, "a closed form")
             at.settle()
             return _with_locals(at, _leaf_names(names, example, known), known)
         except (RieszError, TypeError, ValueError, AttributeError):
             if not known:
                 break
-            known.popitem()
+            opened.drop()
     return NamedFunction(_traced_once(of), _leaf_names(names, example))
 
 
