@@ -122,8 +122,10 @@ class Elimination:
             case 2, 4, [(0, 2), (1, 3)] | [(1, 3), (0, 2)]:
                 parts = [left[0, 2], left[1, 3]]
             case 2, 4, [(0, 3), (1, 2)] | [(1, 2), (0, 3)]:
-                product = trees.node("kronecker", [fold(left[0, 3]), fold(left[1, 2])], rank=2)
-                return trees.chain([product, trees.node("commutation", value=(shape[2], shape[3]), rank=2)], 2)
+                turn = trees.node("commutation", value=(shape[2], shape[3]), rank=2)
+                if left[0, 3].kind == left[1, 2].kind == "identity":
+                    return turn
+                return trees.chain([trees.node("kronecker", [fold(left[0, 3]), fold(left[1, 2])], rank=2), turn], 2)
             case 2, 4, [(0, 1), (2, 3)] | [(2, 3), (0, 1)]:
                 column = trees.node("call", (fold(left[0, 1]),), "vec", 1)
                 return trees.chain([column, trees.turned(trees.node("call", (fold(left[2, 3]),), "vec", 1))], 2)

@@ -49,7 +49,9 @@ class Layout:
                 found.append(self.factored(y))
                 if y.rank == 2 and not self.algebra.is_symmetric(y) and len(y.products) > 1:
                     other = self.factored(self.algebra.permuted(y, (1, 0)))  # Pᵀ − Qᵀ = (P − Q)ᵀ
-                    found.append(self.trees.node("transpose", (other,), rank=2))
+                    numbers = [t for t in other.kids if not t.rank] if other.kind == "chain" else []
+                    rest = self.trees.chain([t for t in other.kids if t.rank], 2) if numbers else other
+                    found.append(self.trees.chain([*numbers, self.trees.node("transpose", (rest,), rank=2)], 2))
             except Unreadable as p:
                 problem = p
         if not found:
@@ -250,7 +252,7 @@ class Layout:
             case "inverse":
                 return self.trees.node("inverse", (self.tree(a.args[0]),), rank=2, symmetric=a.symmetric)
             case "determinant":
-                return self.trees.node("call", (self.tree(a.args[0]),), "det")
+                return self.trees.node("call", (self.trees.folded(self.tree(a.args[0])),), "det")
             case "call" if a.name == "larger":
                 return self._comparison(a)
             case "call" if a.name.startswith("softmax"):
