@@ -536,5 +536,7 @@ def test_long_programs_stay_linear(depth):
 
         return f
 
-    short, long = [len(str(rz.derive(layers(n), x).gradient)) for n in (depth, 2 * depth)]
+    forms = [rz.derive(layers(n), x).gradient for n in (depth, 2 * depth)]
+    short, long = [len(str(form)) for form in forms]
     assert long < 2.6 * short
+    np.testing.assert_allclose(run(forms[0].code(), "gradient", x, A), forms[0](x), rtol=1e-8)

@@ -159,7 +159,7 @@ class WrittenForm:
         parts = [(name, self._tree(x)) for name, x in self.reader.parts]
         self.spectra = [(values, vectors, self._tree(x)) for x, (values, vectors) in self.reader.spectra.items()]
         roots = [*self.heads, *[t for _, t in parts], *[t for *_, t in self.spectra]]
-        self.where = [*shared_parts(roots, self.reader.taken, self._locals()), *parts]
+        self.where = _in_order([*shared_parts(roots, self.reader.taken, self._locals()), *parts])
 
     def _tree(self, x: Polynomial) -> Tree:
         return self.layout.trees.folded(self.layout.tree(x))
@@ -306,18 +306,45 @@ def _diag(notation: Notation, values: str) -> str:
 def _used(roots: list[Tree], parts: dict[str, Tree]) -> set[str]:
     """The named parts that trees mention, directly or through others."""
     names = {t.id: name for name, t in parts.items()}
+    found, waiting = set[str](), list(roots)
+    while waiting:
+        new = _mentioned(waiting, parts, names) - found
+        found |= new
+        waiting = [kid for name in new for kid in parts[name].kids or (parts[name],)]
+    return found
+
+
+def _mentioned(roots: Iterable[Tree], parts: dict[str, Tree], names: dict[int, str]) -> set[str]:
+    """The named parts that trees mention directly."""
     found, seen, waiting = set[str](), set[int](), list(roots)
     while waiting:
         t = waiting.pop()
         if t.id in seen:
             continue
         seen.add(t.id)
-        waiting += t.kids
         name = t.value if t.kind == "symbol" and t.value in parts else names.get(t.id)
         if name is not None:
             found.add(name)
-            waiting.append(parts[name])
+        else:
+            waiting += t.kids
     return found
+
+
+def _in_order(where: list[tuple[str, Tree]]) -> list[tuple[str, Tree]]:
+    """Named parts, each after those that it mentions."""
+    parts = dict(where)
+    names = {t.id: name for name, t in where}
+    done: dict[str, Tree] = {}
+    for first in parts:
+        stack = [(first, False)]
+        while stack:
+            name, ready = stack.pop()
+            if ready:
+                done[name] = parts[name]
+            elif name not in done:
+                before = _mentioned(parts[name].kids or (parts[name],), parts, names) - {name, *done}
+                stack += [(name, True), *[(other, False) for other in sorted(before)]]
+    return list(done.items())
 
 
 def _named(of: Derivation) -> NamedFunction:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.special
+import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
 from ..errors import ExpressionError
 from .expression_trees import Tree, repeated
