@@ -426,6 +426,7 @@ class Model:
 
 
 MODEL = Model()
+SETTINGS = {"G": B, "n": 3}
 
 
 def residual(x):
@@ -443,6 +444,7 @@ def squares(x, A, b):
         (MODEL, "2Aᵀ(Ax − b)"),
         (lambda x: np.sum((MODEL.A @ x - MODEL.b) ** 2), "2Aᵀ(Ax − b)"),
         (lambda x: np.sum(residual(x) ** 2), "2Bᵀ(Bx − b)"),
+        (lambda x: np.sum((SETTINGS["G"] @ x) ** 2), "2GᵀGx"),
         (functools.partial(squares, A=B, b=b), "2Aᵀ(Ax − b)"),
         (functools.partial(lambda A, x: np.sum((A @ x) ** 2), B), "2AᵀAy"),
     ],

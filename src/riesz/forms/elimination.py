@@ -229,6 +229,7 @@ def lone_sums(e: Elimination) -> bool:
                 return e.replace(on)
             M, i = e.towards(on[0], k)
             if i in e.sizes and len(e.on(i)) == 1:
+                t = t.kids[0] if t.kind == "transpose" else t
                 e.above.append(trees.node("call", (t,), ("Σ", e.sizes[k] * e.sizes[i])))
                 return e.replace(on)
             return e.replace(on, (trees.chain([M, trees.ones(e.sizes[k])], 1), (i,)))

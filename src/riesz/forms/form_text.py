@@ -29,6 +29,7 @@ class FormText:
     def text(self, root: Tree, top: bool = False) -> str:
         """A tree as text, without recursion; `top`: a part is written out even if it has a name."""
         done: dict[int, str] = {}
+        self._root = root.id
         stack: list[tuple[Tree, bool]] = [(root, False)]
         while stack:
             t, ready = stack.pop()
@@ -101,7 +102,9 @@ class FormText:
             case "larger":
                 return f"[{self._term(t.kids[0], done, SUM)} > {self._term(t.kids[1], done, SUM)}]"
             case _:  # a sum
-                return self._sum(t.value, [self._term(x, done) for x in t.kids])
+                # at the top, 𝟏 says that this is a vector
+                alike = t.id == self._root and all([repeated(x) is not None for x in t.kids])
+                return self._sum(t.value, [inside(x, TIMES) if alike else self._term(x, done) for x in t.kids])
 
     def _term(self, t: Tree, done: dict[int, str], level: int = TIMES) -> str:
         """A term of a sum; what is the same at every index of a vector is written as a number."""

@@ -144,6 +144,12 @@ class Lifting:
             return value
         if isinstance(value, types.FunctionType) and users(value.__module__ or ""):
             return self._function(value)
+        if type(value) is dict:
+            new = dict[Any, Any](value)
+            for k, v in value.items():
+                if isinstance(k, str) and k.isidentifier():
+                    self._note(k, v, new, k)
+            return new
         return self._object(value, code) if _is_object(value) else value
 
     def _object(self, x: Any, code: types.CodeType) -> Any:
