@@ -3,6 +3,7 @@ that `rz.function` reads."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -313,6 +314,13 @@ def _listed(a: Any) -> str:
     return str(a.astype(int).tolist())
 
 
+def _index(rows: str) -> Any:
+    """What stands in brackets: a place, places, or a slice."""
+    if ":" in rows:
+        return slice(*[int(k) if k else None for k in rows.split(":")])
+    return json.loads(rows)
+
+
 def _ufunc(name: str) -> str | None:
     """A function of numbers that NumPy or SciPy has under this name."""
     for module, prefix in ((np, "np"), (scipy.special, "scipy.special")):
@@ -399,6 +407,6 @@ def _text(dialect: Dialect, arguments: Sequence[str], heads: Sequence[Tree], giv
     """A text for `rz.function`: names for parts are put in their places, and matrices that select rows are listed."""
     if given.spectra:
         raise ExpressionError("eigenvectors are not written as text; code('numpy') has them")
-    selected = {name: eval(f"eye[{rows}]", {"eye": np.eye(n)}) for name, (n, rows) in given.chosen.items()}
+    selected = {name: np.eye(n)[_index(rows)] for name, (n, rows) in given.chosen.items()}
     results = [CodeWriter(dialect, {}, selected).expression(t) for t in heads]
     return f"{', '.join(arguments)} -> {', '.join(results)}"
