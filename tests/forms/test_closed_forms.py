@@ -349,10 +349,19 @@ def test_forms_are_the_derivatives():
     np.testing.assert_allclose(rz.grad(lambda x: np.sum(D.gradient(x)))(x), rz.hvp(D.source, (x,), (np.ones(4),)))
 
 
-def test_code_in_jax():
-    f = lambda x: np.sum(np.log(1 + np.exp(B @ x)))  # noqa: E731
-    form = rz.derive(f, x).gradient
-    np.testing.assert_allclose(run(form.code("jax"), "gradient", x, B), rz.grad(f)(x), rtol=1e-5)
+@pytest.mark.parametrize("case", CASES[::20], ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES[::20]])
+def test_code_in_jax(case):
+    kind, _, f, *at = case
+    form = getattr(rz.derive(f, *at), kind)
+    numbers = [globals()[name] for name in form.written.function.outside]
+    found, expected = [run(form.code(target), kind, *at, *numbers) for target in ("jax", "numpy")]
+    for one, other in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, expected)], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_selected_rows_in_jax():
+    form = rz.derive(lambda x: np.sum((x[[0, 2, 2, 1, 3]] - b) ** 2), x).gradient
+    np.testing.assert_allclose(run(form.code("jax"), "gradient", x, b), form(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES])

@@ -40,7 +40,7 @@ class Dialect:
     dotted: bool = False  # functions of numbers take a dot at every index
 
 
-_SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan"
+_SAME = "exp log sin cos tan tanh sinh cosh sqrt abs sign log1p expm1 maximum minimum mean arcsin arccos arctan hypot"
 _OTHERS = {"zeros": "zeros", "pow": "power", "Σ": "sum", "tr": "trace", "larger": "heaviside"}
 _OTHERS |= {"outer": "outer", "diag": "diag", "kron": "kron"}
 _LINALG = {"det": "det", "inverse": "inv", "norm": "norm", "power": "matrix_power", "eigh": "eigh"}
@@ -90,6 +90,10 @@ for _calls, _zeros in ((_MATLAB, "zeros({0}, {1})"), (_JULIA, "zeros")):
 _TORCH = {"softmax": "torch.softmax({0}, -1)", "sigmoid": "torch.sigmoid", "pow": "torch.pow"}
 _TORCH |= {"expm": "torch.linalg.matrix_exp", "logabs": "torch.log(torch.abs({0}))"}
 _TORCH |= {"larger": "torch.heaviside({0}, torch.tensor({1}))"}
+_TORCH_AT_MAX = """def at_max(z, axis=None):
+    e = z == (z.max() if axis is None else z.amax(axis, keepdim=True))
+    return e / (e.sum() if axis is None else e.sum(axis, keepdim=True))
+"""
 _MATLAB_SOFTMAX = """function s = softmax(z)
   d = 2 - (size(z, 2) == 1);
   e = exp(z - max(z, [], d));
@@ -123,7 +127,7 @@ def _matrices(name: str, calls: dict[str, str], helpers: dict[str, str], header:
 DIALECTS = {
     "numpy": _numpy("numpy", "np.", "import numpy as np", "scipy.linalg.expm"),
     "jax": _numpy("jax", "jnp.", "import jax.numpy as jnp", "jax.scipy.linalg.expm"),
-    "torch": Dialect("torch", _python("torch.") | _TORCH, header="import torch"),
+    "torch": Dialect("torch", _python("torch.") | _TORCH, {"at_max": _TORCH_AT_MAX}, header="import torch"),
     "text": Dialect("text", _TEXT),
     "matlab": _matrices(
         "matlab",
@@ -366,7 +370,12 @@ def function_code(
     writer = CodeWriter(dialect, {t.id: part for part, t in given.where})
     if dialect.columns and (given.chosen or given.spectra):
         raise ExpressionError(f"slices and eigenvectors are not written in {target}; code('numpy') has them")
-    body = [f"{part} = {writer.call('eye', str(n))[0]}[{rows}]" for part, (n, rows) in given.chosen.items()]
+    if target == "torch" and any([rows.endswith(":-1") for _, rows in given.chosen.values()]):
+        raise ExpressionError("slices that run backwards are not written in torch; code('numpy') has them")
+    body: list[str] = []
+    for part, (n, rows) in given.chosen.items():
+        rows = f"jnp.array({rows})" if target == "jax" and rows.startswith("[") else rows
+        body.append(f"{part} = {writer.call('eye', str(n))[0]}[{rows}]")
     body += [f"{a}, {b} = {writer.call('eigh', writer.expression(t))[0]}" for a, b, t in given.spectra]
     body += [f"{part} = {writer.expression(t, top=True)}" for part, t in given.where]
     results = [writer.expression(t) for t in heads]
