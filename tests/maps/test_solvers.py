@@ -9,6 +9,7 @@ import scipy.sparse as sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import riesz as rz
 from riesz.errors import SolveError, VectorError
 from riesz.maps.solvers.composite import Kronecker, KroneckerSum, LowRankPlus, Reordered
 from riesz.maps.solvers.factorised import (

@@ -152,9 +152,9 @@ def test_one_refinement_is_enough_where_one_is_made(small, dtype):
         for S.refinements in (1, 2):
             found[S.refinements] = backward(S, S.solve(b), b)
         wanted = 2.0 * found[2] + 2.0 * float(np.finfo(dtype).eps)
-        assert found[counts[-1]] <= wanted
+        assert found[min(counts[-1], 2)] <= wanted  # where more are made, as long as they help
         lost = max(lost, found[1] / wanted)
-    assert dtype == np.float32 or small != -9 or (2 in counts and lost > 1.0)
+    assert dtype == np.float32 or small != -9 or (max(counts) > 1 and lost > 1.0)
     assert small < 0 or 1 in counts
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Elementwise, Linear, Op
 from ..ops.opaque import Declared, Get, Ruled
-from ..programs.program import outputs
+from ..programs.program import Program, outputs
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 from ..terms.term import Term
@@ -62,8 +62,9 @@ class Dual:
             return DualNumber(y, sum(terms[1:], terms[0]) if terms else self._still(y))
         if isinstance(op, Ruled):
             shapes = tuple([NUMBERS.shape(v) for v in values])
-            program, results = later.rule_program(op, shapes, tuple(range(len(args))))
-            ys = list(y) if type(y) is tuple else [y]
+            rule: tuple[Program, list[int | None]] = later.rule_program(op, shapes, tuple(range(len(args))))
+            program, results = rule
+            ys: list[Any] = list(y) if type(y) is tuple else [y]
             found = outputs(program, NUMBERS, [*values, *ys, *moves])
             parts = [self._still(v) if r is None else found[r] for v, r in zip(ys, results, strict=True)]
             return DualNumber(y, tuple(parts) if type(y) is tuple else parts[0])

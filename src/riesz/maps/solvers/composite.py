@@ -96,15 +96,18 @@ class LowRankPlus(Solver):
         size, digits = float(terms.max(initial=1.0)), base.rcond * known
         self.refinements = 1 if eps * size * size < digits * digits else 2 if eps**0.6 * size < digits else 20
         if self.refinements > 2:
-            self._try(eps)
+            self._try(eps, eps * size < 1e-3)
 
-    def _try(self, eps: float) -> None:
-        """Whether solutions can be refined, by one right-hand side for each side; if not, other ways may do."""
+    def _try(self, eps: float, digits: bool) -> None:
+        """Whether solutions can be refined: some digits are there, and one right-hand side for each side is solved. If
+        not, other ways may do."""
         b = np.cos(np.arange(self.shape[0], dtype=self.dtype))[:, None]
         with quietly():
             for transposed in (False, True):
-                rest = np.abs(b - self._apply(self._refined(b, transposed), transposed)).max(initial=0.0)
-                if not rest <= eps**0.6:
+                U, V = (self.V, self.U) if transposed else (self.U, self.V)
+                x = self._refined(b, transposed)
+                rest, size = np.abs(b - self._apply(x, transposed)).max(), (np.abs(U) @ np.abs(V).sum(0)).max()
+                if not digits or not rest <= eps**0.6 * (1.0 + size * np.abs(x).max()):
                     raise SolveError(f"{self.name}: all digits are lost where A is small beside U Vᵀ")
 
     def _refined(self, b: Any, transposed: bool) -> Any:
