@@ -12,6 +12,7 @@ from ...trace import refuse
 from ...traced import holds_traced, is_complex, lifted, primitive_step, trace_of
 from ..linalg.matrix_ops import differential_of, taken_apart
 from ..linalg.numpy_linalg import whole_power
+from ..scientific.gamma_functions import s
 from .complex_pairs import COMPLEX, each, joined, parts_of
 
 
@@ -176,9 +177,7 @@ def _of_special(name: str, slope: Any) -> Any:
     """A function of scipy.special with a complex derivative, `slope(z, y)`, as an op of both parts."""
 
     def array(a: Any, b: Any) -> Any:
-        from importlib import import_module
-
-        found: Any = getattr(import_module("scipy.special"), name)(a + 1j * b)
+        found: Any = getattr(s, name)(a + 1j * b)
         return np.array(found.real), np.array(found.imag)
 
     @differential_of(f"{name}_complex", array, lambda a, b: (a, a))

@@ -17,6 +17,7 @@ import numpy as np
 from ...trace import refuse
 from ...traced import FLOAT, holds_traced, typed
 from ..elementwise import unmoving
+from .gamma_functions import s
 from .precision import double
 
 _TABLE = """
@@ -233,19 +234,12 @@ logser: p>0 p<1 ; 1 inf ; discrete
 """
 
 
-def _special() -> Any:
-    from importlib import import_module
-
-    return import_module("scipy.special")
-
-
 def _odds(q: Any) -> Any:
     return q / (1 - q)
 
 
 def _log_mass(a: Any, b: Any) -> Any:
     """ln(Φ(b) − Φ(a)), from the side where both are small."""
-    s = _special()
     right = a > 0
     low, high = np.where(right, -b, a), np.where(right, -a, b)
     tail = np.minimum(high, 0.0)
@@ -261,7 +255,6 @@ def _log1mexp(x: Any) -> Any:
 
 def _trunc_ppf(ln_q: Any, ln_p: Any, a: Any, b: Any) -> Any:
     """The quantile for q = exp(ln_q) = 1 − exp(ln_p), from the side where more digits are left."""
-    s = _special()
     mass, left = _log_mass(a, b), a < 0
     low, high = np.where(left, a, -b), np.where(left, ln_q, ln_p)
     found = s.ndtri_exp(np.logaddexp(s.log_ndtr(low), high + mass))
@@ -290,19 +283,19 @@ def _trunc_var(a: Any, b: Any) -> Any:
 def _log1p_over(c: Any, x: Any) -> Any:
     """ln(1 + cx)/c, and x where c = 0; near it by a function that is smooth there."""
     near = np.abs(c * x) < 0.1
-    series = x * _special().hyp2f1(1.0, 1.0, 2.0, np.where(near, -c * x, 0.0))
+    series = x * s.hyp2f1(1.0, 1.0, 2.0, np.where(near, -c * x, 0.0))
     return np.where(near, series, np.log1p(np.where(near, 1.0, c * x)) / np.where(near, 1.0, c))
 
 
 def _expm1_over(t: Any, c: Any) -> Any:
     """(e^(ct) − 1)/c, t where c = 0."""
-    return t * _special().exprel(c * t)
+    return t * s.exprel(c * t)
 
 
 def _trigamma(c: Any) -> Any:
     from ..special import PYTHON_FUNCTIONS
 
-    return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else _special().polygamma(1, c)
+    return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else s.polygamma(1, c)
 
 
 _FUNCTIONS = """exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh sin sinh arcsin arcsinh
@@ -362,7 +355,6 @@ def _code(formula: str) -> Any:
 
 @lru_cache(1024)
 def _scope(formula: str) -> dict[str, Any]:
-    s = _special()
     return _NAMES | {k: getattr(s, k) for k in _code(formula).co_names if k not in _NAMES and hasattr(s, k)}
 
 

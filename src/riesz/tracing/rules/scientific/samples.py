@@ -9,13 +9,8 @@ import numpy as np
 
 from ...trace import refuse
 from ...traced import holds_traced, typed
+from .gamma_functions import s
 from .precision import as_given, double
-
-
-def _special() -> Any:
-    from importlib import import_module
-
-    return import_module("scipy.special")
 
 
 def _count(x: Any, axis: Any) -> int:
@@ -117,7 +112,6 @@ def _zscore(x: Any, axis: int, ddof: int = 0) -> Any:
 
 
 def _entropy(x: Any, axis: int, qk: Any = None, base: Any = None) -> Any:
-    s = _special()
     p = x / np.sum(x, axis=axis, keepdims=True)
     if qk is None:
         total = np.sum(s.entr(p), axis=axis)
@@ -155,7 +149,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
             "scipy.stats.pearsonr is known to riesz for two vectors without further options; write np.corrcoef"
         )
     r, half = _pearson(x, y), np.shape(x)[0] / 2 - 1
-    return Correlation(as_given(r, x, y), 2.0 * _special().betainc(half, half, 0.5 * (1.0 - np.abs(r))))
+    return Correlation(as_given(r, x, y), 2.0 * s.betainc(half, half, 0.5 * (1.0 - np.abs(r))))
 
 
 class Correlation(tuple[Any, Any]):
