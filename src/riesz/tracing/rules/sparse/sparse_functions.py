@@ -29,7 +29,8 @@ def _maker(name: str) -> Callable[..., Any]:
                 data, *places = arg1
                 if holds_traced(places):
                     raise refuse(f"{name}: the positions of a sparse matrix are fixed; these are traced")
-                listed = len(places) == 1 and isinstance(places[0], (tuple, list)) and len(places[0]) == 2
+                pair = len(places) == 1 and isinstance(places[0], (tuple, list)) and len(places[0]) == 2
+                listed = pair and not name.startswith("dia")  # which has offsets there
                 raw = kind_like(kind, "coo") if listed else kind  # nothing is added up among numbers of entries
                 numbered = raw((numbers.array(tidy(data)), *places), shape=shape, **named)
             else:
