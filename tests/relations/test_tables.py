@@ -108,6 +108,7 @@ def test_edges_from_columns():
     ("build", "message"),
     [
         (lambda: relations.group_by(np.zeros((2, 2))), r"a column has one axis; got an array of shape \(2, 2\)"),
+        (lambda: relations.group_by(np.zeros(2, "i,i")), "give a tuple of columns"),
         (lambda: relations.group_by(([1, 2], [1])), r"one length; got \[1, 2\]"),
         (lambda: relations.group_by(()), "at least one column"),
         (lambda: relations.join(([1], [2]), [1]), "as many columns on both sides; got 2 and 1"),

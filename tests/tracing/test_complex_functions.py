@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.special as s
 
 import riesz as rz
 
 X = np.array([0.3, -1.2, 0.7, 1.9])
 Y = np.array([-0.4, 0.8, -1.1, 0.2])
 FUNCTIONS = [np.exp2, np.expm1, np.log1p, np.arcsinh, np.arccosh, np.arctanh, np.arcsin, np.arctan]
+FUNCTIONS += [s.erf, s.erfc, s.erfi, s.erfcx, s.wofz, s.dawsn, lambda z: s.erf(z[0])]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -21,8 +23,28 @@ def test_functions_of_complex_numbers(f):
     for dv in (np.stack([X, X[::-1]]), np.stack([Y, X])):
         wanted = (parts(v + h * dv) - parts(v - h * dv)) / (2 * h)
         np.testing.assert_allclose(rz.jvp(parts, (v,), (dv,))[1], wanted, rtol=1e-7, atol=1e-8)
+        second = lambda v, dv=dv: rz.jvp(parts, (v,), (dv,))[1]  # noqa: E731
+        wanted = (second(v + h * dv) - second(v - h * dv)) / (2 * h)
+        np.testing.assert_allclose(rz.jvp(second, (v,), (dv,))[1], wanted, rtol=1e-6, atol=1e-6)
     for backend in ("numpy", "numba", "jax"):
         np.testing.assert_allclose(rz.compile(parts, backend=backend)(v), parts(v), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("axis", [None, (0, 2), (-1, 0)])
+@pytest.mark.parametrize("kind", ["fro", "nuc", 1, 2, -2, np.inf])
+def test_norms(kind, axis):
+    def norm(v, ord=kind, axis=axis):
+        z = v[0] + 1j * v[1]
+        return np.linalg.norm(z[:, 0] if axis is None else z, ord, axis, keepdims=True)
+
+    v = np.random.default_rng(3).normal(size=(2, 3, 2, 4))
+    orders = [norm, *[lambda v, k=k: norm(v, k, 1) for k in (1, 2, 3, 0.5, np.inf)]] if axis == (0, 2) else [norm]
+    for f in orders:
+        found, wanted = rz.function(f)(v), f(v)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+        wanted = (f(v + 1e-6 * np.sin(v)) - f(v - 1e-6 * np.sin(v))) / 2e-6
+        np.testing.assert_allclose(rz.jvp(f, (v,), (np.sin(v),))[1], wanted, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(("f", "half"), [(np.expm1, 0.5), (np.log1p, -0.5)])

@@ -313,6 +313,50 @@ def test_positions_given_as_arguments():
     np.testing.assert_array_equal(rz.function(f)(x, np.array([3, -1, 1])), f(x, np.array([3, -1, 1])))
 
 
+def columns_of_rows(x):
+    y, z, m = np.zeros((2, 5)), np.zeros((2, 5, 3)), x > 0
+    y[:, m] = x[m] ** 2
+    y[:, m] *= x[m]
+    z[:, m] = x[:3]
+    z[:, ~m] = x[:2].reshape(2, 1, 1)
+    z[:, m, 1] *= x[m] + y[:, m]
+    y[1:, m] = np.array([[2.0]]) * x[0]
+    return y, z
+
+
+def test_columns_take_what_numpy_gives_them():
+    x = np.array([0.3, -0.2, 1.0, 0.7, -1.0])
+    for found, wanted in zip(rz.function(columns_of_rows)(x), columns_of_rows(x), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    for k, found in enumerate(rz.jvp(columns_of_rows, (x,), (np.cos(x),))[1]):
+        up, down = columns_of_rows(x + 1e-6 * np.cos(x)), columns_of_rows(x - 1e-6 * np.cos(x))
+        np.testing.assert_allclose(found, (up[k] - down[k]) / 2e-6, rtol=1e-7, atol=1e-8)
+
+
+def rows_by_a_part(x):  # NumPy compares the number of True with the number of columns
+    y = np.outer(x, x)
+    y[x > 0] = x[x > 0]
+    return y
+
+
+def columns_by_a_column(x):
+    y = np.zeros((2, 5))
+    y[:, x > 0] = x[:2]
+    return y
+
+
+def another_axis(x):
+    y = np.zeros((2, 5, 5))
+    y[:, x > 0] = np.multiply.outer(np.ones((2, 5)), x)[:, :, x > 0]
+    return y
+
+
+@pytest.mark.parametrize("f", [rows_by_a_part, columns_by_a_column, another_axis])
+def test_what_fits_by_chance_is_refused(f):
+    with pytest.raises(rz.TraceError, match=r"other axes|how many values"):
+        rz.vmap(f)(np.array([[0.3, -0.2, 1.0, 0.7, -1.0]]))
+
+
 def test_what_differs_is_refused():
     with pytest.raises(rz.TraceError, match="different masks"):
         rz.function(lambda x: np.sum(x[x > 0] * x[x < 0]))(X)

@@ -82,6 +82,7 @@ cases(
     """np.polyadd(x, [1.0, 2.0]); np.polysub([1.0], x); np.polymul(x, [1.0, 2.0]); np.polyint(x); np.polyint(x, 2, [1.0, 2.0]);
     np.polydiv(x, [2.0, 1.0])[0]; np.polydiv([2.0, 1.0, 0.5, 0.3, 0.1], x)[0]; np.poly(x); np.vander(x, 3);
     np.vander(x, 3, increasing=True); np.unwrap(6 * x); np.unwrap(6 * x, period=4.0); np.vectorize(lambda t: t * np.sin(t))(x);
+    np.vectorize(lambda t: t * t, otypes=[float])(np.outer(x[:0], x)); np.vectorize(lambda t: (t, t * t), otypes="dd")(x)[1];
     square(x); square(x + 3.0, p=1.5); np.apply_along_axis(lambda r: np.cumsum(r) * r[0], 0, np.outer(x, x));
     np.apply_along_axis(np.sum, 1, np.outer(x, x)); np.apply_over_axes(np.sum, np.outer(x, x), [0, 1]);
     np.polyfit(np.arange(4.0), x, 2); np.polyfit(x, np.arange(4.0), 1); np.polyfit(np.arange(4.0), x, 1, w=[1.0, 2.0, 1.0, 0.5]);
@@ -134,7 +135,8 @@ cases(
     SPLINE(x, extrapolate=False); interpolate.interp1d(T, np.cos(T))(x); interpolate.interp1d(T, np.cos(T), "cubic")(x);
     interpolate.interp1d(T, np.cos(T), "quadratic")(x); interpolate.interp1d(T, np.cos(T), "nearest")(x) * x;
     interpolate.interp1d(T, np.cos(T), "previous")(x) * x; interpolate.interp1d(T, np.cos(T), "next")(x) * x;
-    interpolate.interp1d(T, np.cos(T), fill_value="extrapolate")(x + 2.0);
+    interpolate.interp1d(T, np.cos(T), fill_value="extrapolate")(x + 2.0); interpolate.interp1d(T, np.cos(T), "next", fill_value="extrapolate")(x - 2.0) * x;
+    interpolate.interp1d(T, np.cos(T), "previous", fill_value="extrapolate")(x + 1.6) * x; interpolate.interp1d(T, np.cos(T), "previous", fill_value="extrapolate")(x - 1.6) * x;
     interpolate.interp1d(T, np.cos(T), bounds_error=False, fill_value=(1.0, 2.0))(x + 1.0);
     interpolate.PchipInterpolator(T, np.cos(T))(x); interpolate.Akima1DInterpolator(T, np.cos(T))(x);
     interpolate.make_interp_spline(T, np.cos(T))(x); interpolate.BSpline(np.arange(8.0) - 3.0, [1.0, 2.0, 0.5, 1.0], 3)(x);
@@ -182,7 +184,10 @@ cases(
     """stats.zscore(x); stats.skew(x); stats.skew(x, bias=False); stats.kurtosis(x); stats.kurtosis(x, fisher=False, bias=False);
     stats.moment(x, 3); stats.gmean(x); stats.hmean(x); stats.pmean(x, 1.5); stats.sem(x); stats.variation(x); stats.entropy(x);
     stats.entropy(x, T + 1.0, base=2); stats.iqr(x); stats.trim_mean(x, 0.2); stats.pearsonr(x, T)[0]; stats.pearsonr(x, T).pvalue;
-    stats.skew(np.outer(x, x + T), axis=1); stats.gmean(np.outer(x, x), axis=0)""",
+    stats.skew(np.outer(x, x + T), axis=1); stats.gmean(np.outer(x, x), axis=0);
+    stats.skew(np.outer(x, x + T), axis=(0, 1)); stats.zscore(np.outer(x, x + T), axis=None); stats.sem(np.outer(x, x + T), axis=None);
+    stats.kurtosis(np.outer(x, x + T), axis=None, bias=False, keepdims=True); stats.moment(np.outer(x, x), 1, axis=1);
+    stats.hmean(np.outer(x, x + T), axis=0, keepdims=True)""",
     p(6),
 )
 # -- complex matrices -------------------------------------------------------------------------------------
@@ -208,7 +213,10 @@ cases(
     signal.savgol_filter(np.outer(x, x[:5]), 5, 2, axis=0); signal.detrend(x); np.imag(signal.hilbert(x)); signal.resample(x, 15);
     signal.resample(x, 7); signal.resample(x, 8); signal.resample(x[:9], 6); signal.upfirdn([1.0, 2.0, 0.5], x, 2, 3);
     signal.resample_poly(x, 3, 2); signal.decimate(np.concatenate([x, x[::-1], x, x]), 2); signal.lfilter_zi([1.0, 0.5], [1.0, x[0] / 5]);
-    signal.convolve(np.outer(x, x), np.ones((2, 3)), "same"); signal.fftconvolve(x, [1.0, 2.0]); signal.lfilter([1.0], [1.0, 0.3], x[:0]) + x[:0]""",
+    signal.convolve(np.outer(x, x), np.ones((2, 3)), "same"); signal.fftconvolve(x, [1.0, 2.0]); signal.lfilter([1.0], [1.0, 0.3], x[:0]) + x[:0];
+    signal.lfilter([1.0, 0.5], [1.0, 0.3], np.outer(x[:0], x)); signal.upfirdn([1.0, 2.0], np.outer(x[:0], x)); np.gradient([1.0, 3.0, 2.0], x[0]);
+    signal.correlate2d(np.outer(x, x[:4]), np.outer(x[:2], x[:3]), "same"); signal.correlate2d(np.outer(x, x[:4]), [[1.0, 2.0]], "valid");
+    np.abs(signal.correlate(x * (1 + 2j), np.array([1j, 2.0, x[0] * 1j])))""",
     n(10),
 )
 case("signal.lfilter(x, y, np.sin(np.arange(9.0)))", n(3), np.array([1.3, 0.4, -0.2]))
@@ -351,6 +359,18 @@ def test_what_is_not_known_is_named(text: str, message: str) -> None:
 
 
 def test_wrong_calls_are_scipys_errors() -> None:
+    outside = (
+        "interpolate.interp1d(T, x)(9.0)",
+        "interpolate.interp1d(T, x, kind='cubic')([0.5, -1.0])",
+        "interpolate.interp1d(T, x, kind='next', fill_value=0.0)([0.5, -1.0])",
+        "interpolate.interpn([T], x, [[9.0]])",
+        "interpolate.RegularGridInterpolator([T], x)([[0.5], [-0.1]])",
+    )
+    for text in outside:
+        f = code(text, 1)
+        for run in (f, rz.function(f)):
+            with pytest.raises(ValueError):
+                run(p(6))
     with pytest.raises(ValueError, match="same number of columns"):
         rz.grad(lambda x: np.sum(scipy.spatial.distance.cdist(x, np.ones((2, 4)))))(np.ones((2, 3)))
     with pytest.raises(ValueError, match="strictly increasing"):

@@ -96,6 +96,8 @@ def _array(given: Any) -> tuple[Array, Array | None]:
     values: Any = np.ma.asanyarray(np.asarray(given.to_numpy()) if hasattr(given, "to_numpy") else given)
     if values.ndim != 1:
         raise RelationError(f"a column has one axis; got an array of shape {values.shape}")
+    if values.dtype.names:
+        raise RelationError(f"a key has one column; got records with {values.dtype.names}: give a tuple of columns")
     if np.ma.is_masked(values):
         missing = np.ma.getmaskarray(values) if missing is None else missing | np.ma.getmaskarray(values)
     return np.ma.getdata(values), missing

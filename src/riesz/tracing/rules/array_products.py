@@ -309,6 +309,9 @@ def convolved(a: Any, v: Any, mode: str) -> Any:
     x, y = [Traced(trace, slot, dtype) for slot in slots]
     n, m = x.shape, y.shape
     lead = tuple(range(x.ndim - 1))
+    if not x.size:  # sums of nothing
+        longer = {"full": 1, "valid": -1, "same": 0}[mode]
+        return np.zeros([max(i + longer * (j - 1), 0) for i, j in zip(n, m, strict=True)], dtype)
     if lead:
         around = [(0, 0) if mode == "valid" else (k - 1, k - 1) for k in m[:-1]]
         windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [*around, (0, 0)]), m[:-1], axis=lead)

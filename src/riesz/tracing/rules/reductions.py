@@ -376,7 +376,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 @answers(np.gradient, what="combination of slices", rule="gradient of dx")
 def gradient(f: Traced, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Central differences inside, one-sided at the ends."""
-    f = floating(f)
+    if any([type(h) is Traced and h.ndim for h in varargs]):
+        raise refuse("np.gradient at traced points is not known to riesz; write the quotients of np.diff")
+    f = floating(f) if type(f) is Traced else as_array(f)
     axes = axes_of(axis, f.ndim)
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     if len(spacing) != len(axes):
@@ -385,7 +387,7 @@ def gradient(f: Traced, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
+def _slope(x: Any, at: int, h: Any, edge_order: Any) -> Any:
     n = x.shape[at]
     if n < edge_order + 1:
         raise ValueError(
@@ -393,9 +395,9 @@ def _slope(x: Traced, at: int, h: Any, edge_order: Any) -> Any:
             "required."
         )
     if type(h) is Traced:
-        if h.ndim:
-            raise refuse("np.gradient at traced points is not known to riesz; write the quotients of np.diff")
-        return _slope(x, at, 1.0, edge_order) / h
+        return np.gradient(x, axis=at, edge_order=edge_order) / h
+    if type(x) is not Traced:
+        return np.gradient(x, h, axis=at, edge_order=edge_order)
     # The stencil is NumPy's: its weights are the gradient of the coordinate vectors, one row per point.
     weights: Any = np.gradient(np.eye(n), *([h] if np.ndim(h) else [float(h)]), axis=0, edge_order=edge_order)
     weights = weights.astype(x.dtype)

@@ -40,13 +40,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """As scipy.signal.correlate."""
-    a, v = tidy(in1), tidy(in2)
-    if is_complex((a, v)):
-        raise refuse(
-            "scipy.signal.correlate is not known to riesz for complex arrays; write scipy.signal.convolve(a, "
-            "np.conj(np.flip(v)))"
-        )
-    return convolve(a, np.flip(v), mode, method)
+    return convolve(in1, np.conj(np.flip(tidy(in2))), mode, method)
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
@@ -72,6 +66,14 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     return convolve(in1, in2, mode)
 
 
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """As scipy.signal.correlate2d, zero outside; the middle of a kernel of even length is the later one."""
+    full = "full" if mode == "same" else mode
+    found = convolve2d(in1, np.conj(np.flip(tidy(in2))), full, boundary, fillvalue)
+    size = zip(np.shape(in1), np.shape(in2), strict=True)
+    return found[tuple([slice(m // 2, m // 2 + n) for n, m in size])] if mode == "same" else found
+
+
 _WHAT = "relational reductions and bilinear op convolution"
 COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "convolve": (convolve, _WHAT, RULE),
@@ -79,5 +81,6 @@ COUNTERPARTS: dict[str, tuple[Any, str, str]] = {
     "fftconvolve": (fftconvolve, _WHAT, RULE),
     "oaconvolve": (fftconvolve, _WHAT, RULE),
     "convolve2d": (convolve2d, _WHAT, RULE),
+    "correlate2d": (correlate2d, _WHAT, RULE),
     **FILTERS,
 }

@@ -22,13 +22,13 @@ _WAY_OUT = "write it back (x[mask] = …) or reduce it (np.sum, np.mean, np.max)
 
 
 class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
-    """x[mask]; `whole`: x, whose first axes are those of the mask; further axes stay. `behind`: in x[:, mask] they come
-    after others, and x has them first only here."""
+    """x[mask]; `whole`: x, whose first axes are those of the mask; further axes stay. `behind`: how many axes come
+    before them in x[:, mask], where x has them first only here."""
 
     __slots__ = ("behind", "mask", "whole")
     __array_priority__ = 2000.0
 
-    def __init__(self, whole: Any, mask: Any, behind: bool = False) -> None:
+    def __init__(self, whole: Any, mask: Any, behind: int = 0) -> None:
         self.whole, self.mask, self.behind = whole, mask, behind
 
     def again(self, whole: Any) -> MaskedPart:
@@ -70,9 +70,7 @@ class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
         """An operand at every place of the mask."""
         x = settled(x)
         if type(x) is MaskedPart:
-            if x.more == self.more and x.behind == self.behind and same_mask(x.mask, self.mask):
-                return x.whole
-            raise refuse(f"{what}: parts that are chosen by different masks; {_WAY_OUT}")
+            return x.beside(self.mask, self.behind, self.more, what)
         if np.ndim(x) > (0 if self.behind else self.more):
             raise refuse(
                 f"{what}: an array of shape {np.shape(x)} and x[mask], of which it is not known how many numbers it "
@@ -80,13 +78,24 @@ class MaskedPart(np.lib.mixins.NDArrayOperatorsMixin):
             )
         return x
 
+    def beside(self, mask: Any, behind: int, more: int, what: str) -> Any:
+        """Its whole beside one with the same mask, so many axes before those of the mask, and so many more in all."""
+        before = 0 if self.behind == behind else behind
+        if self.more + before != more or self.behind not in (0, behind) or not same_mask(self.mask, mask):
+            raise refuse(
+                f"{what}: parts that are chosen by different masks, or have other axes; write a[mask], or "
+                "np.where(mask, x, 0)"
+            )
+        n = self.mask.ndim
+        return np.reshape(self.whole, (*np.shape(self.whole)[:n], *(1,) * before, *np.shape(self.whole)[n:]))
+
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **named: Any) -> Any:
         name, out = f"np.{ufunc.__name__}", named.pop("out", None) or ()
         if method != "__call__" or named:
             raise refuse(f"{name}.{method} of x[mask] with a mask that depends on the numbers is not known; {_WAY_OUT}")
         if ufunc is np.matmul:
             return np.sum(args[0] * args[1])
-        part = cast(Any, next(x for x in (*args, *out) if type(x) is MaskedPart))
+        part = cast(Any, max([x for x in (*args, *out) if type(x) is MaskedPart], key=lambda x: x.more))
         found = ufunc(*[part.alike(x, name) for x in args])
         if not out:
             return part.again(found)
@@ -217,7 +226,7 @@ def masked(x: Any, key: Any) -> Any:
         raise IndexError(f"boolean index of shape {mask.shape} did not match an array of shape {x.shape}")
     now = lifted(x, trace_of(x, mask))
     trace = now.home
-    return MaskedPart(now.as_it_is(), Traced(trace, slot_of(trace, mask, mask.dtype), mask.dtype), axis > 0)
+    return MaskedPart(now.as_it_is(), Traced(trace, slot_of(trace, mask, mask.dtype), mask.dtype), axis)
 
 
 def put_masked(x: Any, key: Any, value: Any) -> None:

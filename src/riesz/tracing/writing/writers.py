@@ -16,7 +16,7 @@ from ..rules.relational.folds import fold
 from ..sharing import VIEWS, places_of, rearranges, writable
 from ..trace import inmost, refuse
 from ..traced import TRACED, Traced, convert, lifted, slot_of, stacked, tidy, trace_of
-from .masked import MaskedPart, put_masked, same_mask
+from .masked import MaskedPart, put_masked
 from .written import WrittenArray, at_home, bare, bare_all, copied, is_traced, made, settled
 
 # -- assignment -------------------------------------------------------------------------------------------
@@ -74,18 +74,15 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
         if len(at) == 1 and all([isinstance(part, (int, np.integer, slice)) for part in others]):
             view = x[(*k[: at[0]], slice(None), *k[at[0] + 1 :])]
             axis = len([part for part in k[: at[0]] if isinstance(part, slice)])
+            if axis and k[at[0]].dtype.kind == "b":
+                value = _moved(value, k[at[0]], axis, view.shape)
             return _assign_computed(np.moveaxis(view, axis, 0), k[at[0]], value)
     now = settled(x)
     if type(k) is Traced and k.dtype.kind == "b":
         if type(value) is MaskedPart:
-            if not same_mask(value.mask, k) or value.whole.ndim > x.ndim:
-                raise refuse("x[mask] = a[other] with another mask, which depends on the numbers: write a[mask]")
-            value = value.whole
+            value = value.beside(k, 0, x.ndim - k.ndim, "x[mask] = a[other]")
         elif np.ndim(value) > x.ndim - k.ndim and np.shape(value) != (1,):
-            raise refuse(
-                "x[mask] = values with a mask that depends on the numbers: how many values are taken is not known; "
-                "write x[mask] = values[mask] with an array of the shape of x"
-            )
+            raise refuse(_COUNT)
         mask = np.reshape(cast(Any, k), (*k.shape, *(1,) * (x.ndim - k.ndim)))
     elif type(k) is Traced and not k.shape:
         n = x.shape[0]
@@ -94,6 +91,24 @@ def _assign_computed(x: Any, key: Any, value: Any) -> None:
     else:
         return _put_places(x, _places(x, k), value)
     x[...] = np.where(mask, value, now)
+
+
+_COUNT = (
+    "x[mask] = values with a mask that depends on the numbers: how many values are taken is not known; write x[mask] = "
+    "values[mask] with an array of the shape of x"
+)
+
+
+def _moved(value: Any, mask: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """What is written to x[:, mask]: the axis of the mask is in front, and plain values have none."""
+    if type(value) is MaskedPart:
+        return MaskedPart(value.beside(mask, axis, len(shape) - 1, "x[…, mask] = a[other]"), mask)
+    at = np.ndim(value) - len(shape) + axis  # where the value has that axis
+    if at < 0:
+        return value
+    if np.shape(value)[at] != 1:
+        raise refuse(_COUNT)
+    return np.squeeze(value, at)
 
 
 def _places(x: Any, key: Any) -> Any:

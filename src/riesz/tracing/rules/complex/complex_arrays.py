@@ -114,13 +114,8 @@ def _var(a: Any, *args: Any, **named: Any) -> Any:
 
 
 @complex_answers(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """√Σ|z|², with derivative 0 at 0."""
-    if ord not in (None, "fro") and not (ord == 2 and (isinstance(axis, int) or (axis is None and x.ndim == 1))):
-        raise refuse(
-            f"np.linalg.norm with ord={ord!r} is not known to riesz for complex arrays; vectors have "
-            "np.linalg.norm(np.abs(z), ord)"
-        )
     squares = plus(*[None if part is None else part * part for part in parts_of(x)])
     return primitive_step(p.root, np.sum(squares, axis=axis, keepdims=keepdims))
 

@@ -10,7 +10,9 @@ from ....terms import primitives as p
 from ...differentials import plus
 from ...trace import refuse
 from ...traced import holds_traced, is_complex, lifted, primitive_step, trace_of
+from ..linalg.matrix_ops import differential_of, taken_apart
 from ..linalg.numpy_linalg import whole_power
+from ..scientific.gamma_functions import s
 from .complex_pairs import COMPLEX, each, joined, parts_of
 
 
@@ -168,6 +170,39 @@ def _question(ufunc: Any, both: Any) -> Any:
     return lambda z: both(ufunc(z.real), ufunc(z.imag))
 
 
+# -- functions of scipy.special ---------------------------------------------------------------------------
+
+
+def _of_special(name: str, slope: Any) -> Any:
+    """A function of scipy.special with a complex derivative, `slope(z, y)`, as an op of both parts."""
+
+    def array(a: Any, b: Any) -> Any:
+        found: Any = getattr(s, name)(a + 1j * b)
+        return np.array(found.real), np.array(found.imag)
+
+    @differential_of(f"{name}_complex", array, lambda a, b: (a, a))
+    def smooth(d: Any, y: Any, a: Any, b: Any) -> Any:
+        found = multiply(slope(joined(a, b), joined(*y)), joined(*d))
+        return found.real, found.imag
+
+    def rule(z: Any) -> Any:
+        re, im = parts_of(z)
+        other: Any = im if re is None else re
+        return joined(*taken_apart(smooth, *[0.0 * other if x is None else x for x in (re, im)]))
+
+    return rule
+
+
+_ROOT_PI = float(np.sqrt(np.pi))
+_SLOPES: dict[str, Any] = {
+    "erf": lambda z, y: exp(-z * z) * (2.0 / _ROOT_PI),
+    "erfc": lambda z, y: exp(-z * z) * (-2.0 / _ROOT_PI),
+    "erfi": lambda z, y: exp(z * z) * (2.0 / _ROOT_PI),
+    "erfcx": lambda z, y: 2.0 * z * y - 2.0 / _ROOT_PI,
+    "wofz": lambda z, y: 2j / _ROOT_PI - 2.0 * z * y,
+    "dawsn": lambda z, y: 1.0 - 2.0 * z * y,
+}
+COMPLEX.update({name: _of_special(name, slope) for name, slope in _SLOPES.items()})
 COMPLEX.update(
     {
         np.add: lambda a, b: joined(*map(plus, parts_of(a), parts_of(b))),

@@ -246,13 +246,14 @@ def svdvals(x: Any, /) -> Any:
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Norms that need singular values; the others are those of the absolute values."""
     matrix = np.ndim(x) == 2 if axis is None else isinstance(axis, tuple) and len(axis) == 2
-    if not matrix or ord in (None, "fro"):
-        return entrywise_norm(x, ord, axis, keepdims)
-    if ord in (1, -1, np.inf, -np.inf):
+    if ord is None or (matrix and ord == "fro") or (not matrix and ord == 2):
+        return entrywise_norm(x, axis, keepdims)
+    if not matrix or ord not in _OF_SINGULAR_VALUES:
         return np.linalg.norm(np.abs(x), ord, axis, keepdims)
-    if axis is not None or keepdims:
-        raise refuse(
-            "np.linalg.norm of complex matrices with axis or keepdims is not known to riesz; np.moveaxis first"
-        )
-    values = svd(x, compute_uv=False)
-    return {2: np.max, -2: np.min, "nuc": np.sum}[ord](values, axis=-1)
+    axes = (0, 1) if axis is None else axis
+    values = svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+    found = _OF_SINGULAR_VALUES[ord](values, axis=-1)
+    return np.expand_dims(found, axes) if keepdims else found
+
+
+_OF_SINGULAR_VALUES = {2: np.max, -2: np.min, "nuc": np.sum}

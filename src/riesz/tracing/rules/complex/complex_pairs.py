@@ -389,12 +389,13 @@ def complex_convert(x: Any, dtype: Any) -> Any:
 
 
 def _rule(function: Any, name: str) -> Any:
-    if function not in COMPLEX:
+    rule = COMPLEX.get(function) or COMPLEX.get(getattr(function, "__name__", ""))
+    if rule is None:
         raise refuse(
             f"{name} is not known to riesz for complex traced arrays; write it with real and imaginary part, z.real "
             "and z.imag"
         )
-    return COMPLEX[function]
+    return rule
 
 
 def call(function: Any, args: Sequence[Any], named: dict[str, Any] | None = None) -> Any:

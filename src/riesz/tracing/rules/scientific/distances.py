@@ -9,6 +9,7 @@ import numpy as np
 
 from ...trace import refuse
 from ...traced import as_array, holds_traced, typed
+from .gamma_functions import s
 from .precision import as_given, double
 
 
@@ -82,12 +83,9 @@ def _mahalanobis(u: Any, v: Any, VI: Any = None) -> Any:
 
 
 def _jensenshannon(p: Any, q: Any, base: Any = None) -> Any:
-    from importlib import import_module
-
-    rel_entr = import_module("scipy.special").rel_entr
     p, q = [x / np.sum(x, axis=-1, keepdims=True) for x in (p, q)]
     m = 0.5 * (p + q)
-    total = np.sum(rel_entr(p, m), axis=-1) + np.sum(rel_entr(q, m), axis=-1)
+    total = np.sum(s.rel_entr(p, m), axis=-1) + np.sum(s.rel_entr(q, m), axis=-1)
     return _root(0.5 * total if base is None else 0.5 * total / np.log(base))
 
 

@@ -1,8 +1,8 @@
 """Distributions of scipy.stats on the line: a table of formulas, and how SciPy's methods follow from them.
 
 A formula is of the standard distribution: x is (x − loc)/scale (k, a whole number, where it is discrete), q a
-probability, the other names are the shape parameters. What is not in the table follows: pdf from logpdf, sf from cdf,
-logsf from sf, isf from ppf; of a symmetric distribution sf(x) = cdf(−x).
+probability, the other names are the shape parameters; `open`: there is no density at the ends. What is not in the table
+follows: pdf from logpdf, sf from cdf, logsf from sf, isf from ppf; of a symmetric distribution sf(x) = cdf(−x).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ....runtime.generated_source import defined
 from ...trace import refuse
 from ...traced import FLOAT, holds_traced, typed
 from ..elementwise import unmoving
+from .gamma_functions import s
 from .precision import double
 
 _TABLE = """
@@ -49,11 +50,12 @@ chi: df>0 ; 0 inf
   cdf gammainc(df/2, x*x/2) ; sf gammaincc(df/2, x*x/2)
   ppf sqrt(2*gammaincinv(df/2, q)) ; isf sqrt(2*gammainccinv(df/2, q))
   mean sqrt(2)*exp(gammaln(df/2 + 0.5) - gammaln(df/2)) ; var df - 2*exp(2*(gammaln(df/2 + 0.5) - gammaln(df/2)))
+  entropy gammaln(df/2) + (df - LN_2 - (df - 1)*psi(df/2))/2
 expon: ; 0 inf
   logpdf -x ; cdf -expm1(-x) ; sf exp(-x) ; logsf -x ; ppf -log1p(-q) ; isf -log(q)
   mean one ; var one ; entropy one
-lognorm: s>0 ; 0 inf
-  logpdf where(x == 0, -inf, -log(x)**2/(2*s*s) - log(s*x) - LN_ROOT_2PI)
+lognorm: s>0 ; 0 inf ; open
+  logpdf -log(x)**2/(2*s*s) - log(s*x) - LN_ROOT_2PI
   cdf ndtr(log(x)/s) ; logcdf log_ndtr(log(x)/s) ; sf ndtr(-log(x)/s) ; logsf log_ndtr(-log(x)/s)
   ppf exp(s*ndtri(q)) ; isf exp(-s*ndtri(q))
   mean exp(s*s/2) ; var expm1(s*s)*exp(s*s) ; entropy 0.5 + LN_ROOT_2PI + log(s)
@@ -91,7 +93,7 @@ weibull_max: c>0 ; -inf 0
   mean -gamma(1 + 1/c) ; var gamma(1 + 2/c) - gamma(1 + 1/c)**2 ; entropy EULER*(1 - 1/c) - log(c) + 1
 exponweib: a>0 c>0 ; 0 inf
   logpdf log(a) + log(c) + xlogy(a - 1, -expm1(-x**c)) - x**c + xlogy(c - 1, x)
-  cdf (-expm1(-x**c))**a ; ppf (-log1p(-q**(1/a)))**(1/c)
+  cdf exp(a*log1mexp(-x**c)) ; sf -expm1(a*log1mexp(-x**c)) ; ppf (-log1p(-q**(1/a)))**(1/c)
 cauchy: ; symmetric
   logpdf -LN_PI - log1p(x*x)
   cdf arctan2(1., -x)/PI ; ppf where(q < 0.25, -1/tan(PI*q), tan(PI*(q - 0.5)))
@@ -114,13 +116,15 @@ gumbel_l:
   logpdf x - exp(x)
   cdf -expm1(-exp(x)) ; sf exp(-exp(x)) ; logsf -exp(x) ; ppf log(-log1p(-q)) ; isf log(-log(q))
   mean -EULER*one ; var PI**2/6*one ; entropy (EULER + 1)*one
-invgamma: a>0 ; 0 inf
+invgamma: a>0 ; 0 inf ; open
   logpdf -(a + 1)*log(x) - gammaln(a) - 1/x
   cdf gammaincc(a, 1/x) ; sf gammainc(a, 1/x) ; ppf 1/gammainccinv(a, q) ; isf 1/gammaincinv(a, q)
   mean where(a > 1, 1/(a - 1), inf) ; var where(a > 2, 1/((a - 2)*(a - 1)**2), inf)
   entropy a - (a + 1)*psi(a) + gammaln(a)
-invgauss: mu>0 ; 0 inf
+invgauss: mu>0 ; 0 inf ; open
   logpdf -LN_ROOT_2PI - 1.5*log(x) - ((x - mu)/mu)**2/(2*x)
+  cdf ndtr((x/mu - 1)/sqrt(x)) + exp(2/mu + log_ndtr(-(x/mu + 1)/sqrt(x)))
+  sf ndtr((1 - x/mu)/sqrt(x)) - exp(2/mu + log_ndtr(-(x/mu + 1)/sqrt(x)))
   mean mu ; var mu**3
 f: dfn>0 dfd>0 ; 0 inf
   logpdf dfn/2*log(dfn) + dfd/2*log(dfd) + xlogy(dfn/2 - 1, x) - (dfn + dfd)/2*log(dfd + dfn*x) - betaln(dfn/2, dfd/2)
@@ -128,7 +132,7 @@ f: dfn>0 dfd>0 ; 0 inf
   ppf odds(betaincinv(dfn/2, dfd/2, q))*dfd/dfn ; isf dfd/dfn/odds(betaincinv(dfd/2, dfn/2, q))
   mean where(dfd > 2, dfd/(dfd - 2), inf)
   var where(dfd > 4, 2*dfd**2*(dfn + dfd - 2)/(dfn*(dfd - 2)**2*(dfd - 4)), inf)
-rayleigh: ; 0 inf
+rayleigh: ; 0 inf ; open
   logpdf log(x) - x*x/2
   cdf -expm1(-x*x/2) ; sf exp(-x*x/2) ; logsf -x*x/2 ; ppf sqrt(-2*log1p(-q)) ; isf sqrt(-2*log(q))
   mean sqrt(PI/2)*one ; var (4 - PI)/2*one ; entropy (EULER/2 + 1 - LN_2/2)*one
@@ -141,7 +145,8 @@ nakagami: nu>0 ; 0 inf
   logpdf LN_2 + nu*log(nu) - gammaln(nu) + xlogy(2*nu - 1, x) - nu*x*x
   cdf gammainc(nu, nu*x*x) ; sf gammaincc(nu, nu*x*x)
   ppf sqrt(gammaincinv(nu, q)/nu) ; isf sqrt(gammainccinv(nu, q)/nu)
-levy: ; 0 inf
+  mean exp(gammaln(nu + 0.5) - gammaln(nu))/sqrt(nu) ; var 1 - exp(2*(gammaln(nu + 0.5) - gammaln(nu)))/nu
+levy: ; 0 inf ; open
   logpdf -LN_ROOT_2PI - 1.5*log(x) - 0.5/x ; cdf erfc(sqrt(0.5/x)) ; sf erf(sqrt(0.5/x)) ; ppf 1/ndtri(q/2)**2
   isf 0.5/erfinv(q)**2 ; mean inf*one ; var inf*one
 powerlaw: a>0 ; 0 1
@@ -154,7 +159,7 @@ gengamma: a>0 c!=0 ; 0 inf
   isf where(c > 0, gammainccinv(a, q), gammaincinv(a, q))**(1/c)
 gennorm: beta>0 ; symmetric
   logpdf log(beta/2) - gammaln(1/beta) - abs(x)**beta
-  cdf 0.5 + 0.5*sign(x)*gammainc(1/beta, abs(x)**beta)
+  cdf 0.5 + 0.5*sign(x) - 0.5*sign(x)*gammaincc(1/beta, abs(x)**beta)
   mean 0*beta ; var exp(gammaln(3/beta) - gammaln(1/beta)) ; entropy 1/beta - log(beta/2) + gammaln(1/beta)
 fisk: c>0 ; 0 inf
   logpdf log(c) + xlogy(c - 1, x) - 2*log1p(x**c) ; cdf expit(c*log(x)) ; logcdf log_expit(c*log(x))
@@ -166,14 +171,15 @@ genpareto: c==c ; 0 where(c < 0, -1/where(c < 0, c, -1.), inf)
   mean where(c < 1, 1/(1 - c), inf) ; var where(c < 0.5, 1/((1 - c)**2*(1 - 2*c)), inf) ; entropy 1 + c
 gompertz: c>0 ; 0 inf
   logpdf log(c) + x - c*expm1(x)
-  cdf -expm1(-c*expm1(x)) ; sf exp(-c*expm1(x)) ; logsf -c*expm1(x) ; ppf log1p(-log1p(-q)/c) ; isf log1p(-log(q)/c)
+  cdf -expm1(-c*expm1(x)) ; sf exp(-c*expm1(x)) ; ppf log1p(-log1p(-q)/c) ; isf log1p(-log(q)/c)
 loggamma: c>0
   logpdf c*x - exp(x) - gammaln(c) ; cdf gammainc(c, exp(x)) ; sf gammaincc(c, exp(x))
   ppf log(gammaincinv(c, q)) ; isf log(gammainccinv(c, q)) ; mean psi(c) ; var trigamma(c)
   entropy gammaln(c) - c*psi(c) + c
 genlogistic: c>0
   logpdf log(c) + c*log_expit(x) + log_expit(-x)
-  cdf exp(c*log_expit(x)) ; logcdf c*log_expit(x) ; ppf logit(q**(1/c))
+  cdf exp(c*log_expit(x)) ; logcdf c*log_expit(x) ; sf -expm1(c*log_expit(x)) ; ppf logit(q**(1/c))
+  mean psi(c) + EULER ; var trigamma(c) + PI**2/6
 hypsecant: ; symmetric
   logpdf -LN_PI - logaddexp(x, -x) + LN_2 ; cdf 2/PI*arctan(exp(x)) ; ppf log(tan(PI*q/2))
   mean 0*one ; var PI**2/4*one ; entropy log(2*PI)*one
@@ -191,7 +197,7 @@ exponnorm: K>0
 johnsonsu: a==a b>0
   logpdf log(b) - log1p(x*x)/2 - LN_ROOT_2PI - (a + b*arcsinh(x))**2/2
   cdf ndtr(a + b*arcsinh(x)) ; sf ndtr(-(a + b*arcsinh(x))) ; ppf sinh((ndtri(q) - a)/b) ; isf sinh((-ndtri(q) - a)/b)
-johnsonsb: a==a b>0 ; 0 1
+johnsonsb: a==a b>0 ; 0 1 ; open
   logpdf log(b) - log(x) - log1p(-x) - LN_ROOT_2PI - (a + b*logit(x))**2/2
   cdf ndtr(a + b*logit(x)) ; sf ndtr(-(a + b*logit(x))) ; ppf expit((ndtri(q) - a)/b) ; isf expit((-ndtri(q) - a)/b)
 vonmises: kappa>=0 ; -inf inf
@@ -230,19 +236,12 @@ logser: p>0 p<1 ; 1 inf ; discrete
 """
 
 
-def _special() -> Any:
-    from importlib import import_module
-
-    return import_module("scipy.special")
-
-
 def _odds(q: Any) -> Any:
     return q / (1 - q)
 
 
 def _log_mass(a: Any, b: Any) -> Any:
     """ln(Φ(b) − Φ(a)), from the side where both are small."""
-    s = _special()
     right = a > 0
     low, high = np.where(right, -b, a), np.where(right, -a, b)
     tail = np.minimum(high, 0.0)
@@ -258,7 +257,6 @@ def _log1mexp(x: Any) -> Any:
 
 def _trunc_ppf(ln_q: Any, ln_p: Any, a: Any, b: Any) -> Any:
     """The quantile for q = exp(ln_q) = 1 − exp(ln_p), from the side where more digits are left."""
-    s = _special()
     mass, left = _log_mass(a, b), a < 0
     low, high = np.where(left, a, -b), np.where(left, ln_q, ln_p)
     found = s.ndtri_exp(np.logaddexp(s.log_ndtr(low), high + mass))
@@ -287,19 +285,19 @@ def _trunc_var(a: Any, b: Any) -> Any:
 def _log1p_over(c: Any, x: Any) -> Any:
     """ln(1 + cx)/c, and x where c = 0; near it by a function that is smooth there."""
     near = np.abs(c * x) < 0.1
-    series = x * _special().hyp2f1(1.0, 1.0, 2.0, np.where(near, -c * x, 0.0))
+    series = x * s.hyp2f1(1.0, 1.0, 2.0, np.where(near, -c * x, 0.0))
     return np.where(near, series, np.log1p(np.where(near, 1.0, c * x)) / np.where(near, 1.0, c))
 
 
 def _expm1_over(t: Any, c: Any) -> Any:
     """(e^(ct) − 1)/c, t where c = 0."""
-    return t * _special().exprel(c * t)
+    return t * s.exprel(c * t)
 
 
 def _trigamma(c: Any) -> Any:
     from ..special import PYTHON_FUNCTIONS
 
-    return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else _special().polygamma(1, c)
+    return PYTHON_FUNCTIONS["polygamma"][0](1, c) if holds_traced(c) else s.polygamma(1, c)
 
 
 _FUNCTIONS = """exp log log1p expm1 sqrt abs sign where tan arctan arctan2 tanh arctanh sin sinh arcsin arcsinh
@@ -320,6 +318,7 @@ _NAMES: dict[str, Any] = {
     "trunc_var": _trunc_var,
     "log1p_over": _log1p_over,
     "expm1_over": _expm1_over,
+    "log1mexp": _log1mexp,
     "trigamma": _trigamma,
     **{k: getattr(np, k) for k in _FUNCTIONS.split()},
 }
@@ -334,7 +333,7 @@ class Formulas:
         self.checks = checks.split()
         words = re.findall(r"[A-Za-z]\w*", checks)
         self.shapes = [w for w in dict.fromkeys(words) if w not in _NAMES]
-        self.symmetric, self.discrete = "symmetric" in flags, "discrete" in flags
+        self.symmetric, self.discrete, self.open = [word in flags for word in ("symmetric", "discrete", "open")]
         ends = [flag for flag in flags if " " in flag]
         self.low, self.high = ends[0].split(" ", 1) if ends else ("-inf", "inf")
         parts = [part.strip().partition(" ") for line in lines for part in line.split(" ; ")]
@@ -354,9 +353,9 @@ class Formulas:
 @lru_cache(1024)
 def _function(formula: str, names: tuple[str, ...]) -> Any:
     """A formula of the table as a function of its names; the others are functions."""
-    special, known = _special(), dict(_NAMES)
+    known = dict(_NAMES)
     others = [n.id for n in ast.walk(ast.parse(formula)) if isinstance(n, ast.Name) and n.id not in (*names, *known)]
-    known |= {name: getattr(special, name) for name in others}
+    known |= {name: getattr(s, name) for name in others}
     return defined(f"def formula({', '.join(names)}):\n    return {formula}", "formula", known)
 
 
@@ -487,7 +486,8 @@ class Distribution:
             inside: Any = (y >= ends[0]) & (y <= ends[1] if density else y < ends[1])
             inside = inside & whole if density else inside
         else:
-            inside = (y >= ends[0]) & (y <= ends[1]) if density else (y > ends[0]) & (y < ends[1])
+            closed = density and not row.open
+            inside = (y >= ends[0]) & (y <= ends[1]) if closed else (y > ends[0]) & (y < ends[1])
         bounded = not (row.low == "-inf" and row.high == "inf")
         found = self._standard(name, np.where(inside, y, _within(*ends)) if bounded else y, shapes)
         if density and not row.discrete:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -173,11 +173,12 @@ class Vectorized:
         signature: Any = None,
     ) -> None:
         self.pyfunc, self.excluded, self.signature = pyfunc, set[Any](excluded or ()), signature
+        self.otypes = None if otypes is None else [np.dtype(kind) for kind in otypes]
 
     @classmethod
     def of(cls, given: Any) -> Vectorized:
         """That of an object of NumPy's."""
-        return cls(given.pyfunc, excluded=given.excluded, signature=given.signature)
+        return cls(given.pyfunc, given.otypes, excluded=given.excluded, signature=given.signature)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if self.signature is not None:
@@ -188,21 +189,27 @@ class Vectorized:
         shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
         flat = [np.ravel(np.broadcast_to(x, shape)) for x in arrays]
         count = int(np.prod(shape))
-        if not count:
+        if not count and self.otypes is None:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        if not count:
+            empty: Any = [np.zeros(shape, kind) for kind in cast(Any, self.otypes)]
+            return tuple(empty) if len(empty) > 1 else empty[0]
         found: list[Any] = []
         for n in range(count):
             values = [x[n] for x in flat]
             places = dict(zip(moving, values, strict=False))
             given = [places.get(i, x) for i, x in enumerate(args)]
             found.append(self.pyfunc(*given, **{**named, **dict(zip(by_name, values[len(moving) :], strict=True))}))
-        if isinstance(found[0], tuple):
-            return tuple([_shaped(list(part), shape) for part in zip(*found, strict=True)])
-        return _shaped(found, shape)
+        several = isinstance(found[0], tuple)
+        parts = [list(part) for part in zip(*found, strict=True)] if several else [found]
+        kinds = self.otypes or [None] * len(parts)
+        results = [_shaped(part, shape, kind) for part, kind in zip(parts, kinds, strict=True)]
+        return tuple(results) if several else results[0]
 
 
-def _shaped(found: list[Any], shape: tuple[int, ...]) -> Any:
-    return np.reshape(tidy(found) if holds_traced(found) else np.asarray(found), shape)
+def _shaped(found: list[Any], shape: tuple[int, ...], kind: Any) -> Any:
+    whole = np.reshape(tidy(found) if holds_traced(found) else np.asarray(found), shape)
+    return whole if kind is None else whole.astype(kind)
 
 
 CLASSES = {"vectorize": Vectorized}

@@ -1,8 +1,8 @@
 """Interpolators of scipy.interpolate: piecewise polynomials, B-splines, tables on grids.
 
 Each finds its piece by a search (which does not move), gathers its coefficients and evaluates them. Splines are linear
-in their data: coefficients solve a banded system. Outside of the data, where SciPy would raise, the value is nan: what
-is traced cannot raise.
+in their data: coefficients solve a banded system. Outside of the data, where SciPy would raise, so do points that are
+known; the value at traced ones is nan, since what is traced cannot raise.
 """
 
 from __future__ import annotations
@@ -405,6 +405,11 @@ def make_interp_spline(
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 
 
+def _raise_outside(outside: Any) -> None:
+    if not holds_traced(outside) and np.any(outside):
+        raise ValueError("a point is outside of the data; bounds_error=False and fill_value=… say what holds there")
+
+
 class Interp1d:
     """As scipy.interpolate.interp1d."""
 
@@ -428,13 +433,17 @@ class Interp1d:
         self.kind: Any = _ORDERS.get(kind, kind)
         self.fill_value = fill_value
         self.outside = isinstance(fill_value, str) and fill_value == "extrapolate"
+        if self.outside and kind in ("previous", "next"):  # nothing comes before the first, or after the last
+            self.fill_value = (np.nan, self.y[-1]) if kind == "previous" else (self.y[0], np.nan)
+            self.outside, bounds_error = False, bounds_error or False
+        self.bounds_error = not self.outside if bounds_error is None else bounds_error
         self.spline = make_interp_spline(self.x, self.y, self.kind) if isinstance(self.kind, int) else None
 
     @classmethod
     def of(cls, given: Any) -> Interp1d:
         """That of one of SciPy's."""
         kind = given._kind if given._kind != "spline" else given._spline.k
-        return cls(given.x, given.y, kind, given.axis, fill_value=given.fill_value, assume_sorted=True)
+        return cls(given.x, given.y, kind, given.axis, False, given.bounds_error, given.fill_value, True)
 
     def __call__(self, x: Any) -> Any:
         x = double(x)
@@ -457,8 +466,11 @@ class Interp1d:
             return found
         fill, wide = self.fill_value, (*np.shape(x), *(1,) * (np.ndim(self.y) - 1))
         below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
-        found = np.where(np.reshape(x < self.x[0], wide), double(below), found)
-        return np.where(np.reshape(x > self.x[-1], wide), double(above), found)
+        low, high = x < self.x[0], x > self.x[-1]
+        if self.bounds_error:
+            _raise_outside(low | high)
+        found = np.where(np.reshape(low, wide), double(below), found)
+        return np.where(np.reshape(high, wide), double(above), found)
 
     def _nearest(self, x: Any) -> Any:
         middle = 0.5 * (self.x[1:] + self.x[:-1])
@@ -493,7 +505,7 @@ class Grid:
         self.values = (
             np.flip(self.values, tuple([i for i, turn in enumerate(turned) if turn])) if any(turned) else self.values
         )
-        self.fill_value = np.nan if bounds_error else fill_value
+        self.bounds_error, self.fill_value = bounds_error, np.nan if bounds_error else fill_value
 
     @classmethod
     def of(cls, given: Any) -> Grid:
@@ -523,6 +535,8 @@ class Grid:
             places.append(at)
             weights.append((x - low) / (high - low))
             inside = inside & (x >= knots[0]) & (x <= knots[-1])
+        if self.bounds_error:
+            _raise_outside(np.logical_not(inside))
         more = np.ndim(self.values) - d
         flat = np.reshape(self.values, (-1, *np.shape(self.values)[d:]))
         sizes = np.shape(self.values)[:d]

@@ -11,19 +11,14 @@ import numpy as np
 from ...trace import refuse
 from ...traced import holds_traced, typed
 from ..linalg.matrix_ops import mirrored
+from .gamma_functions import s
 from .precision import double
 
 LN_2PI = math.log(2 * math.pi)
 
 
-def _special() -> Any:
-    from importlib import import_module
-
-    return import_module("scipy.special")
-
-
 def _multigammaln(a: Any, d: int) -> Any:
-    return 0.25 * d * (d - 1) * math.log(math.pi) + sum([_special().gammaln(a - 0.5 * j) for j in range(d)])
+    return 0.25 * d * (d - 1) * math.log(math.pi) + sum([s.gammaln(a - 0.5 * j) for j in range(d)])
 
 
 def _factor(matrix: Any, dim: int) -> Any:
@@ -75,7 +70,7 @@ def normal_entropy(mean: Any = None, cov: Any = 1) -> Any:
 def student_logpdf(x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
     """Student's distribution in several dimensions."""
     y, matrix, dim = _points(x, loc, shape)
-    df, s = double(df), _special()
+    df = double(df)
     first = s.gammaln(0.5 * (df + dim)) - s.gammaln(0.5 * df) - 0.5 * dim * np.log(math.pi * df)
     return first - 0.5 * _logdet(matrix) - 0.5 * (df + dim) * np.log1p(_distance(y, matrix) / df)
 
@@ -91,12 +86,11 @@ def _simplex(x: Any, alpha: Any) -> tuple[Any, Any]:
 def dirichlet_logpdf(x: Any, alpha: Any) -> Any:
     """Σ (αᵢ−1) ln xᵢ − ln B(α)."""
     x, a = _simplex(x, alpha)
-    s = _special()
     return np.sum(s.xlogy(a - 1.0, x), axis=0) + s.gammaln(np.sum(alpha)) - np.sum(s.gammaln(double(alpha)))
 
 
 def dirichlet_entropy(alpha: Any) -> Any:
-    a, s = double(alpha), _special()
+    a = double(alpha)
     total = np.sum(a)
     log_beta = np.sum(s.gammaln(a)) - s.gammaln(total)
     return log_beta + (total - len(a)) * s.psi(total) - np.sum((a - 1.0) * s.psi(a))
@@ -152,7 +146,7 @@ def matrix_normal_logpdf(X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any 
 
 def multinomial_logpmf(x: Any, n: Any, p: Any) -> Any:
     """ln n! + Σ (xᵢ ln pᵢ − ln xᵢ!); SciPy takes the last probability as what is left to 1."""
-    x, n, p, s = double(x), double(n), double(p), _special()
+    x, n, p = double(x), double(n), double(p)
     p = np.concatenate([p[..., :-1], 1.0 - np.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
     found = s.gammaln(n + 1.0) + np.sum(s.xlogy(x, p) - s.gammaln(x + 1.0), axis=-1)
     fits = (np.sum(x, axis=-1) == n) & np.all((x >= 0) & (np.floor(x) == x), axis=-1)
@@ -160,7 +154,7 @@ def multinomial_logpmf(x: Any, n: Any, p: Any) -> Any:
 
 
 def dirichlet_multinomial_logpmf(x: Any, alpha: Any, n: Any) -> Any:
-    x, a, n, s = double(x), double(alpha), double(n), _special()
+    x, a, n = double(x), double(alpha), double(n)
     total = np.sum(a, axis=-1)
     first = s.gammaln(total) + s.gammaln(n + 1.0) - s.gammaln(n + total)
     found = first + np.sum(s.gammaln(x + a) - s.gammaln(a) - s.gammaln(x + 1.0), axis=-1)

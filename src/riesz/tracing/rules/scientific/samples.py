@@ -9,28 +9,16 @@ import numpy as np
 
 from ...trace import refuse
 from ...traced import holds_traced, typed
+from .gamma_functions import s
 from .precision import as_given, double
 
 
-def _special() -> Any:
-    from importlib import import_module
-
-    return import_module("scipy.special")
-
-
-def _sample(a: Any, axis: Any, named: dict[str, Any], function: str) -> tuple[Any, int]:
-    """The numbers and the axis; options for nan are not known."""
-    policy = named.pop("nan_policy", "propagate")
-    if policy != "propagate" or named.pop("keepdims", False) or named:
-        left = ", ".join([*(["nan_policy"] if policy != "propagate" else []), *named])
-        raise refuse(
-            f"scipy.stats.{function} with {left or 'keepdims'} is not known to riesz for traced arrays; leave it out"
-        )
-    x = double(a)
-    return (np.ravel(x), 0) if axis is None else (x, axis)
+def _count(x: Any, axis: Any) -> int:
+    """How many numbers there are along an axis, several, or all."""
+    return int(np.size(x) if axis is None else np.prod(np.array(np.shape(x))[np.array(axis)]))
 
 
-def _power_mean(x: Any, axis: int, order: int) -> Any:
+def _power_mean(x: Any, axis: Any, order: int) -> Any:
     """The central moment."""
     centred = x - np.mean(x, axis=axis, keepdims=True)
     return np.mean(centred**order, axis=axis)
@@ -41,13 +29,13 @@ def _standard(x: Any, axis: int, order: int) -> Any:
 
 
 def _skew(x: Any, axis: int, bias: bool = True) -> Any:
-    n = np.shape(x)[axis]
+    n = _count(x, axis)
     found = _standard(x, axis, 3)
     return found if bias or n < 3 else found * np.sqrt((n - 1.0) * n) / (n - 2.0)
 
 
 def _kurtosis(x: Any, axis: int, fisher: bool = True, bias: bool = True) -> Any:
-    n = np.shape(x)[axis]
+    n = _count(x, axis)
     found = _standard(x, axis, 4)
     if not bias and n > 3:
         found = ((n * n - 1.0) * found - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0)) + 3.0
@@ -63,9 +51,12 @@ def _of_sample(code: Callable[..., Any], start: int = 0) -> Callable[..., Any]:
 
     def function(a: Any, *args: Any, **named: Any) -> Any:
         options = dict(zip(_NAMES[name], args, strict=False)) | named
-        policy = {k: options.pop(k) for k in ("nan_policy", "keepdims") if k in options}
-        x, axis = _sample(a, options.pop("axis", start), policy, name)
+        if options.pop("nan_policy", "propagate") != "propagate":
+            raise refuse(f"scipy.stats.{name} with nan_policy is not known to riesz for traced arrays; leave it out")
+        x, axis, kept = double(a), options.pop("axis", start), name != "zscore" and options.pop("keepdims", False)
         found = code(x, axis, **options)
+        if kept:
+            found = np.expand_dims(found, tuple(range(np.ndim(x))) if axis is None else axis)
         found = as_given(found, a, options.get("qk"), options.get("weights"))
         return typed(found, False) if holds_traced(found) else found
 
@@ -90,9 +81,7 @@ _NAMES: dict[str, list[str]] = {
 
 def _moment(x: Any, axis: int, order: Any = 1, *, center: Any = None) -> Any:
     if center is None:
-        return (
-            np.zeros(np.shape(_power_mean(x, axis, 2))) + 0.0 * np.sum(x) if order == 1 else _power_mean(x, axis, order)
-        )
+        return 0.0 * _power_mean(x, axis, 2) if order == 1 else _power_mean(x, axis, order)
     return np.mean((x - double(center)) ** order, axis=axis)
 
 
@@ -111,7 +100,7 @@ def _pmean(x: Any, axis: int, p: Any, *, dtype: Any = None, weights: Any = None)
 
 
 def _sem(x: Any, axis: int, ddof: int = 1) -> Any:
-    return np.std(x, axis=axis, ddof=ddof) / np.sqrt(np.shape(x)[axis])
+    return np.std(x, axis=axis, ddof=ddof) / np.sqrt(_count(x, axis))
 
 
 def _variation(x: Any, axis: int, ddof: int = 0) -> Any:
@@ -123,7 +112,6 @@ def _zscore(x: Any, axis: int, ddof: int = 0) -> Any:
 
 
 def _entropy(x: Any, axis: int, qk: Any = None, base: Any = None) -> Any:
-    s = _special()
     p = x / np.sum(x, axis=axis, keepdims=True)
     if qk is None:
         total = np.sum(s.entr(p), axis=axis)
@@ -134,11 +122,14 @@ def _entropy(x: Any, axis: int, qk: Any = None, base: Any = None) -> Any:
 
 
 def _iqr(x: Any, axis: int, rng: Any = (25, 75), scale: float = 1.0, interpolation: Any = "linear") -> Any:
+    if not np.size(x):
+        raise refuse("scipy.stats.iqr of no numbers is not known to riesz for traced arrays")
     low, high = np.percentile(x, rng, axis=axis, method=interpolation)
     return (high - low) / (scale if not isinstance(scale, str) else 1.3489795003921634)
 
 
-def _trim_mean(x: Any, axis: int, proportiontocut: float) -> Any:
+def _trim_mean(x: Any, axis: Any, proportiontocut: float) -> Any:
+    x, axis = (np.ravel(x), 0) if axis is None else (x, axis)
     n = np.shape(x)[axis]
     cut = int(proportiontocut * n)
     x = np.moveaxis(np.sort(x, axis=axis), axis, 0)
@@ -158,7 +149,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
             "scipy.stats.pearsonr is known to riesz for two vectors without further options; write np.corrcoef"
         )
     r, half = _pearson(x, y), np.shape(x)[0] / 2 - 1
-    return Correlation(as_given(r, x, y), 2.0 * _special().betainc(half, half, 0.5 * (1.0 - np.abs(r))))
+    return Correlation(as_given(r, x, y), 2.0 * s.betainc(half, half, 0.5 * (1.0 - np.abs(r))))
 
 
 class Correlation(tuple[Any, Any]):
