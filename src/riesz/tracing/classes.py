@@ -11,7 +11,7 @@ import numpy as np
 
 from .mistakes import OTHERS, outside
 from .operators import Operators
-from .trace import refuse
+from .trace import converter, refuse
 
 # Note [Class]: a function may ask what it was given (isinstance, match, singledispatch, np.isscalar) and must hear what
 # it would hear with numbers; Python takes the answer from `__class__`, while type(x) stays Traced. We ourselves, and
@@ -26,7 +26,16 @@ INTEGER: int = 2
 
 def asks_as_author(frame: Any) -> bool:
     """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
-    return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
+    home = _home(frame)
+    asks = frame.f_back if home == "abc" else frame
+    if asks.f_code.co_name == "isscalar" and _home(asks).startswith("numpy."):  # np.isscalar asks for somebody
+        return _home(asks.f_back).startswith("scipy.sparse")
+    return home.startswith(_AUTHORS)
+
+
+def _home(frame: Any) -> str:
+    """The module of some running code."""
+    return frame.f_globals.get("__name__", "")
 
 
 def class_of(x: Any) -> Any:
@@ -42,9 +51,15 @@ def closed_for(x: Any, frame: Any) -> Any:
 
     A sparse matrix finds that it cannot multiply it, and our own @ gets its turn. None for other code; libraries with
     arrays of their own are refused."""
-    home = frame.f_globals.get("__name__", "")
+    home = _home(frame)
     polynomial = home == "numpy.polynomial.polyutils" and frame.f_code.co_name == "mapdomain"
     if polynomial or home.startswith("scipy.sparse._"):
+        while _home(frame.f_back).startswith("scipy.sparse"):
+            frame = frame.f_back
+        if frame.f_code.co_name == "multiply":
+            raise refuse(
+                "A.multiply(x) of a sparse matrix of numbers and a traced x: write scipy.sparse.csr_array(A) * x"
+            )
         closed = np.empty((), object)
         closed[()] = x
         return closed
@@ -168,3 +183,26 @@ for _name in {k for kind in _KINDS for k in vars(kind) if k[0] != "_"}:
         Operators, _name
     ):  # one by one: `__getattr__` slows all attributes
         setattr(Described, _name, Refused(_name))
+
+
+def refusing(message: str) -> Any:
+    """A method that cannot be while tracing."""
+
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        raise refuse(message)
+
+    return method
+
+
+def no_number(kind: str) -> Any:
+    """A conversion to a number of Python's."""
+
+    def method(self: Any) -> Any:
+        what = f"array of shape {self.shape}" if self.shape else "number"
+        raise refuse(
+            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
+            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a); to fill "
+            "a sparse matrix, write its entries as arrays: scipy.sparse.coo_array((values, (rows, columns)), shape)"
+        )
+
+    return method

@@ -18,7 +18,19 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
-from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, is_integer, of_python
+from .classes import (
+    INTEGER,
+    Described,
+    Kind,
+    asks_as_author,
+    class_of,
+    closed_for,
+    held_in,
+    is_integer,
+    no_number,
+    of_python,
+    refusing,
+)
 from .deciding import decided, whole_number
 from .mistakes import raise_explained
 from .operators import Operators
@@ -42,7 +54,7 @@ from .sharing import (
 )
 from .surroundings.outside import PLAIN, note
 from .surroundings.watching import Standing
-from .trace import Trace, converter, inmost, leaked, library_function, refuse
+from .trace import Trace, inmost, leaked, library_function, refuse
 from .trace import current_level as current_level
 
 Shape = tuple[int, ...]
@@ -50,28 +62,6 @@ FLOAT = np.dtype(float)
 INT = np.dtype(np.intp)
 BOOL = np.dtype(bool)
 _PYTHON = (bool, int, float)
-
-
-def _refusing(message: str) -> Any:
-    """A method that cannot be while tracing."""
-
-    def method(self: Traced, *args: Any, **named: Any) -> Any:
-        raise refuse(message)
-
-    return method
-
-
-def _no_number(kind: str) -> Any:
-    """A conversion to a number of Python's."""
-
-    def method(self: Traced) -> Any:
-        what = f"array of shape {self.shape}" if self.shape else "number"
-        raise refuse(
-            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
-            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
-        )
-
-    return method
 
 
 class Traced(Described, Operators, metaclass=Kind):
@@ -238,12 +228,12 @@ class Traced(Described, Operators, metaclass=Kind):
         return whole_number(self)
 
     def __int__(self) -> int:
-        return whole_number(self) if self.dtype.kind in "iub" and not self.shape else _no_number("int")(self)
+        return whole_number(self) if self.dtype.kind in "iub" and not self.shape else no_number("int")(self)
 
-    __float__, __complex__ = _no_number("float"), _no_number("complex")
-    item = _refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
-    tolist = _refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
-    view = _refusing(
+    __float__, __complex__ = no_number("float"), no_number("complex")
+    item = refusing("x.item() gives a Python number, which is not known while tracing; use x itself, or x.reshape(())")
+    tolist = refusing("x.tolist() gives Python numbers, which are not known while tracing; write list(x)")
+    view = refusing(
         "x.view() looks at an array as another kind of array, which a traced one cannot become (masked arrays are "
         "such: use np.where)"
     )
@@ -338,9 +328,9 @@ class Traced(Described, Operators, metaclass=Kind):
 WRITTEN: set[Any] = set()
 """The class of arrays that a trace made and may write to; writing/written.py enters it."""
 TRACED: set[Any] = {Traced}
+"""The classes of traced arrays; complexes.py adds the complex one."""
 HOLDERS: set[Any] = set()
 """Classes of what is made of traced arrays and has operators of its own: sparse matrices."""
-"""The classes of traced arrays; complexes.py adds the complex one."""
 
 
 def _method(name: str) -> Any:
@@ -426,6 +416,8 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
         kind: Any = type(other)
         if kind is not Traced and (kind in MASKED or getattr(kind, "__array_ufunc__", 0) is None):
             return NotImplemented
+        if hasattr(kind, "tocoo") and ufunc is not np.matmul:
+            return WRITING["with_numbers"](ufunc, left, right)
     second = ufunc is np.power and type(right) is int and right == 2
     if second and left.dtype.kind == "b" and (left.shape or left.weak is None):
         return call_ufunc(np.square, (left,), {})  # so does NumPy, and it matters for the type

@@ -96,7 +96,8 @@ class _Asking(_Version):
                 note((*args, *named.values()), True)
             return self.own(*args, **named)
         found = self.original(*args, **named)
-        return _answered(found) if of_libraries(cast(Any, type(found))) else found
+        kind = type(found)
+        return _answered(found) if of_libraries(cast(Any, kind)) or kind is types.BuiltinMethodType else found
 
 
 class _Making(_Asking):
@@ -564,6 +565,7 @@ def _imported(name: str, package: bool) -> Any:
 
 
 _HOLDERS = (partial, tuple, staticmethod)
+_METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 def _answered(x: Any, deep: int = 8) -> Any:
@@ -579,7 +581,7 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _standing_for(x, _Drawing(x))
     if of_libraries(kind := x if isinstance(x, type) else type(x)):
         return _scipys(x, kind)
-    if kind is types.MethodType and of_libraries(type(whose := cast(Any, x).__self__)):
+    if kind in _METHODS and of_libraries(cast(Any, type(whose := cast(Any, x).__self__))):
         name = cast(Any, x).__name__
         return getattr(_answered(whose), name) if getattr(whose, name, None) == x else x
     if not deep or not isinstance(x, _HOLDERS):
@@ -660,7 +662,7 @@ def answering(
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
             library = [np.ndarray, *_generators()] if arrays else []
-            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *library, *loaded())
+            kinds = (*_HOLDERS, *_METHODS, types.FunctionType, types.ModuleType, *library, *loaded())
             own = [x for x in seen if not of_libraries(cast(Any, type(x)))]  # SciPy's objects stay as they are
             places = held(own, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]
