@@ -237,7 +237,9 @@ def test_a_join_with_keys_that_come_once_is_a_function(missing):
 # -- values -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", [pd.Series, pl.Series, lambda v: pd.Series(v, dtype="Float64")], ids=["pandas", "polars", "nullable"])
+@pytest.mark.parametrize(
+    "made", [pd.Series, pl.Series, lambda v: pd.Series(v, dtype="Float64")], ids=["pandas", "polars", "nullable"]
+)
 def test_columns_as_values(made):
     grouping, column = relations.group_by(KEYS), made(VALUES)
     assert grouping.sum(column).tolist() == [18.0, 5.0, 8.0] and grouping.max(column).tolist() == [16.0, 4.0, 8.0]

@@ -128,6 +128,8 @@ class _Looking(_Making):
     def __call__(self, *args: Any, **named: Any) -> Any:
         if args and type(args[0]) in WRITTEN and args[0].ndim:
             return self._of_written(*args, **named)
+        if args and getattr(args[0], "leaves", None) is not None:  # a linear map at a traced point
+            args = (args[0].to_dense(), *args[1:])
         held = bool(args) and hasattr(args[0], "__array__")  # its memory may be that of somebody else
         return _Asking.__call__(self, *args, **named) if held else super().__call__(*args, **named)
 
