@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 import sys
 import threading
@@ -103,6 +104,7 @@ DOMAINS |= {
     "betainc": (0.1, 0.9),
     "erfcinv": (0.2, 1.8),
     "betaincc": (0.1, 0.9),
+    "betainc_in_ab": (0.1, 0.9),
     "expm1": (-2.0, 2.0),
 }
 
@@ -110,12 +112,15 @@ DOMAINS |= {
 def primitives(rules):
     """All primitives at once: (functions of arrays, arguments)."""
     found = [
-        Primitive(rule, 3.0 if rule.name == "power" else 1.0 if rule.name.endswith("_derivative") else None)
+        Primitive(rule, 3.0 if rule.name == "power" else 1.0 if re.search("_derivative$|_in_", rule.name) else None)
         for rule in rules.values()
     ]
     ranges = [DOMAINS.get(p.name, (0.2, 2.5)) for p in found]
     return found, [
-        [np.linspace(*(ends if i % 2 == 0 else ends[::-1]), 7) for i in range(p.rule.arity)]
+        [
+            np.rint(x) if i == 0 and p.name.startswith("eval_hermite") else x  # SciPy has whole degrees only
+            for i, x in enumerate([np.linspace(*(ends if i % 2 == 0 else ends[::-1]), 7) for i in range(p.rule.arity)])
+        ]
         for p, ends in zip(found, ranges, strict=True)
     ]
 

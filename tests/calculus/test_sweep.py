@@ -109,8 +109,8 @@ def test_other_steps_go_the_other_way(f):
 
 
 def test_a_derivative_nobody_knows():
-    record, leaves = TracedFunction(lambda a: np.sum(scipy.special.gammainc(a, 2.0))).at((np.array([1.0, 2.0]),))
-    with pytest.raises(TraceError, match="gammainc in its argument 0 is not known"):
+    record, leaves = TracedFunction(lambda a: np.sum(scipy.special.jv(a, 2.0))).at((np.array([1.0, 2.0]),))
+    with pytest.raises(TraceError, match="jv in its argument 0 is not known"):
         swept(record.program, leaves, [True])
 
 

@@ -232,6 +232,37 @@ def test_single_precision() -> None:
     np.testing.assert_allclose(g, jax.grad(CASES["spsolve"][1])(DATA), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda d: sp.coo_matrix((d, (AT.row, AT.col)), shape=(N, N)),
+        lambda d: sp.dia_array((d[: 2 * N].reshape(2, N), [0, 1]), shape=(N, N)),
+        lambda d: sp.dia_matrix((d[: 2 * N].reshape(2, N), [-1, 2]), shape=(N, N)),
+    ],
+)
+def test_other_makers_give_the_matrix_of_scipy(made: Any, kind: Any) -> None:
+    d = DATA.astype(kind)
+    found = rz.function(lambda d: made(d).toarray())(d)
+    np.testing.assert_array_equal(found, made(d).toarray())
+    assert found.dtype == kind
+    v = np.arange(1.0, N + 1).astype(kind)
+    g = rz.grad(lambda d: np.sum(made(d) @ v))(d)
+    ones = [made(e).toarray().astype(float) @ v for e in np.eye(len(d))[: 2 * N]]
+    assert g.dtype == kind
+    np.testing.assert_allclose(g[: 2 * N], np.sum(ones, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", [sl.bicgstab, sl.minres])
+def test_other_iterations_solve_and_their_gradients_too(method: Any) -> None:
+    def f(d: Any) -> Any:
+        return np.sum(method(sp.diags([d, 0.5, 0.5], [0, 1, -1], shape=(N, N), format="csr"), b, rtol=1e-12)[0])
+
+    d = np.linspace(3.0, 5.0, N)
+    dense = lambda d: jnp.sum(solve(jnp.diag(d) + 0.5 * (jnp.eye(N, k=1) + jnp.eye(N, k=-1)), b))  # noqa: E731
+    np.testing.assert_allclose(rz.grad(f)(d), jax.grad(dense)(d), rtol=1e-8)
+
+
 def test_an_iteration_that_did_not_get_there_is_an_error() -> None:
     with pytest.raises(rz.errors.SolveError, match="not there"):
         rz.grad(lambda d: sl.cg(A(d).T @ A(d), b, rtol=1e-12, maxiter=2)[0].sum())(DATA)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Elementwise, Linear, Op
-from ..ops.opaque import Declared, Get
+from ..ops.opaque import Declared, Get, Ruled
+from ..programs.program import outputs
+from ..runtime import later
 from ..spaces.formal_vectors import dense
 from ..terms.term import Term
 from .interpretation.interpret import interpret
@@ -58,6 +60,13 @@ class Dual:
             slopes = op.primitive.partials(tuple([dense(v) for v in values]), y)
             terms = [s * dense(m) for s, m in zip(slopes, moves, strict=True) if s is not None]
             return DualNumber(y, sum(terms[1:], terms[0]) if terms else self._still(y))
+        if isinstance(op, Ruled):
+            shapes = tuple([NUMBERS.shape(v) for v in values])
+            program, results = later.rule_program(op, shapes, tuple(range(len(args))))
+            ys = list(y) if type(y) is tuple else [y]
+            found = outputs(program, NUMBERS, [*values, *ys, *moves])
+            parts = [self._still(v) if r is None else found[r] for v, r in zip(ys, results, strict=True)]
+            return DualNumber(y, tuple(parts) if type(y) is tuple else parts[0])
         groups = [slice(i, i + 1) for i in range(len(args))]
         if isinstance(op, Declared):
             groups = [where for _, where in op.leg_slices()]

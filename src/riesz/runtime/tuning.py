@@ -226,7 +226,7 @@ DENSE_UNKNOWNS = 2048
 WRITTEN_UNKNOWNS = 32
 """unknowns: up to so many unknowns a system inside a trace is solved by its dense matrix, written out. Chosen."""
 KEPT_SOLVERS = 2
-"""solvers: a solve inside a trace keeps the factorisations at so many points. Chosen."""
+"""numbers: at how many points a solve inside a trace keeps its factorisation. Chosen."""
 
 # programs
 COMPONENT_TILE_BYTES = 1 << 21

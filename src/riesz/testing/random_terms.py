@@ -11,7 +11,7 @@ from ..spaces.space import Copower, DirectSum, R, Space, Tensor, Weighted, direc
 from ..terms import primitives as prim
 from ..terms.bilinear import Bilinear, Contract, Hadamard, Inner, MatMul, MatVec, Outer, ScalarMul
 from ..terms.declared import declare_bilinear
-from ..terms.sums import Dup, Fork, Map, Par
+from ..terms.sums import Dup, Fold, Fork, Map, Par
 from ..terms.term import Combine, Compose, Const, Id, Term
 from ..terms.weights import Equip, Forget
 from .random_linear import LinearBuilder, multiply
@@ -137,6 +137,9 @@ class Builder(LinearBuilder):
         match V:
             case DirectSum(summands=parts):
                 return [lambda: Par(tuple([self.function(p, depth) for p in parts]), V.index, V.form)]
+            case Copower() if V.plain:
+                fold = lambda: Fold(self.relation(V.index, self.index_set()), V.base, "prod")  # noqa: E731
+                return [*[lambda: Map(self.inside(self.function, V.base, depth), V.index)] * 2, fold]
             case Copower():
                 return [lambda: Map(self.inside(self.function, V.base, depth), V.index)] * 2
             case _:

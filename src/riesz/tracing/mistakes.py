@@ -1,4 +1,5 @@
-"""What NumPy says to a call that is wrong: a rule that fails asks NumPy itself, on numbers of the same shapes."""
+"""What is said to calls that are wrong, or that no traced array can answer. A rule that fails asks NumPy itself, on
+numbers of the same shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..errors import RieszError, TraceError
 from ..runtime import tuning
-from .trace import refuse
+from .trace import converter, refuse
 
 
 def raise_explained(problem: Exception, function: Any, args: Any, named: Any = None, name: str = "") -> NoReturn:
@@ -128,3 +129,25 @@ def sample(shape: tuple[int, ...], dtype: Any) -> Any:
     if len(shape) > 1 and shape[-1] == shape[-2]:
         found = found + found.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
     return found.astype(dtype)
+
+
+def refusing(message: str) -> Any:
+    """A method that cannot be while tracing."""
+
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        raise refuse(message)
+
+    return method
+
+
+def no_number(kind: str) -> Any:
+    """A conversion to a number of Python's."""
+
+    def method(self: Any) -> Any:
+        what = f"array of shape {self.shape}" if self.shape else "number"
+        raise refuse(
+            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
+            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
+        )
+
+    return method

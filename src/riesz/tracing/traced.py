@@ -32,7 +32,7 @@ from .classes import (
     refusing,
 )
 from .deciding import decided, whole_number
-from .mistakes import raise_explained
+from .mistakes import no_number, raise_explained, refusing
 from .operators import Operators
 from .registry import FUNCTIONS, MASKED, UFUNCS, WRITERS, WRITING, writing
 from .registry import NOTES as NOTES

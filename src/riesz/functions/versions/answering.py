@@ -299,8 +299,10 @@ class _Ufunc(_Version):
         return self.original(*([_opened(a) for a in args] if lists else args), **named)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.original, name)
-        return (lambda *args, **named: found(*map(_opened, args), **named)) if name in _UFUNC_METHODS else found
+        found, first = getattr(self.original, name), _UFUNC_METHODS.get(name)
+        if first is None:
+            return found
+        return lambda *args, **named: found(*args[:first], *map(_opened, args[first:]), **named)
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -310,7 +312,8 @@ class _Ufunc(_Version):
         return repr(self.original)
 
 
-_UFUNC_METHODS = {"reduce", "accumulate", "reduceat", "outer", "at"}
+_UFUNC_METHODS = {"reduce": 0, "accumulate": 0, "reduceat": 0, "outer": 0, "at": 2}
+"""From which argument on lists are arrays: x.at[(i, j)] is an index."""
 
 
 class _Object(_Version):

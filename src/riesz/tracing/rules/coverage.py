@@ -37,7 +37,8 @@ def name_of(function: Any) -> str:
         numpys = getattr(np, name, None) is function or name in ("absolute", "conjugate", "divide", "remainder")
         return f"{'np' if numpys else 'scipy.special'}.{name}"
     if module.startswith("scipy"):
-        return ".".join([*takewhile(lambda part: part[0] != "_", module.split(".")), name])
+        public = [*takewhile(lambda part: part[0] != "_", module.split("."))]
+        return ".".join([*(public if len(public) > 1 else ["scipy", "sparse"]), name])
     part = module.split(".")
     return "np." + ".".join([*[p for p in part[1:2] if not p.startswith("_")], name])
 

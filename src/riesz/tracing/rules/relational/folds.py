@@ -49,6 +49,8 @@ def fold(x: Traced, relation: Relation, how: str, axis: int) -> Any:
     if how == "mean":
         return _mean(x, relation, axis)
     x, onto = _gathered(x, relation, axis)
+    if type(x) is not Traced:  # of nothing
+        return folded(x, relation=onto, behind=x.ndim - axis - 1, title=how)
     parameters = ("relation", onto), ("behind", x.ndim - axis - 1), ("title", how)
     if ours:
         return unmoving(folded, x.dtype, x, shaped=_unmoving_shape, **dict(parameters))
@@ -85,7 +87,8 @@ def _mean(x: Any, relation: Relation, axis: int) -> Any:
 
 def _gathered(x: Any, relation: Relation, axis: int) -> tuple[Any, Relation]:
     """The sources pair by pair, each as often as it counts, and the function from pairs to targets."""
-    if isinstance(relation, Function) or (isinstance(relation, Segments) and not relation.turned):
+    single = isinstance(relation, Function) or (isinstance(relation, Segments) and not relation.turned)
+    if single and relation.source.box is not None and relation.target.box is not None:
         return x, relation
     known = cast("dict[str, Any]", relation.__dict__)
     if "_pair_by_pair" not in known:
@@ -216,6 +219,7 @@ def fold_program(relation: Relation, how: str, lead: tuple[int, ...], shape: tup
             source, axis = boxes(relation.source), len(lead)
             xs = [Traced(trace, trace.input((*lead, *(box.box or ()), *shape))) for box, _ in source]
             flat: list[Any] = [reshape(x, (*lead, b.size, *shape)) for x, (b, _) in zip(xs, source, strict=True)]
+            flat = flat or [lifted(np.zeros((*lead, 0, *shape)), trace)]
             whole = flat[0] if len(flat) == 1 else concatenate(flat, axis)
             order = [at for _, at in source if at is not None]
             whole = along(whole, axis, np.argsort(np.concatenate(order))) if order else whole

@@ -7,6 +7,7 @@ logsf from sf, isf from ppf; of a symmetric distribution sf(x) = cdf(−x).
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ....runtime.generated_source import defined
 from ...trace import refuse
 from ...traced import FLOAT, holds_traced, typed
 from ..elementwise import unmoving
@@ -346,18 +348,16 @@ class Formulas:
 
     def compute(self, formula: str, **values: Any) -> Any:
         """A formula at values of its names."""
-        return eval(_code(formula), _scope(formula) | values)
+        return _function(formula, tuple(values))(*values.values())
 
 
 @lru_cache(1024)
-def _code(formula: str) -> Any:
-    return compile(formula, "<a formula of riesz>", "eval")
-
-
-@lru_cache(1024)
-def _scope(formula: str) -> dict[str, Any]:
-    s = _special()
-    return _NAMES | {k: getattr(s, k) for k in _code(formula).co_names if k not in _NAMES and hasattr(s, k)}
+def _function(formula: str, names: tuple[str, ...]) -> Any:
+    """A formula of the table as a function of its names; the others are functions."""
+    special, known = _special(), dict(_NAMES)
+    others = [n.id for n in ast.walk(ast.parse(formula)) if isinstance(n, ast.Name) and n.id not in (*names, *known)]
+    known |= {name: getattr(special, name) for name in others}
+    return defined(f"def formula({', '.join(names)}):\n    return {formula}", "formula", known)
 
 
 @lru_cache(1)
