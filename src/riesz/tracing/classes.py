@@ -11,7 +11,7 @@ import numpy as np
 
 from .mistakes import OTHERS, outside
 from .operators import Operators
-from .trace import converter, refuse
+from .trace import refuse
 
 # Note [Class]: a function may ask what it was given (isinstance, match, singledispatch, np.isscalar) and must hear what
 # it would hear with numbers; Python takes the answer from `__class__`, while type(x) stays Traced. We ourselves, and
@@ -183,26 +183,3 @@ for _name in {k for kind in _KINDS for k in vars(kind) if k[0] != "_"}:
         Operators, _name
     ):  # one by one: `__getattr__` slows all attributes
         setattr(Described, _name, Refused(_name))
-
-
-def refusing(message: str) -> Any:
-    """A method that cannot be while tracing."""
-
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        raise refuse(message)
-
-    return method
-
-
-def no_number(kind: str) -> Any:
-    """A conversion to a number of Python's."""
-
-    def method(self: Any) -> Any:
-        what = f"array of shape {self.shape}" if self.shape else "number"
-        raise refuse(
-            f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
-            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a); to fill "
-            "a sparse matrix, write its entries as arrays: scipy.sparse.coo_array((values, (rows, columns)), shape)"
-        )
-
-    return method

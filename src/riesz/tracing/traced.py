@@ -27,9 +27,7 @@ from .classes import (
     closed_for,
     held_in,
     is_integer,
-    no_number,
     of_python,
-    refusing,
 )
 from .deciding import decided, whole_number
 from .mistakes import no_number, raise_explained, refusing
