@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import warnings
@@ -147,10 +148,171 @@ HESSIANS = {
     "diag(softmax(x)) − softmax(x) softmax(x)ᵀ": (lambda x: np.log(np.sum(np.exp(x))), x),
     "2((xᵀAx)E + ExxᵀE)\n  where E = A + Aᵀ": (lambda x: (x @ A @ x) ** 2, x),
 }
+# kind, form, function, where
+MORE = [
+    ("gradient", "aaᵀ", lambda X: a @ X @ a, X),
+    ("gradient", "caᵀ", lambda X: a @ X.T @ c, X),
+    ("gradient", "X(acᵀ + caᵀ)", lambda X: a @ X.T @ X @ c, X),
+    ("gradient", "(A + Aᵀ)(Xa + c)aᵀ", lambda X: (X @ a + c) @ A @ (X @ a + c), X),
+    ("gradient", "2(x − a)", lambda x: (x - a) @ (x - a), x),
+    ("gradient", "(x − a) / ‖x − a‖", lambda x: np.linalg.norm(x - a), x),
+    ("gradient", "2AᵀS(Ax − a)", lambda x: (a - A @ x) @ S @ (a - A @ x), x),
+    ("gradient", "2S(x − a)", lambda x: (x - a) @ S @ (x - a), x),
+    ("gradient", "2S(Xc − a)cᵀ", lambda X: (a - X @ c) @ S @ (a - X @ c), X),
+    ("gradient", "4(X³)ᵀ", lambda X: np.trace(X @ X @ X @ X), X),
+    ("gradient", "(AXC + CXA)ᵀ", lambda X: np.trace(A @ X @ C @ X), X),
+    ("gradient", "CA", lambda X: np.trace(A @ X.T @ C), X),
+    ("gradient", "tr(A) I", lambda X: np.trace(np.kron(A, X)), X),
+    ("gradient", "2Aᵀ(AXC + S)Cᵀ", lambda X: np.trace((A @ X @ C + S) @ (A @ X @ C + S).T), X),
+    ("gradient", "2Xᵀ", lambda X: np.trace(X @ X), X),
+    ("gradient", "AXC + AᵀXCᵀ", lambda X: np.trace(X.T @ A @ X @ C), X),
+    ("gradient", "−X⁻ᵀAᵀCᵀX⁻ᵀ", lambda X: np.trace(A @ np.linalg.inv(X) @ C), X),
+    ("gradient", "−EE\n  where E = (X + S)⁻ᵀ", lambda X: np.trace(np.linalg.inv(X + S)), X),
+    ("gradient", "−2SX(XᵀSXXᵀSX)⁻¹", lambda X: np.trace(np.linalg.inv(X.T @ S @ X)), T),
+    ("gradient", "2 det(E) XE⁻¹\n  where E = XᵀX", lambda X: np.linalg.det(X.T @ X), T),
+    ("gradient", "2 det(X²) X⁻ᵀ", lambda X: np.linalg.det(X @ X), X),
+    ("gradient", "2X(XᵀX)⁻¹", lambda X: np.log(np.linalg.det(X.T @ X)), T),
+    ("gradient", "sqrt(det(XXᵀ)) X⁻ᵀ", lambda X: np.sqrt(np.linalg.det(X @ X.T)), X),
+    ("gradient", "X⁻ᵀ", lambda X: np.log(np.linalg.det(X)), X),
+    ("gradient", "(C(AXC + S)⁻¹A)ᵀ", lambda X: np.linalg.slogdet(A @ X @ C + S)[1], X),
+    ("gradient", "cosm(X)ᵀ", lambda X: np.trace(sl.sinm(X)), X),
+    ("gradient", "2X", lambda X: np.sum(X * X), X),
+    ("gradient", "AᵀE / ‖E‖\n  where E = AX − C", lambda X: np.linalg.norm(A @ X - C, "fro"), X),
+    ("gradient", "polar(X)", lambda X: np.linalg.norm(X, "nuc"), X),
+    ("gradient", "(AC)ᵀ", lambda X: np.einsum("ij,jk,ki->", X, A, C), X),
+    ("gradient", "4X(XᵀX − I)", lambda X: np.sum((X.T @ X - np.eye(3)) ** 2), T),
+    (
+        "gradient",
+        "−E(acᵀ + caᵀ)EX\n  where E = (XXᵀ + lam I)⁻¹",
+        lambda X: a @ np.linalg.inv(X @ X.T + lam * np.eye(4)) @ c,
+        X,
+    ),
+    ("gradient", "exp(½((x − a)ᵀS(a − x))) S(a − x)", lambda x: np.exp(-0.5 * (x - a) @ S @ (x - a)), x),
+    ("gradient", "2Sx / (1 + xᵀSx)", lambda x: np.log(1 + x @ S @ x), x),
+    ("gradient", "2(Sx / ‖x‖² − (xᵀSx)x / ‖x‖⁴)", lambda x: x @ S @ x / (x @ x), x),
+    ("gradient", "(A + Aᵀ)x / e − 2(xᵀAx)Sx / e²\n  where e = xᵀSx", lambda x: x @ A @ x / (x @ S @ x), x),
+    ("gradient", "(A ∘ Cᵀ + Aᵀ ∘ C)x", lambda x: np.trace(np.diag(x) @ A @ np.diag(x) @ C), x),
+    ("gradient", "2(w ∘ (x − Bᵀb))", lambda x: np.sum(w * (B.T @ b - x) ** 2), x),
+    ("gradient", "2Bᵀ(y² ∘ (Bx − b))", lambda x: np.sum(y**2 * (B @ x - b) ** 2), x),
+    ("gradient", "2Bᵀ(y ∘ (Bx − b))", lambda x: (B @ x - b) @ np.diag(y) @ (B @ x - b), x),
+    ("gradient", "2 lam w + (2/5)Bᵀ(Bw − y)", lambda w: np.sum((y - B @ w) ** 2) / 5 + lam * np.linalg.norm(w) ** 2, w),
+    ("gradient", "2(lam AᵀAx + Bᵀ(Bx − b))", lambda x: np.sum((B @ x - b) ** 2) + lam * np.sum((A @ x) ** 2), x),
+    ("gradient", "Bᵀe / ‖e‖\n  where e = Bx − b", lambda x: np.sqrt(np.sum((B @ x - b) ** 2)), x),
+    ("gradient", "Bᵀ tanh(Bw − y)", lambda w: np.sum(np.log(np.cosh(B @ w - y))), w),
+    (
+        "gradient",
+        "2(lam w − Bᵀ(y ∘ max(0, 1 − y ∘ Bw)))",
+        lambda w: np.sum(np.maximum(0, 1 - y * (B @ w)) ** 2) + lam * w @ w,
+        w,
+    ),
+    ("gradient", "−(1/5)Bᵀ(y ∘ [1 > y ∘ Bw])", lambda w: np.mean(np.maximum(0, 1 - y * (B @ w))), w),
+    (
+        "gradient",
+        "−Bᵀ(sign(e) ∘ [|e| > lam])\n  where e = y − Bw",
+        lambda w: np.sum(np.maximum(0, np.abs(y - B @ w) - lam)),
+        w,
+    ),
+    ("gradient", "Bᵀ(e / sqrt(1 + e²))\n  where e = Bw − y", lambda w: np.sum(np.sqrt(1 + (B @ w - y) ** 2)), w),
+    ("gradient", "2Bᵀ(e / (1 + e²))\n  where e = Bx − b", lambda x: np.sum(np.log(1 + (B @ x - b) ** 2)), x),
+    ("gradient", "−Bᵀ(y ∘ σ(−y ∘ Bw))", lambda w: np.sum(np.log1p(np.exp(-y * (B @ w)))), w),
+    ("gradient", "lam w − Bᵀ(y ∘ σ(−y ∘ Bw))", lambda w: np.sum(np.logaddexp(0, -y * (B @ w))) + 0.5 * lam * w @ w, w),
+    (
+        "gradient",
+        "(1/15)Bᵀ(softmax(BW) − Y)",
+        lambda W: -np.mean(Y * np.log(np.exp(B @ W) / np.sum(np.exp(B @ W), axis=1, keepdims=True))),
+        W,
+    ),
+    ("gradient", "Bᵀ(softmax(BW) − Y)", lambda W: np.sum(np.log(np.sum(np.exp(B @ W), 1))) - np.sum(Y * (B @ W)), W),
+    ("gradient", "lam w + Bᵀ(exp(Bw) − y)", lambda w: np.sum(np.exp(B @ w)) - y @ (B @ w) + 0.5 * lam * w @ w, w),
+    ("gradient", "5 / s − ‖y − lam‖² / s³", lambda s: np.sum(0.5 * ((y - lam) / s) ** 2 + np.log(s)), 1.2),
+    ("gradient", "S⁻¹(Bᵀ𝟏 − 5 mu)", lambda mu: -0.5 * np.sum((B - mu) @ np.linalg.inv(S) * (B - mu)), x),
+    ("gradient", "½(K⁻¹ − K⁻¹bbᵀK⁻¹)ᵀ", lambda K: 0.5 * b @ np.linalg.inv(K) @ b + 0.5 * np.linalg.slogdet(K)[1], M),
+    ("gradient", "−2SW", lambda W: -np.trace(W.T @ S @ W), W),
+    ("gradient", "2Yᵀ(YC − B)", lambda C: np.sum((B - Y @ C) ** 2), W.T),
+    ("gradient", "Bᵀ softmax(Bx / tau) / tau − a", lambda x: -x @ a + np.log(np.sum(np.exp(B @ x / tau))), x),
+    ("gradient", "(1/5)Bᵀ(5 softmax(Bx) − 1)", lambda x: np.log(np.sum(np.exp(B @ x))) - np.mean(B @ x), x),
+    ("gradient", "(2/3)(x − mean(x))", lambda x: np.var(x, ddof=1), x),
+    ("gradient", "2(x − mean(x))", lambda x: np.sum((x - np.mean(x)) ** 2), x),
+    ("gradient", "(1/4) exp(mean(log(x))) / x", lambda x: np.exp(np.mean(np.log(x))), x),
+    ("gradient", "log(x)", lambda x: x @ np.log(x) - np.sum(x), x),
+    ("gradient", "Aᵀ [Ax = max(Ax)]", lambda x: np.max(A @ x), x),
+    ("gradient", "[x = max(x)] − [x = min(x)]", lambda x: np.max(x) - np.min(x), x),
+    ("gradient", "sign(x) ∘ [|x| = max(|x|)]", lambda x: np.linalg.norm(x, np.inf), x),
+    ("gradient", "sign(x)", lambda x: np.linalg.norm(x, 1), x),
+    ("gradient", "σ(x) ∘ (1 + x ∘ σ(−x))", lambda x: np.sum(x / (1 + np.exp(-x))), x),
+    ("gradient", "a / (x² + a²)", lambda x: np.sum(np.arctan2(x, a)), x),
+    ("gradient", "x / hypot(x, a)", lambda x: np.sum(np.hypot(x, a)), x),
+    ("gradient", "−1 / (X ∘ X)", lambda X: np.sum(1 / X), 2 + X),
+    ("gradient", "2(X ∘ A ∘ A)", lambda X: np.sum((A * X) ** 2), X),
+    ("gradient", "2(X ∘ acᵀ)", lambda X: a @ (X**2) @ c, X),
+    ("gradient", "Aᵀ(C ∘ exp(AX))", lambda X: np.sum(C * np.exp(A @ X)), X),
+    ("gradient", "aᵀ exp(sa)", lambda s: np.sum(np.exp(s * a)), 0.4),
+    ("gradient", "(13/4) x^(9/4)", lambda x: np.sum(x**3.25), x),
+    ("gradient", "2e−15 x", lambda x: 1e-15 * np.sum(x**2), x),
+    ("gradient", "(a e0ᵀ + e0 aᵀ)x\n  where e0 = I₄[0]", lambda x: x[0] * a @ x, x),
+    (
+        "gradient",
+        "(P − Q)ᵀ sign((P − Q)x)\n  where P = I₄[1:]\n        Q = I₄[:3]",
+        lambda x: np.sum(np.abs(np.diff(x))),
+        x,
+    ),
+    ("gradient", "2Pᵀ(Px − b)\n  where P = I₄[[0, 2, 2, 1, 3]]", lambda x: np.sum((x[[0, 2, 2, 1, 3]] - b) ** 2), x),
+    ("gradient", "20X − 4𝟏𝟏ᵀX", lambda X: np.sum((X[:, None] - X[None]) ** 2), B),
+    ("gradient", "∂f/∂X = xxᵀ\n∂f/∂x = (X + Xᵀ)x", lambda X, x: x @ X @ x, X, x),
+    (
+        "gradient",
+        "∂f/∂u = (v / ‖u‖ − eu / ‖u‖³) / ‖v‖\n∂f/∂v = (u / ‖v‖ − ev / ‖v‖³) / ‖u‖\n  where e = uᵀv",
+        lambda u, v: u @ v / (np.linalg.norm(u) * np.linalg.norm(v)),
+        x,
+        a,
+    ),
+    (
+        "gradient",
+        "∂f/∂W = 2((1 − e²) ∘ Vᵀs)aᵀ\n∂f/∂V = 2seᵀ\n  where e = tanh(Wa)\n        s = Ve − b",
+        lambda W, V: np.sum((V @ np.tanh(W @ a) - b) ** 2),
+        B,
+        M,
+    ),
+    (
+        "gradient",
+        "∂f/∂W = BᵀE\n∂f/∂mu = Eᵀ𝟏\n  where E = [BW + 𝟏 muᵀ > 0]",
+        lambda W, mu: np.sum(np.maximum(0, B @ W + mu)),
+        W,
+        T[0],
+    ),
+    ("jacobian", "I / Σ(x) − x𝟏ᵀ / Σ(x)²", lambda x: x / np.sum(x), x),
+    ("jacobian", "A ⊗ I", lambda X: A @ X, X),
+    ("jacobian", "I ⊗ Aᵀ", lambda X: X @ A, X),
+    ("jacobian", "X ⊗ I + I ⊗ Xᵀ", lambda X: X @ X, X),
+    ("jacobian", "(X ⊗ I)K + I ⊗ X", lambda X: X @ X.T, T),
+    ("jacobian", "vec(I) vec(I)ᵀ", lambda X: np.trace(X) * np.eye(4), X),
+    ("jacobian", "x ⊗ I + I ⊗ x", lambda x: np.outer(x, x), x),
+    ("jacobian", "diag(x) A + diag(Ax)", lambda x: x * (A @ x), x),
+    ("jacobian", "diag(softmax(x)) − softmax(x) softmax(x)ᵀ", lambda x: np.exp(x) / np.sum(np.exp(x)), x),
+    ("jacobian", "−X⁻¹ ⊗ aᵀX⁻ᵀ", lambda X: np.linalg.solve(X, a), X),
+    ("jacobian", "S⁻¹", lambda x: np.linalg.inv(S) @ (x - a), x),
+    ("jacobian", "(a − x)(x − a)ᵀ / e³ + I / e\n  where e = ‖x − a‖", lambda x: (x - a) / np.linalg.norm(x - a), x),
+    ("hessian", "2AᵀSA", lambda x: (a - A @ x) @ S @ (a - A @ x), x),
+    ("hessian", "2Bᵀ diag(y) B", lambda x: np.sum(y * (B @ x - b) ** 2), x),
+    ("hessian", "−(X⁻ᵀ ⊗ X⁻¹)K", lambda X: np.linalg.slogdet(X)[1], X),
+    ("hessian", "Bᵀ diag(e) B − BᵀeeᵀB\n  where e = softmax(Bw)", lambda w: np.log(np.sum(np.exp(B @ w))), w),
+    (
+        "hessian",
+        "Bᵀ diag(e − e²) B + lam I\n  where e = σ(Bw)",
+        lambda w: np.sum(np.log(1 + np.exp(B @ w))) + 0.5 * lam * w @ w,
+        w,
+    ),
+    ("hessian", "exp(½((x − a)ᵀS(a − x))) (S(x − a)(x − a)ᵀS − S)", lambda x: np.exp(-0.5 * (x - a) @ S @ (x - a)), x),
+    ("hessian", "−5S⁻¹", lambda mu: -0.5 * np.sum((B - mu) @ np.linalg.inv(S) * (B - mu)), x),
+    ("hessian", "I / ‖x‖ − xxᵀ / ‖x‖³", lambda x: np.linalg.norm(x), x),
+    ("hessian", "−diag(1 / x²)", lambda x: np.sum(np.log(x)), x),
+    ("hessian", "2K", lambda X: np.trace(X @ X), X),
+]
 CASES = [
     *[("gradient", form, *case) for form, case in GRADIENTS.items()],
     *[("jacobian", form, *case) for form, case in JACOBIANS.items()],
     *[("hessian", form, *case) for form, case in HESSIANS.items()],
+    *MORE,
 ]
 
 
@@ -187,10 +349,19 @@ def test_forms_are_the_derivatives():
     np.testing.assert_allclose(rz.grad(lambda x: np.sum(D.gradient(x)))(x), rz.hvp(D.source, (x,), (np.ones(4),)))
 
 
-def test_code_in_jax():
-    f = lambda x: np.sum(np.log(1 + np.exp(B @ x)))  # noqa: E731
-    form = rz.derive(f, x).gradient
-    np.testing.assert_allclose(run(form.code("jax"), "gradient", x, B), rz.grad(f)(x), rtol=1e-5)
+@pytest.mark.parametrize("case", CASES[::20], ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES[::20]])
+def test_code_in_jax(case):
+    kind, _, f, *at = case
+    form = getattr(rz.derive(f, *at), kind)
+    numbers = [globals()[name] for name in form.written.function.outside]
+    found, expected = [run(form.code(target), kind, *at, *numbers) for target in ("jax", "numpy")]
+    for one, other in zip(*[v if isinstance(v, tuple) else (v,) for v in (found, expected)], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_selected_rows_in_jax():
+    form = rz.derive(lambda x: np.sum((x[[0, 2, 2, 1, 3]] - b) ** 2), x).gradient
+    np.testing.assert_allclose(run(form.code("jax"), "gradient", x, b), form(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}: {case[1]}".replace("\n", " ") for case in CASES])
@@ -249,6 +420,81 @@ def test_one_argument_by_name():
         D.gradient["z"]
 
 
+class Model:
+    def __init__(self):
+        self.A, self.b, self.lam = B, b, 0.7
+
+    def residual(self, x):
+        return self.A @ x - self.b
+
+    def loss(self, x):
+        return np.sum(self.residual(x) ** 2) + self.lam * x @ x
+
+    def __call__(self, x):
+        return np.sum(self.residual(x) ** 2)
+
+
+MODEL = Model()
+SETTINGS = {"G": B, "n": 3}
+
+
+def residual(x):
+    return B @ x - b
+
+
+def squares(x, A, b):
+    return np.sum((A @ x - b) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "form"),
+    [
+        (MODEL.loss, "2(lam x + Aᵀ(Ax − b))"),
+        (MODEL, "2Aᵀ(Ax − b)"),
+        (lambda x: np.sum((MODEL.A @ x - MODEL.b) ** 2), "2Aᵀ(Ax − b)"),
+        (lambda x: np.sum(residual(x) ** 2), "2Bᵀ(Bx − b)"),
+        (lambda x: np.sum((SETTINGS["G"] @ x) ** 2), "2GᵀGx"),
+        (functools.partial(squares, A=B, b=b), "2Aᵀ(Ax − b)"),
+        (functools.partial(lambda A, x: np.sum((A @ x) ** 2), B), "2AᵀAy"),
+    ],
+)
+def test_names_from_helpers_attributes_methods_and_partial_applications(f, form):
+    D = rz.derive(f, x)
+    assert str(D.gradient).replace("y", "x") == form.replace("y", "x")
+    numbers = D.gradient.written.function.outside.values()
+    np.testing.assert_allclose(run(D.gradient.code("numpy"), "gradient", x, *numbers), rz.grad(f)(x), rtol=1e-10)
+    assert MODEL.A is B
+
+
+def test_no_two_things_have_one_name():
+    e0, y0 = a, c
+
+    def f(p, z):
+        sigmoid = 1 / (1 + np.exp(-e0 * p["a"]))
+        return p["a"][0] * z[0] + z[2] * (e0 @ p["a"]) ** 2 + y0 @ sigmoid**2 + np.sum((p["a"] - a) ** 2)
+
+    at = {"a": x}, b
+    form = rz.derive(f, *at).gradient
+    found = run(form.code("numpy"), "gradient", x, b, *form.written.function.outside.values())
+    expected = rz.grad(f, (0, 1))(*at)
+    np.testing.assert_allclose(found[0], expected[0]["a"], rtol=1e-10)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_facts_are_seen_at_every_scale(scale):
+    G, near = scale * A, np.array([[0.5, 0.500004], [0.2, 0.8]])
+    assert str(rz.derive(lambda x: x @ G @ x, x).gradient) == "(G + Gᵀ)x"
+    G = scale * S
+    assert str(rz.derive(lambda x: x @ G @ x, x).gradient) == "2Gx"
+    assert str(rz.derive(lambda x: np.sum(near) * np.sum(x), x).gradient) == "Σ(near) 𝟏"
+
+
+def test_a_derivative_that_is_zero():
+    form = rz.derive(lambda x, z: np.sum(z) + 0 * np.sum(x), x, b).gradient
+    np.testing.assert_array_equal(run(form.code("numpy"), "gradient", x, b)[0], np.zeros(4))
+
+
 def test_names_of_texts_and_of_trees():
     D = rz.derive("v, A -> sum((A @ v)**2)", np.ones(3), np.ones((2, 3)))
     assert str(D.gradient) == "∂f/∂v = 2AᵀAv\n∂f/∂A = 2Avvᵀ"
@@ -301,5 +547,7 @@ def test_long_programs_stay_linear(depth):
 
         return f
 
-    short, long = [len(str(rz.derive(layers(n), x).gradient)) for n in (depth, 2 * depth)]
+    forms = [rz.derive(layers(n), x).gradient for n in (depth, 2 * depth)]
+    short, long = [len(str(form)) for form in forms]
     assert long < 2.6 * short
+    np.testing.assert_allclose(run(forms[0].code(), "gradient", x, A), forms[0](x), rtol=1e-8)

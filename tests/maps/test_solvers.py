@@ -551,3 +551,16 @@ def test_rank_deficient_matrices_are_found(seed, n, kind):
 
 def test_nan_in_a_right_hand_side_stays_there():
     assert np.isnan(DiagonalSolver([1.0, 2.0]).solve([np.nan, 2.0])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("small", 10.0 ** -np.arange(0.0, 18.0, 1.5))
+def test_a_base_that_is_nearly_singular_costs_the_sum_no_digits(small: float) -> None:
+    draw = np.random.default_rng(int(-np.log10(small) * 10))
+    for _ in range(8):
+        d, (U, V) = draw.normal(size=12), draw.normal(size=(2, 12, 2))
+        d[draw.integers(12)] = small
+        L = rz.jacobian(lambda x, d=d, U=U, V=V: d * x + U @ (V.T @ x))(np.ones(12))
+        b = draw.normal(size=12)
+        for M in (L, L.T):
+            dense = M.to_dense()
+            np.testing.assert_allclose(dense @ M.solve(b), b, atol=1e-10 * np.linalg.cond(dense))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,10 +26,10 @@ from ..terms.term import Arrow
 from ..tracing.argument_trees import flatten, unflatten
 from .expression_trees import Tree
 from .familiar import familiar, mirrored
-from .form_code import Definitions, function_code
+from .form_code import RESERVED, Definitions, function_code
 from .form_laws import applied
 from .form_text import FormText, shared_parts
-from .lifting import captured, lifted, plain_function
+from .lifting import Lifting, holds
 from .matrix_layout import Layout
 from .polynomials import Algebra, Polynomial, Unreadable
 from .reading import CUT, Reader
@@ -158,7 +159,7 @@ class WrittenForm:
         parts = [(name, self._tree(x)) for name, x in self.reader.parts]
         self.spectra = [(values, vectors, self._tree(x)) for x, (values, vectors) in self.reader.spectra.items()]
         roots = [*self.heads, *[t for _, t in parts], *[t for *_, t in self.spectra]]
-        self.where = [*shared_parts(roots, self.reader.taken, self._locals()), *parts]
+        self.where = _in_order([*shared_parts(roots, self.reader.taken, self._locals()), *parts])
 
     def _tree(self, x: Polynomial) -> Tree:
         return self.layout.trees.folded(self.layout.tree(x))
@@ -173,11 +174,8 @@ class WrittenForm:
             facts.setdefault(self.function.names[k], set()).add("symmetric")
         self.symmetric = [name for name, known in facts.items() if "symmetric" in known and name not in outside]
         for name, value in outside.items():
-            array = np.asarray(value)
-            square = array.ndim == 2 and array.shape[0] == array.shape[1]
-            facts.setdefault(name, set()).update(["symmetric"] if square and np.allclose(array, array.T) else [])
-            if array.ndim == 2 and np.allclose(array.sum(1), 1.0):
-                facts[name].add("stochastic")
+            seen = [fact for fact in ("symmetric", "stochastic") if holds(fact, np.asarray(value))]
+            facts.setdefault(name, set()).update(seen)
         self.algebra.stochastic |= {name for name, known in facts.items() if "stochastic" in known}
         self.algebra.orthogonal |= {name for name, known in facts.items() if "orthogonal" in known}
         leaves = zip(self.function.names, at.leaves, strict=True)
@@ -222,7 +220,7 @@ class WrittenForm:
             reader = Reader(self.algebra, self.reader.known, self.function.names)
             forms = reader.read(without_guards(small), self._inputs())
             for name, x in zip(named, forms, strict=True):
-                if not reader.chosen and not reader.parts and name not in self.reader.taken:
+                if not reader.chosen and not reader.parts and name not in self.reader.taken | RESERVED:
                     found[self._tree(x).id] = name
         except Unreadable:
             return found
@@ -271,7 +269,7 @@ class WrittenForm:
         return "\n".join(shown) + ("\n  where " + "\n        ".join(where) if where else "")
 
     def _program_text(self, notation: Notation) -> str:
-        at = self.function.at
+        at = self.function.at if isinstance(self.of.source, Arrow) else _traced_once(self.of)
         program = at.gradient() if self.kind != "jacobian" else at.plain
         if self.kind == "gradient":
             shown: Any = Value(program, at.domain, at.domain, tuple(self.arguments))
@@ -308,18 +306,45 @@ def _diag(notation: Notation, values: str) -> str:
 def _used(roots: list[Tree], parts: dict[str, Tree]) -> set[str]:
     """The named parts that trees mention, directly or through others."""
     names = {t.id: name for name, t in parts.items()}
+    found, waiting = set[str](), list(roots)
+    while waiting:
+        new = _mentioned(waiting, parts, names) - found
+        found |= new
+        waiting = [kid for name in new for kid in parts[name].kids or (parts[name],)]
+    return found
+
+
+def _mentioned(roots: Iterable[Tree], parts: dict[str, Tree], names: dict[int, str]) -> set[str]:
+    """The named parts that trees mention directly."""
     found, seen, waiting = set[str](), set[int](), list(roots)
     while waiting:
         t = waiting.pop()
         if t.id in seen:
             continue
         seen.add(t.id)
-        waiting += t.kids
         name = t.value if t.kind == "symbol" and t.value in parts else names.get(t.id)
         if name is not None:
             found.add(name)
-            waiting.append(parts[name])
+        else:
+            waiting += t.kids
     return found
+
+
+def _in_order(where: list[tuple[str, Tree]]) -> list[tuple[str, Tree]]:
+    """Named parts, each after those that it mentions."""
+    parts = dict(where)
+    names = {t.id: name for name, t in where}
+    done: dict[str, Tree] = {}
+    for first in parts:
+        stack = [(first, False)]
+        while stack:
+            name, ready = stack.pop()
+            if ready:
+                done[name] = parts[name]
+            elif name not in done:
+                before = _mentioned(parts[name].kids or (parts[name],), parts, names) - {name, *done}
+                stack += [(name, True), *[(other, False) for other in sorted(before)]]
+    return list(done.items())
 
 
 def _named(of: Derivation) -> NamedFunction:
@@ -332,22 +357,30 @@ def _named(of: Derivation) -> NamedFunction:
         return NamedFunction(at, ["x"] if len(at.leaves) == 1 else [f"x{i}" for i in range(len(at.leaves))])
     count = len(spaces)
     names = list(of.names) if of.names is not None and len(of.names) == count else argument_names(f, count)
-    plain = plain_function(f)
-    known = captured(plain) if plain is not None else {}
-    while plain is not None:
+    names = names[:count]
+    opened = Lifting(f)
+    known = opened.known
+    while opened.function is not None:
         try:
             values = (*example, *known.values())
-            opened = lifted(plain, list(known), count, len(of.programs.value) <= CUT)
-            at = point(opened, values, {}, tuple(range(count)), None, True, "a closed form")
+            function = opened.lifted(count, len(of.programs.value) <= CUT)
+            at = point(function, values, {}, tuple(range(count)), None, True, "a closed form")
             at.settle()
-            return _with_locals(at, _leaf_names(names, example), known)
+            return _with_locals(at, _leaf_names(names, example, known), known)
         except (RieszError, TypeError, ValueError, AttributeError):
             if not known:
                 break
-            known.popitem()
-    at = point(f, tuple(example), {}, tuple(range(count)), None, False, "a closed form")
+            opened.drop()
+    return NamedFunction(_traced_once(of), _leaf_names(names, example))
+
+
+def _traced_once(of: Derivation) -> AnyPoint:
+    """The function as it is, with numbers for what it captures."""
+    rng = np.random.default_rng(0)
+    example = tuple([V.random(rng) for V in of.spaces])
+    at = point(of.source, example, {}, tuple(range(len(example))), None, False, "a closed form")
     at.settle()
-    return NamedFunction(at, _leaf_names(names, example))
+    return at
 
 
 def _with_locals(at: Any, names: list[str], outside: dict[str, Any]) -> NamedFunction:
@@ -364,15 +397,23 @@ def _with_locals(at: Any, names: list[str], outside: dict[str, Any]) -> NamedFun
     return found
 
 
-def _leaf_names(names: list[str], example: list[Any]) -> list[str]:
+def _leaf_names(names: list[str], example: list[Any], outside: Iterable[str] = ()) -> list[str]:
     """A name for each leaf of the arguments: keys and attributes stand for themselves where no other has that name."""
+    taken = {*outside, *RESERVED}
     paths: list[tuple[str, str]] = []
     for name, value in zip(names, example, strict=True):
         below = flatten(_paths(value, ""))[0]
         paths += [(name, path) for path in below] if below != [""] else [(name, "")]
     short = [path.rsplit(".", 1)[-1] or name for name, path in paths]
-    clear = [w.isidentifier() and short.count(w) == 1 for w in short]
-    return [w if c else (name + path.replace(".", "_")) for w, c, (name, path) in zip(short, clear, paths, strict=True)]
+    found: list[str] = []
+    for word, (name, path) in zip(short, paths, strict=True):
+        clear = word.isidentifier() and short.count(word) == 1 and word not in taken
+        word = word if clear else name + re.sub(r"\W", "_", path)
+        while word in taken:
+            word += "_"
+        taken.add(word)
+        found.append(word)
+    return found
 
 
 def _paths(value: Any, path: str) -> Any:

@@ -31,6 +31,8 @@ class Elimination:
             return
         if len(labels) == 2 and labels[0] > labels[1]:
             labels, t = labels[::-1], self.trees.turned(t)
+        if len(labels) == 2 and labels[0] == labels[1] and f.power != 1:  # of the diagonal alone
+            labels, t = labels[:1], self.trees.node("call", (t,), "diag", 1)
         if len(labels) > 2 and (f.power != 1 or len(set(labels)) < len(labels)):
             raise Unreadable("an array of three axes")
         group = self._groups.setdefault(labels, ([], []))
@@ -120,8 +122,10 @@ class Elimination:
             case 2, 4, [(0, 2), (1, 3)] | [(1, 3), (0, 2)]:
                 parts = [left[0, 2], left[1, 3]]
             case 2, 4, [(0, 3), (1, 2)] | [(1, 2), (0, 3)]:
-                product = trees.node("kronecker", [fold(left[0, 3]), fold(left[1, 2])], rank=2)
-                return trees.chain([product, trees.node("commutation", value=(shape[2], shape[3]), rank=2)], 2)
+                turn = trees.node("commutation", value=(shape[2], shape[3]), rank=2)
+                if left[0, 3].kind == left[1, 2].kind == "identity":
+                    return turn
+                return trees.chain([trees.node("kronecker", [fold(left[0, 3]), fold(left[1, 2])], rank=2), turn], 2)
             case 2, 4, [(0, 1), (2, 3)] | [(2, 3), (0, 1)]:
                 column = trees.node("call", (fold(left[0, 1]),), "vec", 1)
                 return trees.chain([column, trees.turned(trees.node("call", (fold(left[2, 3]),), "vec", 1))], 2)
@@ -225,6 +229,7 @@ def lone_sums(e: Elimination) -> bool:
                 return e.replace(on)
             M, i = e.towards(on[0], k)
             if i in e.sizes and len(e.on(i)) == 1:
+                t = t.kids[0] if t.kind == "transpose" else t
                 e.above.append(trees.node("call", (t,), ("Σ", e.sizes[k] * e.sizes[i])))
                 return e.replace(on)
             return e.replace(on, (trees.chain([M, trees.ones(e.sizes[k])], 1), (i,)))

@@ -17,6 +17,7 @@ OWN = {
     "norm": 1,
     "ones": 1,
     "identity": 1,
+    "zeros": 1,
     "commutation": 1,
 }
 """How many symbols a node is beside its parts; for others, one less than it has parts."""
@@ -39,6 +40,8 @@ class Tree:
     @property
     def row(self) -> bool:
         """Whether this is a vector that lies."""
+        if self.kind == "chain":
+            return self.rank == 1 and any([t.row for t in self.kids])
         return self.rank == 1 and self.kind == "transpose"
 
 
@@ -47,6 +50,7 @@ class Trees:
 
     def __init__(self) -> None:
         self._trees: dict[Any, Tree] = {}
+        self._turned: dict[Any, Tree] = {}
 
     def node(
         self, kind: str, kids: Iterable[Tree] = (), value: Any = None, rank: int = 0, symmetric: bool = False
@@ -78,6 +82,12 @@ class Trees:
 
     def turned(self, t: Tree) -> Tree:
         """The transpose: the shorter of (A B)ᵀ and Bᵀ Aᵀ."""
+        key = t.id, t.symmetric
+        if key not in self._turned:
+            self._turned[key] = self._transposed(t)
+        return self._turned[key]
+
+    def _transposed(self, t: Tree) -> Tree:
         if t.rank == 0 or (t.rank == 2 and t.symmetric):
             return t
         if t.kind == "transpose":
@@ -193,6 +203,13 @@ class Trees:
 
     def _uninverted(self, t: Tree) -> Tree:
         return self.turned(t.kids[0].kids[0]) if t.kind == "transpose" else t.kids[0]
+
+
+def repeated(t: Tree) -> Sequence[Tree] | None:
+    """The factors of a number that stands at every index: k of k 𝟏 and of k 𝟏 𝟏ᵀ; none for 𝟏 itself."""
+    parts = t.kids if t.kind == "chain" else (t,)
+    arrays = [x.kids[0] if x.row else x for x in parts if x.rank]
+    return [x for x in parts if not x.rank] if arrays and all([x.kind == "ones" for x in arrays]) else None
 
 
 def is_number(t: Tree, k: int) -> bool:

@@ -9,14 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 from ..show.notation import Notation
-from .expression_trees import Tree
+from .expression_trees import Tree, repeated
 
 SUM, TIMES, CHAIN, ATOM = range(4)
 LEVELS = {"sum": SUM, "hadamard": TIMES, "quotient": TIMES, "kronecker": TIMES, "chain": CHAIN}
 _CLOSE = re.compile(r"[^\W\d_][⁻¹ᵀ²³⁴⁵]*|\(.*\)[⁻¹ᵀ²³]*|[\d.]+|‖.*‖[⁻¹²³⁴]*|𝟏ᵀ?|½")
 """Texts that stand side by side without a space between them."""
 _LATEX_CALLS = {"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "det", "max", "min"}
-_SHOWN = {"sigmoid": "σ"}
+_SHOWN = {"sigmoid": "σ", "max0": "colmax", "max1": "rowmax", "min0": "colmin", "min1": "rowmin"}
+_SHOWN |= {"maximum": "max", "minimum": "min"}
 
 
 class FormText:
@@ -28,6 +29,7 @@ class FormText:
     def text(self, root: Tree, top: bool = False) -> str:
         """A tree as text, without recursion; `top`: a part is written out even if it has a name."""
         done: dict[int, str] = {}
+        self._root = root.id
         stack: list[tuple[Tree, bool]] = [(root, False)]
         while stack:
             t, ready = stack.pop()
@@ -58,6 +60,8 @@ class FormText:
         match t.kind:
             case "number":
                 return self._number(t.value)
+            case "zeros":
+                return "0"
             case "symbol":
                 return n.variable(t.value)
             case "ones":
@@ -75,6 +79,8 @@ class FormText:
                 return n.sup(base, "T") if n.latex else f"{base}ᵀ"
             case "inverse" | "matrix power" | "power":
                 exponent = "-1" if t.kind == "inverse" else str(t.value)
+                if t.kind == "power" and t.value.denominator > 1000:
+                    exponent = n.number(float(t.value))
                 base = self._bracketed(t.kids[0], inside(t.kids[0], ATOM))
                 if t.kind == "power" and t.rank == 2:  # at every index
                     return n.sup(base, f"\\circ {exponent}") if n.latex else f"{base}^(∘{exponent})"
@@ -82,7 +88,7 @@ class FormText:
             case "norm":
                 return f"\\left\\|{inside(t.kids[0])}\\right\\|" if n.latex else f"‖{inside(t.kids[0])}‖"
             case "call":
-                return self._call(t, [inside(x) for x in t.kids])
+                return self._call(t, [self._term(x, done, SUM) if len(t.kids) > 1 else done[x.id] for x in t.kids])
             case "chain":
                 return self._chain([self._link(t, x, done) for x in t.kids])
             case "hadamard":
@@ -94,20 +100,18 @@ class FormText:
                     return f"\\frac{{{inside(t.kids[0])}}}{{{inside(t.kids[1])}}}"
                 return f"{inside(t.kids[0], CHAIN)} / {inside(t.kids[1], ATOM)}"
             case "larger":
-                return f"[{self._term(t.kids[0], done)} > {self._term(t.kids[1], done)}]"
+                return f"[{self._term(t.kids[0], done, SUM)} > {self._term(t.kids[1], done, SUM)}]"
             case _:  # a sum
-                return self._sum(t.value, [self._term(x, done) for x in t.kids])
+                # at the top, 𝟏 says that this is a vector
+                alike = t.id == self._root and all([repeated(x) is not None for x in t.kids])
+                return self._sum(t.value, [inside(x, TIMES) if alike else self._term(x, done) for x in t.kids])
 
-    def _term(self, t: Tree, done: dict[int, str]) -> str:
-        """A term of a sum; what is the same at every index is written as a number."""
-        if (
-            t.kind == "chain"
-            and t.kids[-1].kind == "ones"
-            and all([x.rank == 0 for x in t.kids[:-1]])
-            and t.id not in self.names
-        ):
-            return self._chain([self._link(t, x, done) for x in t.kids[:-1]])
-        return "1" if t.kind == "ones" else self._within(t, TIMES, done)
+    def _term(self, t: Tree, done: dict[int, str], level: int = TIMES) -> str:
+        """A term of a sum; what is the same at every index of a vector is written as a number."""
+        numbers = repeated(t) if t.rank == 1 and t.id not in self.names else None
+        if numbers:
+            return self._chain([self._link(t, x, done) for x in numbers])
+        return "1" if numbers is not None else self._within(t, level, done)
 
     def _bracketed(self, kid: Tree, text: str) -> str:
         marked = kid.kind in ("power", "transpose", "inverse", "matrix power") and kid.id not in self.names
@@ -142,6 +146,9 @@ class FormText:
         if name in ("abs", "logabs"):
             inside = f"\\left|{parts[0]}\\right|" if n.latex else f"|{parts[0]}|"
             return inside if name == "abs" else f"{n['log']} {inside}" if not n.latex else f"\\log {inside}"
+        if name.startswith("at "):  # [x = max(x)]
+            peak = self._call(Tree(-1, "call", t.kids, name[3:], t.rank, False), parts)
+            return f"[{parts[0]} = {peak}]"
         shown = _SHOWN.get(name, name)
         if n.latex:
             word = "\\sigma" if shown == "σ" else "\\textstyle\\sum" if shown == "Σ" else f"\\{shown}"

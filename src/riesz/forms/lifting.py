@@ -8,24 +8,34 @@ forms come from this trace; numbers come from the first one.
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ..errors import VectorError
+from ..tracing.surroundings.watching import users
 from ..tracing.traced import Traced
 
 _ASSUMED: ContextVar[list[tuple[Any, tuple[str, ...]]] | None] = ContextVar("assumed", default=None)
-FACTS = {
-    "symmetric": lambda a: a.ndim == 2 and a.shape[0] == a.shape[1] and np.allclose(a, a.T),
-    "orthogonal": lambda a: a.ndim == 2 and a.shape[0] == a.shape[1] and np.allclose(a.T @ a, np.eye(len(a))),
-    "stochastic": lambda a: a.ndim == 2 and np.allclose(a.sum(1), 1.0),
+FACTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "symmetric": lambda a: (a, a.T),
+    "orthogonal": lambda a: (a.T @ a, np.eye(len(a)) if a.shape[0] == a.shape[1] else np.nan),
+    "stochastic": lambda a: (a.sum(1), np.ones(len(a))),
 }
-"""What can be assumed of an array, and whether it holds of numbers."""
+"""What can be assumed of a matrix: two arrays that are then the same."""
+
+
+def holds(fact: str, a: Any, tolerance: float = 1e-14) -> bool:
+    """Whether a fact holds of numbers, up to rounding: forms are true to all digits."""
+    if a.ndim != 2 or not a.size:
+        return False
+    one, other = FACTS[fact](a)
+    return np.shape(one) == np.shape(other) and bool(np.abs(one - other).max() <= tolerance * np.abs(one).max())
 
 
 def assume(a: Any, **facts: bool) -> Any:
@@ -38,39 +48,149 @@ def assume(a: Any, **facts: bool) -> Any:
     2Sx
       where Sᵀ = S
     """
-    for name, holds in facts.items():
+    for name, claimed in facts.items():
         if name not in FACTS:
             raise VectorError(f"assume({name}=…): the facts are {', '.join([f'{k}=True' for k in FACTS])}")
-        if holds and not isinstance(a, Traced) and not FACTS[name](np.asarray(a)):
+        if claimed and not isinstance(a, Traced) and not holds(name, np.asarray(a), 1e-8):
             raise VectorError(f"assume({name}=True): the array of shape {np.shape(a)} is not {name}")
     noted = _ASSUMED.get()
     if noted is not None and isinstance(a, Traced):
-        noted.append((a, tuple([name for name, holds in facts.items() if holds])))
+        noted.append((a, tuple([name for name, claimed in facts.items() if claimed])))
     return a
 
 
-def lifted(f: types.FunctionType, names: Sequence[str], count: int, small: bool) -> Callable[..., Any]:
-    """f as a function of its first arguments and of what it captures under some names. Its result is a pair: the value,
-    and (local variables, assumptions). Local variables are seen in small functions only: a trace takes longer then."""
-    inner = f.__code__.co_freevars
-    around = dict(f.__globals__)
-    cells = {name: types.CellType() if name in names else c for name, c in zip(inner, f.__closure__ or (), strict=True)}
-    new = types.FunctionType(f.__code__, around, f.__name__, f.__defaults__, tuple(cells.values()) or None)
-    new.__kwdefaults__ = f.__kwdefaults__
-    watching = _watching
+class Lifting:
+    """A function rebuilt so that what it computes with can be other values: float arrays and numbers that it, its
+    helper functions, the objects they read and partial applications hold. `known` are their values, by name."""
 
-    def opened(*args: Any) -> Any:
-        for name, value in zip(names, args[count:], strict=True):
-            if name in cells:
-                cells[name].cell_contents = value
+    def __init__(self, f: Any) -> None:
+        self.known: dict[str, Any] = {}
+        self._watched: Any = None  # the function whose local variables are seen
+        self._places: dict[str, list[tuple[Any, Any]]] = {}
+        self._rebuilt: dict[int, tuple[Any, Any]] = {}  # what was rebuilt, kept alive, and what it is now
+        self._around: dict[int, dict[str, Any]] = {}
+        self.function = self._callable(f)
+
+    def lifted(self, count: int, small: bool) -> Callable[..., Any]:
+        """A function of its first arguments and of what is known. Its result is a pair: the value, and (local
+        variables, assumptions). Local variables are seen in small functions only: a trace takes longer then."""
+        function, watched, names = self.function, self._watched if small else None, list(self.known)
+
+        def run(args: Any) -> Any:
+            for name, value in zip(names, args[count:], strict=True):
+                self._put(name, value)
+            with _watching(watched and watched.__code__) as seen:  # a trace may give it other code
+                value = function(*args[:count])
+            return value, seen.found()
+
+        def opened(*args: Any) -> Any:
+            return function and run(args)  # a trace looks into the function, and not into what runs it
+
+        around = {"__name__": "__main__", "__builtins__": __builtins__}
+        return types.FunctionType(opened.__code__, around, "f", None, opened.__closure__)
+
+    def drop(self) -> None:
+        """The name found last is not open any more."""
+        self._put(*self.known.popitem())
+
+    def _put(self, name: str, value: Any) -> None:
+        for holder, key in self._places[name]:
+            if isinstance(holder, types.CellType):
+                holder.cell_contents = value
             else:
-                around[name] = value
-        with watching(new.__code__ if small else None) as seen:
-            value = new(*args[:count])
-        return value, seen.found()
+                holder[key] = value
 
-    # It belongs to the user's code: a trace looks into it.
-    return types.FunctionType(opened.__code__, around, f.__name__, None, opened.__closure__)
+    def _callable(self, f: Any) -> Any:
+        """A function, method, partial application or object with a __call__; None for others."""
+        if isinstance(f, types.FunctionType):
+            new = self._function(f)
+            self._watched = self._watched or new
+            return new
+        if isinstance(f, types.MethodType) and isinstance(f.__func__, types.FunctionType):
+            return types.MethodType(self._callable(f.__func__), self._object(f.__self__, f.__func__.__code__))
+        if isinstance(f, functools.partial):
+            function, given, named = self._callable(f.func), list(f.args), dict(f.keywords)
+            words = f.func.__code__.co_varnames if isinstance(f.func, types.FunctionType) else ()
+            for k, value in enumerate(given[: len(words)]):
+                self._note(words[k], value, given, k)
+            for name, value in named.items():
+                self._note(name, value, named, name)
+            return function and (lambda *args: function(*given, *args, **named))
+        call = next((vars(kind)["__call__"] for kind in type(f).__mro__ if "__call__" in vars(kind)), None)
+        return self._callable(types.MethodType(call, f)) if isinstance(call, types.FunctionType) else None
+
+    def _function(self, f: types.FunctionType) -> types.FunctionType:
+        if id(f) in self._rebuilt:
+            return self._rebuilt[id(f)][1]
+        around = self._around.setdefault(id(f.__globals__), dict(f.__globals__))
+        inner = f.__code__.co_freevars
+        cells = [types.CellType() for _ in inner]
+        new = types.FunctionType(f.__code__, around, f.__name__, f.__defaults__, tuple(cells) or None)
+        new.__kwdefaults__, new.__module__ = f.__kwdefaults__, f.__module__
+        self._rebuilt[id(f)] = f, new
+        for name in _names(f.__code__):
+            if name in f.__globals__:
+                around[name] = self._held(name, f.__globals__[name], around, name, f.__code__)
+        for name, cell, old in zip(inner, cells, f.__closure__ or (), strict=True):
+            try:
+                cell.cell_contents = self._held(name, old.cell_contents, cell, None, f.__code__)
+            except ValueError:  # not given yet
+                continue
+        return new
+
+    def _held(self, name: str, value: Any, holder: Any, key: Any, code: types.CodeType) -> Any:
+        """What stands for a value that a function reads."""
+        if self._note(name, value, holder, key):
+            return value
+        if isinstance(value, types.FunctionType) and users(value.__module__ or ""):
+            return self._function(value)
+        if type(value) is dict:
+            new = dict[Any, Any](value)
+            for k, v in value.items():
+                if isinstance(k, str) and k.isidentifier():
+                    self._note(k, v, new, k)
+            return new
+        return self._object(value, code) if _is_object(value) else value
+
+    def _object(self, x: Any, code: types.CodeType) -> Any:
+        """A copy of an object, with the attributes that code reads open and the methods that it calls rebuilt."""
+        if not _is_object(x):
+            return x
+        try:
+            new = self._rebuilt[id(x)][1] if id(x) in self._rebuilt else object.__new__(type(x))
+        except TypeError:  # it is a number or a container too
+            return x
+        if id(x) not in self._rebuilt:
+            vars(new).update(vars(x))
+            self._rebuilt[id(x)] = x, new
+        for name in _names(code, attributes=True):
+            method = getattr(type(x), name, None)
+            if name in vars(x):
+                vars(new)[name] = self._held(name, vars(x)[name], vars(new), name, code)
+            elif isinstance(method, types.FunctionType) and name not in vars(new):
+                vars(new)[name] = None  # it may call itself
+                vars(new)[name] = types.MethodType(self._function(method), new)
+                self._object(x, method.__code__)
+        return new
+
+    def _note(self, name: str, value: Any, holder: Any, key: Any) -> bool:
+        """Remembers where a float array or number stands; two of one name are told apart."""
+        if not _floats(value):
+            return False
+        while name in self.known and self.known[name] is not value:
+            name += "_"
+        self.known[name] = value
+        self._places.setdefault(name, []).append((holder, key))
+        return True
+
+
+def _is_object(x: Any) -> bool:
+    """An object of a user's class."""
+    return (
+        hasattr(x, "__dict__")
+        and not isinstance(x, (type, types.ModuleType, types.FunctionType))
+        and users(type(x).__module__)
+    )
 
 
 class _watching:
@@ -103,34 +223,16 @@ class _watching:
         return dict(self.locals), assumed
 
 
-def plain_function(f: Any) -> types.FunctionType | None:
-    """A function that can be traced with other values for what it captures."""
-    return f if isinstance(f, types.FunctionType) else None
-
-
-def captured(f: types.FunctionType) -> dict[str, Any]:
-    """The float arrays and floats that a function reads from around it, by name."""
-    found: dict[str, Any] = {}
-    for name in _names(f.__code__):
-        if name in f.__globals__:
-            found[name] = f.__globals__[name]
-    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return {name: value for name, value in found.items() if _floats(value)}
-
-
 def _floats(v: Any) -> bool:
     return isinstance(v, float) or (isinstance(v, np.ndarray) and v.dtype.kind == "f" and v.size > 0)
 
 
-def _names(code: types.CodeType) -> list[str]:
-    """The names that code looks up, those of inner functions included."""
+def _names(code: types.CodeType, attributes: bool = False) -> list[str]:
+    """The names that code looks up, those of inner functions included; or the attributes that it reads."""
+    kinds = ("LOAD_ATTR", "LOAD_METHOD") if attributes else ("LOAD_GLOBAL", "LOAD_NAME")
     found, waiting = list[str](), [code]
     while waiting:
         c = waiting.pop()
-        found += [i.argval for i in dis.get_instructions(c) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+        found += [i.argval for i in dis.get_instructions(c) if i.opname in kinds]
         waiting += [k for k in c.co_consts if isinstance(k, types.CodeType)]
     return list(dict.fromkeys(found))

@@ -7,6 +7,7 @@ and so on, until an expression in the free labels is left.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -48,7 +49,9 @@ class Layout:
                 found.append(self.factored(y))
                 if y.rank == 2 and not self.algebra.is_symmetric(y) and len(y.products) > 1:
                     other = self.factored(self.algebra.permuted(y, (1, 0)))  # Pᵀ − Qᵀ = (P − Q)ᵀ
-                    found.append(self.trees.node("transpose", (other,), rank=2))
+                    numbers = [t for t in other.kids if not t.rank] if other.kind == "chain" else []
+                    rest = self.trees.chain([t for t in other.kids if t.rank], 2) if numbers else other
+                    found.append(self.trees.chain([*numbers, self.trees.node("transpose", (rest,), rank=2)], 2))
             except Unreadable as p:
                 problem = p
         if not found:
@@ -87,7 +90,8 @@ class Layout:
     def plain(self, x: Polynomial) -> Tree:
         """Σ of its terms, each laid out."""
         if not x.products:
-            return self.trees.number(Fraction(0))
+            shape = x.shape if x.rank < 3 else (math.prod(x.shape[: self.rows]), math.prod(x.shape[self.rows :]))
+            return self.trees.node("zeros", value=shape, rank=len(shape)) if shape else self.trees.number(Fraction(0))
         parts = [self.product(p, x.shape) for p in x.products]
         parts.sort(key=lambda part: part[0] < 0)
         if len(parts) == 1 and parts[0][0] > 0:
@@ -115,7 +119,7 @@ class Layout:
                 found = self.trees.node("sum", (inner,), (-1,), inner.rank) if k < 0 else inner
                 best = min(best, found, key=lambda t: t.weight)
         self._steps += 1
-        if depth > 6 or len(x.products) > 16 or self._steps > 400:
+        if depth > 6 or len(x.products) > 16 or self._steps > 120:
             return best
         tried: list[tuple[int, int, Polynomial]] = []
         for y in self._common_factors(x)[:8]:
@@ -248,7 +252,7 @@ class Layout:
             case "inverse":
                 return self.trees.node("inverse", (self.tree(a.args[0]),), rank=2, symmetric=a.symmetric)
             case "determinant":
-                return self.trees.node("call", (self.tree(a.args[0]),), "det")
+                return self.trees.node("call", (self.trees.folded(self.tree(a.args[0])),), "det")
             case "call" if a.name == "larger":
                 return self._comparison(a)
             case "call" if a.name.startswith("softmax"):

@@ -97,7 +97,7 @@ def exact(k: Any) -> Number:
     if not math.isfinite(k):
         return k
     near = Fraction(k).limit_denominator(2000)
-    return near if abs(float(near) - k) <= 1e-13 * max(1.0, abs(k)) else k
+    return near if abs(float(near) - k) <= 1e-15 * abs(k) else k
 
 
 class Algebra:
@@ -106,6 +106,8 @@ class Algebra:
     def __init__(self) -> None:
         self._atoms: dict[Any, Atom] = {}
         self._forms: dict[Any, Polynomial] = {}
+        self._symmetric: dict[int, bool] = {}
+        self._together: dict[Any, tuple[Number, Power]] = {}
         self._fresh = 10**6
         self.stochastic: set[str] = set()  # arrays whose rows sum to 1
         self.orthogonal: set[str] = set()
@@ -150,8 +152,8 @@ class Algebra:
             product = self._canonical(product, rank)
             key = tuple([(f.atom.id, f.labels, f.power) for f in product.factors])
             before = total.get(key)
-            total[key] = product if before is None else product._replace(scale=before.scale + product.scale)
-        kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if abs(p.scale) > 1e-14]
+            total[key] = product if before is None else product._replace(scale=_added(before.scale, scale))
+        kept = [p._replace(scale=exact(p.scale)) for _, p in sorted(total.items()) if p.scale]
         numbers = [
             (p.scale, tuple([(f.atom.id, f.labels, f.power) for f in p.factors]), tuple(p.sizes.items())) for p in kept
         ]
@@ -349,7 +351,11 @@ class Algebra:
 
     def is_symmetric(self, x: Polynomial) -> bool:
         """Whether a square form is its own transpose."""
-        return x.rank == 2 and x.shape[0] == x.shape[1] and self.permuted(x, (1, 0)) is x
+        if x.rank != 2 or x.shape[0] != x.shape[1]:
+            return False
+        if x.id not in self._symmetric:
+            self._symmetric[x.id] = self.permuted(x, (1, 0)) is x
+        return self._symmetric[x.id]
 
     def content(self, x: Polynomial) -> tuple[Number, Polynomial]:
         """(k, x / k): the common number of a sum, with the sign that most of its terms have."""
@@ -376,6 +382,11 @@ class Algebra:
 
     def together(self, x: Polynomial, power: Fraction = ONE) -> tuple[Number, Power]:
         """x^power as a number and one factor."""
+        if (x.id, power) not in self._together:
+            self._together[x.id, power] = self._one_factor(x, power)
+        return self._together[x.id, power]
+
+    def _one_factor(self, x: Polynomial, power: Fraction) -> tuple[Number, Power]:
         common, rest = self.content(x)
         if common < 0 and power.denominator != 1:  # a root keeps the sign inside
             common, rest = -common, self.scaled(-1, rest)
@@ -385,7 +396,7 @@ class Algebra:
 
     def power(self, x: Polynomial, p: Any) -> Polynomial:
         """x^p at every index."""
-        p = Fraction(p).limit_denominator(1000)
+        p = Fraction(exact(p))
         whole = p.denominator == 1
         if not x.products:
             return x
@@ -523,6 +534,11 @@ def chained(factors: Sequence[Power], start: int, end: int) -> list[tuple[Atom, 
         found.append((f.atom, flipped))
         at = f.labels[0] if flipped else f.labels[1]
     return found if at == end else None
+
+
+def _added(a: Number, b: Number) -> Number:
+    """a + b; 0 where only rounding is left."""
+    return a + b if abs(a + b) > 1e-14 * abs(a) else Fraction(0)
 
 
 def _raised(k: Number, p: Fraction) -> Number:

@@ -13,6 +13,7 @@ from ..ops.opaque import Discrete, Get, Ruled, Select, Strongly
 from ..programs.program import Constant, Program
 from ..relations.base import Relation
 from ..relations.kinds import Diagonal, Full, Function, Gather, Place, Point, Range
+from .lifting import holds
 from .polynomials import Algebra, Labels, Monomial, Polynomial, Power, Unreadable
 
 CUT = 200
@@ -63,7 +64,7 @@ class Reader:
                     weight = sum([1 + len(p.factors) for p in x.products])
                     if depth[slot] > DEEP or (cut and (weight > HEAVY or (weight > 2 and uses[slot] > 1))):
                         depth[slot] = 0
-                        name = f"y{len(self.parts)}"
+                        name = self.fresh_name((), f"y{len(self.parts)}")
                         self.parts.append((name, x))
                         values[slot] = self.algebra.array(name, x.shape)
         found = [values[slot] for slot in program.outputs]
@@ -90,7 +91,7 @@ class Reader:
         square = array.ndim == 2 and array.shape[0] == array.shape[1]
         if square and (array == np.eye(len(array)) * array[0, 0]).all():
             return self.algebra.scaled(array[0, 0], self.algebra.of(self.algebra.identity(len(array))))
-        symmetric = bool(square and np.allclose(array, array.T))
+        symmetric = square and holds("symmetric", array)
         for name, known in (*self.known.items(), *self.constants.items()):
             known = np.asarray(known)
             if known.shape == array.shape and np.array_equal(known, array):
@@ -99,20 +100,22 @@ class Reader:
                 return self.algebra.permuted(self.algebra.array(name, known.shape, symmetric), (1, 0))
             if known.shape == array.shape and np.array_equal(-known, array):
                 return self.algebra.scaled(-1, self.algebra.array(name, shape, symmetric))
-        name = f"c{len(self.constants)}"
+        name = self.fresh_name((), f"c{len(self.constants)}")
         self.constants[name] = array
         return self.algebra.array(name, shape, symmetric)
 
     def eigenvectors(self, x: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Eigenvalues and eigenvectors of a symmetric matrix, under names."""
         if x not in self.spectra:
-            self.spectra[x] = self.fresh_name("λμν"), self.fresh_name("VUW")
+            self.spectra[x] = self.fresh_name("λμν", "λ0"), self.fresh_name("VUW", "V0")
         values, vectors = self.spectra[x]
         return self.algebra.array(values, x.shape[:1]), self.algebra.array(vectors, x.shape)
 
-    def fresh_name(self, letters: str) -> str:
-        """A name that nobody has."""
-        name = next((x for x in letters if x not in self.taken), None) or f"{letters[0]}{len(self.taken)}"
+    def fresh_name(self, letters: Sequence[str], otherwise: str) -> str:
+        """A name that nobody has: one of the letters, or a word with as many underscores as it takes."""
+        name = next((x for x in letters if x not in self.taken), otherwise)
+        while name in self.taken:
+            name += "_"
         self.taken.add(name)
         return name
 
@@ -135,8 +138,9 @@ class Reader:
             case Gather() if n <= LISTED:
                 found = self._rows(str([int(i) for i in np.ravel(R.index)]), n, m)
             case Point(at=at) | Place(at=at):
-                name = f"e{at}"
-                self.chosen[name] = m * n, str(at)
+                place = m * n, str(at)
+                name = next((k for k, v in self.chosen.items() if v == place), None) or self.fresh_name((), f"e{at}")
+                self.chosen[name] = place
                 self.algebra.units.add(name)
                 unit = self.algebra.array(name, (m * n,))
                 found = self.algebra.contracted(((0,),), (1, 0) if n == 1 else (0, 1), (unit,), {1: 1})
@@ -148,7 +152,7 @@ class Reader:
         return found
 
     def _rows(self, rows: str, n: int, m: int) -> Polynomial:
-        name = self.fresh_name("PQDEFGH")
+        name = self.fresh_name("PQDEFGH", f"P{len(self.chosen)}")
         self.chosen[name] = m, rows
         return self.algebra.array(name, (n, m))
 
@@ -307,7 +311,9 @@ def _ruled(reader: Reader, op: Ruled, xs: list[Polynomial], shape: Labels) -> An
             return reader.eigenvectors(x)
         case "mirrored":  # of a matrix that is symmetric
             return x
-        case "polar" | "cholesky" | "max" | "min" | "expm" | "sinm" | "cosm" | "logm" | "sqrtm":
+        case "max" | "min":
+            return algebra.whole(op.title + _along(x, parameters["axis"]), xs, shape)
+        case "polar" | "cholesky" | "expm" | "sinm" | "cosm" | "logm" | "sqrtm" if len(xs) == 1:
             return algebra.whole(op.title, xs, shape)
         case _:
             raise Unreadable(f"a step {op.title}")
@@ -316,8 +322,15 @@ def _ruled(reader: Reader, op: Ruled, xs: list[Polynomial], shape: Labels) -> An
 def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels) -> Polynomial:
     algebra = reader.algebra
     match op.title:
-        case "top" | "shares":
-            return algebra.whole("max" if op.title == "top" else "shares", xs, shape)
+        case "top":
+            return algebra.whole("max" + _along(xs[0], dict(op.parameters)["axis"]), xs, shape)
+        case "shares":
+            along = _along(xs[0], dict(op.parameters)["axis"])
+            for peak in ("max", "min"):
+                at = algebra.whole(peak + along, xs[:1], xs[1].shape)
+                if at is xs[1]:
+                    return algebra.whole(f"at {peak}{along}", xs[:1], shape)
+            raise Unreadable("a step shares")
         case "greater" | "greater_equal":
             return algebra.call("larger", xs, shape)
         case "less" | "less_equal":
@@ -338,6 +351,17 @@ def _discrete(reader: Reader, op: Discrete, xs: list[Polynomial], shape: Labels)
             raise Unreadable(f"a step {op.title}")
 
 
+def _along(x: Polynomial, axis: Any) -> str:
+    """What the name of a function along an axis ends with; nothing for all axes."""
+    axes = range(x.rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    places = sorted({k % x.rank for k in axes})
+    if len(places) == x.rank:
+        return ""
+    if x.rank != 2:
+        raise Unreadable("a maximum along some of many axes")
+    return str(places[0])
+
+
 def truth(x: Polynomial) -> bool:
     """Whether all numbers of a form are 0 or 1."""
     return all([p.scale == 1 and not p.sizes for p in x.products]) and all(
@@ -354,7 +378,7 @@ def _select(reader: Reader, op: Select, xs: list[Polynomial], shape: Labels) -> 
 
 
 POWERS: dict[str, Any] = {"root": Fraction(1, 2), "sqrt": Fraction(1, 2), "inverse": -1, "reciprocal": -1, "square": 2}
-NAMES = {"ln": "log", "absolute": "abs"}
+NAMES = {"ln": "log", "log0": "log", "absolute": "abs"}
 STEPS: dict[type, Step] = {
     float: lambda r, op, xs, shape: r.algebra.scaled(op, xs[0]),
     Constant: lambda r, op, xs, shape: r.constant(op.value, shape),

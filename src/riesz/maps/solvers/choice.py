@@ -428,7 +428,12 @@ def _low_rank(net: Network, entries: Sequence[Entry], row: Shape, column: Shape)
             return None
         U, V = [[part.at(v).reshape(n, k) for part, k in zip(side, ranks, strict=True)] for side in sides]
         left, right = [side[0] if len(side) == 1 else np.concatenate(side, axis=1) for side in (U, V)]
-        return composite.LowRankPlus(inner, left, right)
+        try:
+            return composite.LowRankPlus(inner, left, right)
+        except SolveError:  # a base that is nearly singular costs it all digits, whatever the sum is
+            if n > tuning.DENSE_UNKNOWNS:
+                raise
+            return None
 
     return way
 
