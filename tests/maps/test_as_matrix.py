@@ -842,3 +842,38 @@ def test_few_of_many():
     wide = code(lambda x: x[: n // 2] * np.linspace(1, 5, n // 2) ** 8 + 0.1 * x[n // 2 :], n)
     with pytest.raises(SolveError, match="ask for k of them"):
         wide.svd()
+
+
+def test_sparse_matrices_with_traced_data_beside_maps() -> None:
+    n, one = 200, np.cos(np.arange(200))
+
+    def system(p, dense):
+        L = rz.hessian(lambda x: np.sum(x**4) + np.sum((x[1:] - x[:-1]) ** 2))(p[0] * np.ones(n))
+        if dense:
+            return np.asarray(L) + p[1] * np.eye(n) + np.diag(p[0] * one)
+        k = p[1] * rz.jacobian(lambda v: v)(np.ones(n))
+        found = L + k + p[0] * sp.diags_array(one)
+        assert str(found.structure) == "tridiagonal"
+        return found
+
+    f = lambda p: np.sum(system(p, False).solve(one) ** 2)  # noqa: E731
+    g = lambda p: np.sum(np.linalg.solve(system(p, True), one) ** 2)  # noqa: E731
+    p, h = np.array([2.0, 3.0]), 1e-5
+    np.testing.assert_allclose(f(p), g(p), rtol=1e-12)
+    slope = [(g(p + h * e) - g(p - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(rz.grad(f)(p), slope, rtol=1e-7)
+    product = lambda p: np.asarray(system(p, False) @ (p[0] * sp.eye_array(n)))  # noqa: E731
+    np.testing.assert_allclose(rz.jvp(product, (p,), (np.array([0.0, 1.0]),))[1], p[0] * np.eye(n), atol=1e-12)
+    with pytest.raises(rz.SpaceError, match=r"k \* rz.jacobian\(lambda v: v\)"):
+        rz.grad(lambda k: (rz.hessian(lambda x: np.sum(x**4))(np.ones(2)) + k * rz.id).logdet())(1.0)
+
+
+def test_what_is_no_index_and_no_condition_number() -> None:
+    L = rz.jacobian(lambda x: x**2)(np.ones(3))
+    for key in (None, True, (slice(None), None), (np.True_, 0)):
+        with pytest.raises(rz.SpaceError, match="numbers, a slice, positions"):
+            L[key]
+    with pytest.raises(rz.SpaceError, match="no condition number"):
+        rz.jacobian(lambda x: x**2)(np.zeros(0)).cond()
+    with pytest.raises(rz.SpaceError, match=r"shape \(4, 3\) is due; got shape \(4, 4\)"):
+        sp.eye_array(4) @ L

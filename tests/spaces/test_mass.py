@@ -154,3 +154,8 @@ def test_gradients_by_a_mass_matrix_of_a_hundred_thousand_unknowns() -> None:
     tracemalloc.stop()
     np.testing.assert_allclose(mass @ y, 2 * x, atol=1e-10)
     assert used < 200 * m * m
+
+
+def test_complex_weights_are_refused() -> None:
+    with pytest.raises(rz.SpaceError, match="real numbers; got one of complex128"):
+        (rz.R**2).weighted(sp.csr_array(np.array([[2, 1j], [-1j, 2]])))

@@ -312,3 +312,107 @@ def test_a_diffusion_problem_assembled_from_sparse_factors() -> None:
     g, d = rz.grad(f)(k), np.zeros_like(k)
     d[m * m // 2] = 1e-3
     np.testing.assert_allclose((f(k + d) - f(k - d)) / 2e-3, g[m * m // 2], rtol=1e-4)
+
+
+# -- matrices of numbers beside traced numbers, entries as they were given -----------------------------------
+
+K = np.array([[4.0, 1.0, 0.0], [2.0, 5.0, 0.0], [1.0, 0.0, 6.0]])
+W = np.array([1.0, -2.0, 0.5])
+POINT = np.array([1.3, 0.7, 2.1, -0.4, 1.9, 0.6, 1.1])
+ROWS, COLUMNS = np.array([2, 0, 1, 1, 0, 2, 2]), np.array([1, 0, 2, 2, 0, 0, 1])
+INDICES, STARTS = np.array([2, 0, 1, 0, 2, 0, 2]), np.array([0, 2, 4, 7])  # unsorted, one position twice
+KINDS = [sp.csr_array, sp.csc_array, sp.coo_array, sp.dia_array, sp.bsr_array, sp.lil_array, sp.csr_matrix]
+FACTORS, SOLVE = sl.splu(sp.csc_array(K)), sl.factorized(sp.csc_array(K))
+
+
+def agrees(f: Any, x: Any = POINT) -> None:
+    """Value, Jacobian and a second derivative against differences of the plain function."""
+    d, h = np.cos(np.arange(x.size)), 1e-6
+    g = lambda x: np.sum(np.sin(f(x)))  # noqa: E731
+    np.testing.assert_allclose(rz.function(f)(x), f(x), rtol=1e-12)
+    np.testing.assert_allclose(rz.jvp(f, (x,), (d,))[1], (f(x + h * d) - f(x - h * d)) / (2 * h), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(rz.grad(g)(x) @ d, (g(x + h * d) - g(x - h * d)) / (2 * h), rtol=1e-6, atol=1e-7)
+    slopes = [rz.grad(g)(x + s * h * d) for s in (1, -1)]
+    np.testing.assert_allclose(rz.hvp(g)(x, d), (slopes[0] - slopes[1]) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+@pytest.mark.parametrize("numbers", [float, int, np.float32], ids=lambda k: k.__name__)
+def test_a_matrix_of_numbers_scaled_by_traced_ones(kind: Any, numbers: Any) -> None:
+    given = kind(sp.csr_array(K.astype(numbers)))
+    agrees(lambda x: (given * x[0]).toarray() + (x[1] * given).toarray() + (given / x[2]).toarray())
+    agrees(lambda x: np.asarray(given + np.outer(x[:3], x[:3])) - np.asarray(np.outer(x[:3], x[:3]) * 2 - given))
+    agrees(lambda x: sl.spsolve((x[0] * given + x[1] * sp.eye_array(3)).tocsc(), W * x[2]))
+
+
+def test_a_matrix_of_numbers_times_a_traced_array() -> None:
+    given = sp.csr_array(K)
+    agrees(lambda x: (given * x[:3]).toarray() + (np.outer(x[:3], x[1:4]) * given).toarray())
+    agrees(lambda x: sp.csr_matrix(K) * x[:3] + x[:3] * sp.csr_matrix(K))
+    with pytest.raises(rz.TraceError, match=r"csr_array\(A\) \* x"):
+        rz.jacobian(lambda x: given.multiply(x[:3]).sum(axis=0))(POINT)
+    for f in (lambda x: (x**given).sum(), lambda x: (x * (given * 1j)).sum()):
+        with pytest.raises(rz.TraceError, match="sparse matrix"):
+            rz.grad(f)(2.0)
+
+
+def written(A: Any) -> Any:
+    before, copied = sl.spsolve(A, W), A.copy()
+    A.data[0] += 5.0
+    copied.data[:3] *= 2.0
+    return before + sl.spsolve(A, W) + copied @ W
+
+
+def in_order(A: Any) -> Any:
+    A.sum_duplicates()
+    return A.data * A.indices
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array, sp.csr_matrix], ids=lambda k: k.__name__)
+def test_entries_stay_as_they_are_given(kind: Any) -> None:
+    def A(x: Any) -> Any:
+        return kind((x.copy(), INDICES.copy(), STARTS.copy()), shape=(3, 3))  # SciPy sorts what it is given
+
+    agrees(lambda x: A(x).data * np.arange(7) + A(x).T.data * A(x).indices)
+    agrees(lambda x: (lambda a: a.asformat(a.format).data)(A(x)))
+    agrees(lambda x: in_order(A(x)))
+    agrees(lambda x: abs(A(x)).sum() + (A(x) ** 2).sum() + A(x**2).sqrt().sum() + sl.norm(A(x)))
+    agrees(lambda x: (A(x) @ A(x).T + A(x) * x[0]).toarray())
+    agrees(lambda x: written(A(x)))
+    listed = lambda x: sp.coo_array((x, (ROWS, COLUMNS)), shape=(3, 3))  # noqa: E731
+    agrees(lambda x: sl.spsolve((listed(x) + 9 * sp.eye_array(3)).tocsc(), W) + listed(x) @ W)
+
+
+def test_diagonals_by_a_list_of_two_offsets() -> None:
+    rows = lambda x: np.stack([x[:3], 2 * x[3:6]])  # noqa: E731
+    agrees(lambda x: sp.dia_array((rows(x), [0, -1]), shape=(3, 3)).toarray())
+    agrees(lambda x: sp.spdiags(rows(x), [0, 1], 3, 3).toarray())
+
+
+def test_writing_into_sparse_matrices_is_refused_with_the_way_out() -> None:
+    def fill(x: Any, A: Any) -> Any:
+        A[0, 1] = x[0]
+        return A.sum()
+
+    for make in (lambda x: sp.lil_array((3, 3)), lambda x: sp.csr_array((x, INDICES, STARTS), shape=(3, 3))):
+        with pytest.raises(rz.TraceError, match="coo_array"):
+            rz.grad(lambda x, make=make: fill(x, make(x)), 0)(POINT)
+
+
+@pytest.mark.parametrize("trans", ["N", "T", "H"])
+def test_factors_of_numbers_solve_for_traced_arrays(trans: str) -> None:
+    agrees(lambda x: FACTORS.solve(x[:3], trans) * FACTORS.nnz)
+    agrees(lambda x: FACTORS.solve(np.outer(x[:3] ** 2, x[:5]), trans=trans))
+    agrees(lambda x: sl.splu(sp.csc_array(K)).solve(np.sin(FACTORS.solve(x[:3])), trans))
+
+
+def test_functions_that_solve_by_factors_of_numbers() -> None:
+    agrees(lambda x: SOLVE(x[:3]) + sl.factorized(sp.csc_array(K))(x[1:4] ** 2))
+    X = np.stack([POINT, 2 * POINT])
+    np.testing.assert_allclose(rz.vmap(lambda x: SOLVE(x[:3]))(X), np.linalg.solve(K, X[:, :3].T).T)
+    for backend in ("numpy", "numba", "jax"):
+        compiled = rz.compile(lambda x: FACTORS.solve(x[:3]), backend=backend)
+        np.testing.assert_allclose(compiled(POINT), np.linalg.solve(K, POINT[:3]))
+    imaginary = sl.splu(sp.csc_array(K * 1j))
+    with pytest.raises(rz.TraceError, match="complex"):
+        rz.jacobian(lambda x: imaginary.solve(x[:3]).real)(POINT)

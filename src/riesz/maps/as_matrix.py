@@ -296,6 +296,8 @@ def _side(space: Space, which: Any, named: bool, what: str) -> Any:
         if not -space.dim <= which < space.dim:
             raise IndexSetError(f"{what} of this matrix are numbered 0 to {space.dim - 1}; got {which}")
         return int(which) % space.dim
+    if which is None or isinstance(which, (bool, np.bool_)):
+        raise SpaceError(f"{what} of a matrix are numbers, a slice, positions, a mask or names; got {which}")
     return which
 
 

@@ -432,6 +432,8 @@ class Decomposed(AsMatrix):
         >>> float(rz.jacobian(lambda x: x * np.array([3.0, -6.0]))(np.ones(2)).cond())
         2.0
         """
+        if not self.size:
+            raise SpaceError(f"a map of shape {self.shape} has no condition number")
         if self.leaves is not None:
             return self.leaves.arrays.linalg.cond(self.to_dense())
         try:

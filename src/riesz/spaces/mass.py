@@ -36,6 +36,8 @@ class Mass:
     """M of an inner product vᵀMw: `products` has M and a root R with RᵀR = M as sparse products, `solve` is M⁻¹."""
 
     def __init__(self, matrix: Any) -> None:
+        if matrix.dtype.kind not in "fiub":
+            raise SpaceError(f"the weight of a space is a matrix of real numbers; got one of {matrix.dtype}")
         self.matrix: Any = _scipy("sparse").csr_array(matrix, dtype=float, copy=True)
         self.matrix.sum_duplicates()
         self.matrix.eliminate_zeros()

@@ -35,6 +35,8 @@ def _operand(f: Any, symbol: str) -> Any:
     if isinstance(f, (np.ndarray, tuple, list, dict)):
         return const(f)
     rule = "functions combine with functions, numbers and constant vectors"
+    if hasattr(f, "apply_primitive"):  # traced
+        rule += "; to add a traced number k to the diagonal of a map L write L + k * rz.jacobian(lambda v: v)(x)"
     raise SpaceError(f"cannot form f {symbol} g with g = {f!r}: {rule}")
 
 

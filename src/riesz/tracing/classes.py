@@ -26,7 +26,16 @@ INTEGER: int = 2
 
 def asks_as_author(frame: Any) -> bool:
     """Whether the code that asks for a class is one of those that handle traced arrays themselves."""
-    return frame.f_globals.get("__name__", "").startswith(_AUTHORS)
+    home = _home(frame)
+    asks = frame.f_back if home == "abc" else frame
+    if asks.f_code.co_name == "isscalar" and _home(asks).startswith("numpy."):  # np.isscalar asks for somebody
+        return _home(asks.f_back).startswith("scipy.sparse")
+    return home.startswith(_AUTHORS)
+
+
+def _home(frame: Any) -> str:
+    """The module of some running code."""
+    return frame.f_globals.get("__name__", "")
 
 
 def class_of(x: Any) -> Any:
@@ -42,9 +51,15 @@ def closed_for(x: Any, frame: Any) -> Any:
 
     A sparse matrix finds that it cannot multiply it, and our own @ gets its turn. None for other code; libraries with
     arrays of their own are refused."""
-    home = frame.f_globals.get("__name__", "")
+    home = _home(frame)
     polynomial = home == "numpy.polynomial.polyutils" and frame.f_code.co_name == "mapdomain"
     if polynomial or home.startswith("scipy.sparse._"):
+        while _home(frame.f_back).startswith("scipy.sparse"):
+            frame = frame.f_back
+        if frame.f_code.co_name == "multiply":
+            raise refuse(
+                "A.multiply(x) of a sparse matrix of numbers and a traced x: write scipy.sparse.csr_array(A) * x"
+            )
         closed = np.empty((), object)
         closed[()] = x
         return closed

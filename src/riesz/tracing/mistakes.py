@@ -147,7 +147,8 @@ def no_number(kind: str) -> Any:
         what = f"array of shape {self.shape}" if self.shape else "number"
         raise refuse(
             f"{kind}() needs a number{converter()}, but this is a traced {what}; leave {kind}() out, write np.sin(x) "
-            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a)"
+            "for math.sin(x); to write it into an array of a library's (a[i] = x), copy that: a = np.array(a); to fill "
+            "a sparse matrix, write its entries as arrays: scipy.sparse.coo_array((values, (rows, columns)), shape)"
         )
 
     return method

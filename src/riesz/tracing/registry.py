@@ -33,7 +33,7 @@ MASKED: set[Any] = set()
 WRITERS: dict[Any, Callable[..., None]] = {}
 """Functions of NumPy's that write into their first argument."""
 WRITING: dict[str, Callable[..., Any]] = {}
-"""What writes into arrays, by name; entered by writing/writers.py, which is loaded with the rules."""
+"""What writes into arrays or meets sparse matrices, by name; entered by files that are loaded with the rules."""
 
 
 def writing(code: Any) -> Any:

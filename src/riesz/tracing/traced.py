@@ -18,7 +18,17 @@ from ..errors import TraceError
 from ..ops.op import Cast
 from ..ops.opaque import Discrete
 from ..spaces.layout import own_arithmetic
-from .classes import INTEGER, Described, Kind, asks_as_author, class_of, closed_for, held_in, is_integer, of_python
+from .classes import (
+    INTEGER,
+    Described,
+    Kind,
+    asks_as_author,
+    class_of,
+    closed_for,
+    held_in,
+    is_integer,
+    of_python,
+)
 from .deciding import decided, whole_number
 from .mistakes import no_number, raise_explained, refusing
 from .operators import Operators
@@ -316,9 +326,9 @@ class Traced(Described, Operators, metaclass=Kind):
 WRITTEN: set[Any] = set()
 """The class of arrays that a trace made and may write to; writing/written.py enters it."""
 TRACED: set[Any] = {Traced}
+"""The classes of traced arrays; complexes.py adds the complex one."""
 HOLDERS: set[Any] = set()
 """Classes of what is made of traced arrays and has operators of its own: sparse matrices."""
-"""The classes of traced arrays; complexes.py adds the complex one."""
 
 
 def _method(name: str) -> Any:
@@ -404,6 +414,8 @@ def operator(ufunc: Any, left: Any, right: Any) -> Any:
         kind: Any = type(other)
         if kind is not Traced and (kind in MASKED or getattr(kind, "__array_ufunc__", 0) is None):
             return NotImplemented
+        if hasattr(kind, "tocoo") and ufunc is not np.matmul:
+            return WRITING["with_numbers"](ufunc, left, right)
     second = ufunc is np.power and type(right) is int and right == 2
     if second and left.dtype.kind == "b" and (left.shape or left.weak is None):
         return call_ufunc(np.square, (left,), {})  # so does NumPy, and it matters for the type

@@ -96,7 +96,8 @@ class _Asking(_Version):
                 note((*args, *named.values()), True)
             return self.own(*args, **named)
         found = self.original(*args, **named)
-        return _answered(found) if of_libraries(cast(Any, type(found))) else found
+        kind = type(found)
+        return _answered(found) if of_libraries(cast(Any, kind)) or kind is types.BuiltinMethodType else found
 
 
 class _Making(_Asking):
@@ -127,6 +128,8 @@ class _Looking(_Making):
     def __call__(self, *args: Any, **named: Any) -> Any:
         if args and type(args[0]) in WRITTEN and args[0].ndim:
             return self._of_written(*args, **named)
+        if args and getattr(args[0], "leaves", None) is not None:  # a linear map at a traced point
+            args = (args[0].to_dense(), *args[1:])
         held = bool(args) and hasattr(args[0], "__array__")  # its memory may be that of somebody else
         return _Asking.__call__(self, *args, **named) if held else super().__call__(*args, **named)
 
@@ -567,6 +570,7 @@ def _imported(name: str, package: bool) -> Any:
 
 
 _HOLDERS = (partial, tuple, staticmethod)
+_METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 def _answered(x: Any, deep: int = 8) -> Any:
@@ -582,7 +586,7 @@ def _answered(x: Any, deep: int = 8) -> Any:
         return _standing_for(x, _Drawing(x))
     if of_libraries(kind := x if isinstance(x, type) else type(x)):
         return _scipys(x, kind)
-    if kind is types.MethodType and of_libraries(type(whose := cast(Any, x).__self__)):
+    if kind in _METHODS and of_libraries(cast(Any, type(whose := cast(Any, x).__self__))):
         name = cast(Any, x).__name__
         return getattr(_answered(whose), name) if getattr(whose, name, None) == x else x
     if not deep or not isinstance(x, _HOLDERS):
@@ -663,7 +667,7 @@ def answering(
             seen = list(reached(function)) if things is None else list(things)
             _arrays = arrays
             library = [np.ndarray, *_generators()] if arrays else []
-            kinds = (*_HOLDERS, types.FunctionType, types.MethodType, types.ModuleType, *library, *loaded())
+            kinds = (*_HOLDERS, *_METHODS, types.FunctionType, types.ModuleType, *library, *loaded())
             own = [x for x in seen if not of_libraries(cast(Any, type(x)))]  # SciPy's objects stay as they are
             places = held(own, _known, kinds)
             among = [f for f in (*seen, *[value for _, _, value in places]) if isinstance(f, types.FunctionType)]

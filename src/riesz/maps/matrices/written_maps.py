@@ -13,7 +13,7 @@ from ...errors import LinearityError, SpaceError
 from ...programs.program import Program
 from ...spaces.space import Space
 from ...tracing.trace import Trace
-from ...tracing.traced import Traced, slot_of
+from ...tracing.traced import HOLDERS, Traced, slot_of
 from ..instances import Instance
 from ..leaves import IN_TRACES, any_traced, fixed
 
@@ -35,14 +35,16 @@ def written(f: Code, domain: Space, codomain: Space, dtype: Any) -> Instance:
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether x is one of SciPy's sparse matrices or arrays; SciPy need not be there."""
-    return type(x).__module__.startswith("scipy.sparse") and hasattr(x, "tocsr")
+    """Whether x is one of SciPy's sparse matrices or arrays, or one with traced data; SciPy need not be there."""
+    return (type(x).__module__.startswith("scipy.sparse") or type(x) in HOLDERS) and hasattr(x, "tocsr")
 
 
 def as_matrix(given: Any, shape: tuple[int, int]) -> Any:
     """A matrix of real numbers that fits: traced, sparse (CSR), or dense."""
-    if any_traced(given):
-        found: Any = IN_TRACES.taken(given)
+    if type(given) in HOLDERS:
+        found: Any = given
+    elif any_traced(given):
+        found = IN_TRACES.taken(given)
     else:
         found = given.tocsr() if is_sparse(given) else np.asarray(given)
         if found.dtype.kind not in "fiub":
@@ -57,13 +59,13 @@ def as_matrix(given: Any, shape: tuple[int, int]) -> Any:
         if not found.shape:
             other = "k * rz.id adds to the diagonal, k * np.ones(L.shape) to every entry"
             raise LinearityError(f"a linear map and the number {found[()]} do not add: {other}; or {due}")
-        raise SpaceError(f"a linear map and a matrix add, {due} is due; got shape {tuple(found.shape)}")
+        raise SpaceError(f"beside this linear map {due} is due; got shape {tuple(found.shape)}")
     return found
 
 
 def code_of(matrix: Any) -> Code:
     """x ↦ A x for a matrix that `as_matrix` gave, with the structure that its zeros show."""
-    if isinstance(matrix, Traced):
+    if isinstance(matrix, Traced) or type(matrix) in HOLDERS:
         return lambda x: matrix @ x
     import scipy.sparse as sparse  # pyright: ignore[reportMissingTypeStubs]
 
@@ -106,6 +108,6 @@ def spread(x: Any, places: Any, n: int) -> Any:
 
 def is_symmetric(matrix: Any) -> bool:
     """Whether a matrix of numbers equals its transpose."""
-    if isinstance(matrix, Traced) or matrix.shape[0] != matrix.shape[1]:
+    if isinstance(matrix, Traced) or type(matrix) in HOLDERS or matrix.shape[0] != matrix.shape[1]:
         return False
     return not (matrix != matrix.T).nnz if is_sparse(matrix) else bool((matrix == matrix.T).all())

@@ -9,10 +9,22 @@ from .complex import complex_arrays, complex_functions, complex_linalg, complex_
 from .linalg import norms, numpy_linalg
 from .relational import folds
 from .scientific import fits
+from .sparse import sparse_arrays
 
 RULES = (
     *(array_products, elementwise, fft, gathering, quantiles, rearranging, reductions, sorting, statistics),
-    *(complex_arrays, complex_functions, complex_linalg, complex_pairs, fits, folds, norms, numpy_linalg, writers),
+    *(
+        complex_arrays,
+        complex_functions,
+        complex_linalg,
+        complex_pairs,
+        fits,
+        folds,
+        norms,
+        numpy_linalg,
+        sparse_arrays,
+        writers,
+    ),
 )
 """Every file of rules for NumPy."""
 

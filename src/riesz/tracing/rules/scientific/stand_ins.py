@@ -22,13 +22,14 @@ TABLE: dict[str, str] = {
     **dict.fromkeys(["multi_rv_generic", "multi_rv_frozen", "gaussian_kde"], "multivariate"),
     **dict.fromkeys(_SPLINES.split(), "interpolators"),
     "vectorize": "fits",
+    "SuperLU": ".sparse.sparse_functions",
 }
-"""Class of SciPy's → the file here with the counterpart, entered there under the same name in `CLASSES`."""
+"""Class of SciPy's → the file with the counterpart, seen from here, entered there under the same name in `CLASSES`."""
 
 
 def of_libraries(kind: type) -> bool:
     """Whether a class may have a counterpart here."""
-    return kind.__module__.startswith("scipy.") or kind is np.vectorize
+    return kind.__module__.startswith("scipy.") or kind is np.vectorize or kind.__name__ == "SuperLU"
 
 
 @lru_cache(1024)
@@ -38,13 +39,14 @@ def counterpart(kind: type) -> Any:
         return None
     for base in kind.__mro__:
         if base.__name__ in TABLE and of_libraries(base):
-            return import_module(f"{__package__}.{TABLE[base.__name__]}").CLASSES.get(base.__name__)
+            return import_module(f".{TABLE[base.__name__]}", __package__).CLASSES.get(base.__name__)
     return None
 
 
 def loaded() -> list[type]:
     """The classes of the table that are loaded."""
     homes = ("scipy.stats._distn_infrastructure", "scipy.stats._multivariate", "scipy.stats", "scipy.interpolate")
+    homes = (*homes, "scipy.sparse.linalg")
     spaces = [vars(sys.modules[home]) for home in homes if home in sys.modules]
     spaces.append({"vectorize": np.vectorize})
     return list({id(k): k for space in spaces for name in TABLE if isinstance(k := space.get(name), type)}.values())

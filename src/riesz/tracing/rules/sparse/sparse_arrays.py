@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import reduce
+from operator import add, matmul, mul, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ....relations.base import freeze
 from ....relations.index_sets import Seg
 from ....relations.kinds import Function
 from ....runtime import later
+from ...registry import writing
 from ...trace import refuse
 from ...traced import HOLDERS, TRACED, Traced, convert, lifted, step, tidy, trace_of
 from ..array_products import is_sparse, sparse_product
@@ -37,6 +39,7 @@ class SparseTraced:
 
     __array_ufunc__ = None  # operators with arrays on the left come to us
     ndim = 2
+    _map: tuple[int | None, Any] = None, None
 
     def __init__(self, rows: Any, columns: Any, data: Traced, shape: tuple[int, int], kind: Any) -> None:
         self.row, self.col = [freeze(np.asarray(k, np.intp)) for k in (rows, columns)]
@@ -68,7 +71,6 @@ class SparseTraced:
     dtype = property(lambda self: self.data.dtype, doc="The type of the entries.")
     format = property(lambda self: self.kind.__name__[:3], doc="The format, by SciPy's name.")
     T = property(lambda self: self.transpose(), doc="The transpose.")
-    has_sorted_indices = has_canonical_format = True
 
     @property
     def indices(self) -> Any:
@@ -87,7 +89,7 @@ class SparseTraced:
         """The same in another format; by rows and by columns each position is stored once."""
         name = kind.__name__[:3]
         if name not in ("csr", "csc"):
-            return SparseTraced(self.row, self.col, self.data, self.shape, kind)
+            return self.with_kind(kind)
         m, n = self.shape
         keys = self.col * m + self.row if name == "csc" else self.row * n + self.col
         places, inverse = np.unique(keys, return_inverse=True)
@@ -100,7 +102,7 @@ class SparseTraced:
 
     def asformat(self, format: str | None, copy: bool = False) -> SparseTraced:
         """A matrix of the same family in another format."""
-        if format is None or (format == self.format and format not in ("csr", "csc")):
+        if format is None or format == self.format:
             return self
         return self.of_kind(kind_like(self.kind, format))
 
@@ -119,17 +121,25 @@ class SparseTraced:
     todia = tolil = todok = tobsr = tocoo
 
     def copy(self) -> SparseTraced:
-        """The same; its numbers cannot be written to."""
-        return self
+        """The same with numbers of its own."""
+        return self.with_data(self.data.copy())
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> SparseTraced:
         """The same in another type."""
         return self.with_data(convert(self.data, np.dtype(dtype)))
 
     def sum_duplicates(self) -> None:
-        """Nothing: entries that meet are added whenever it matters."""
+        """In order, each position once: by rows or by columns. A list of entries stays as it is."""
+        self.__dict__.update(self.of_kind(self.kind).__dict__)
 
-    eliminate_zeros = sort_indices = sum_duplicates
+    sort_indices = sum_duplicates
+
+    def eliminate_zeros(self) -> None:
+        """Nothing: which numbers are 0 is not known."""
+
+    def with_kind(self, kind: Any) -> SparseTraced:
+        """The same entries under another class's name."""
+        return SparseTraced(self.row, self.col, self.data, self.shape, kind)
 
     def with_data(self, data: Any) -> SparseTraced:
         """Other numbers at the same positions."""
@@ -233,10 +243,28 @@ class SparseTraced:
     def __neg__(self) -> SparseTraced:
         return self.with_data(-self.data)
 
+    def _each(self, function: Callable[[Any], Any]) -> SparseTraced:
+        """A function of each entry that keeps zeros."""
+        found = self.of_kind(kind_like(self.kind, "csc" if self.format == "csc" else "csr"))
+        return found.with_data(function(found.data))
+
     def power(self, n: Any, dtype: Any = None) -> SparseTraced:
         """Each entry to a power."""
-        found = self.tocsr() if self.format != "csc" else self.of_kind(self.kind)
-        return found.with_data(found.data**n)
+        return self._each(lambda x: x**n)
+
+    def sqrt(self) -> SparseTraced:
+        """The square root of each entry."""
+        return self._each(np.sqrt)
+
+    def __pow__(self, n: Any) -> SparseTraced:
+        if not self.is_matrix:
+            return self.power(n)
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise refuse(f"A ** {n!r} of a sparse matrix with traced data: a whole number from 1 on is due")
+        return reduce(matmul, [self.tocsr()] * int(n))
+
+    def __abs__(self) -> SparseTraced:
+        return self._each(np.abs)
 
     # -- sums ---------------------------------------------------------------------------------------------
 
@@ -263,19 +291,46 @@ class SparseTraced:
     def __rsub__(self, other: Any) -> Any:
         return (-self) + other
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise refuse(f"A[…] = … of a sparse matrix with traced data is not known to riesz; {BUILT}")
+
     def __getitem__(self, key: Any) -> Any:
         found = moved(lambda a: a[key], self)
         return found[0] if type(found) is tuple else found
 
     # -- as a linear map ----------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def linear_map(self) -> Any:
-        """The map v ↦ A v, at the traced data: it has structure and solvers."""
-        return later.map_of_entries(self.row, self.col, self.data, self.shape)
+        """The map v ↦ A v, at the traced data: it has structure and solvers. One, until the data are written to."""
+        if self._map[0] != self.data.slot:
+            self._map = self.data.slot, later.map_of_entries(self.row, self.col, self.data.copy(), self.shape)
+        return self._map[1]
 
 
 HOLDERS.add(SparseTraced)
+BUILT = "write its entries as an array: scipy.sparse.coo_array((values, (rows, columns)), shape)"
+_OPERATORS = {np.add: add, np.subtract: sub, np.multiply: mul, np.divide: truediv}
+
+
+@writing
+def with_numbers(ufunc: Any, left: Any, right: Any) -> Any:
+    """x ∘ A or A ∘ x for a sparse matrix A of numbers and a traced x."""
+    home = trace_of(left, right)
+
+    def traced(a: Any) -> Any:
+        if not is_sparse(a):
+            return a
+        if ufunc not in _OPERATORS or a.ndim != 2 or a.dtype.kind not in "fiub":
+            raise refuse(
+                f"np.{ufunc.__name__} of a sparse matrix, {a.dtype} of shape {a.shape}, and a traced array is not "
+                "known to riesz; @, *, /, + and - of real matrices are"
+            )
+        entries = a.tocoo()
+        data = lifted(entries.data if a.dtype.kind == "f" else entries.data.astype(float), home)
+        return SparseTraced(entries.row, entries.col, data, a.shape, type(a))
+
+    return _OPERATORS.get(ufunc, mul)(traced(left), traced(right))
 
 
 class _Entries(NamedTuple):
@@ -371,7 +426,8 @@ class Numbering:
         shape = tuple([int(n) for n in result.shape])
         taken = along(data, 0, entries.data - 1)
         whole = SparseTraced(entries.row, entries.col, taken, shape, type(entries))  # pyright: ignore[reportArgumentType]
-        return whole.of_kind(kind or type(result))
+        kind = kind or type(result)
+        return whole.with_kind(kind) if kind_like(kind, result.format) is kind else whole.of_kind(kind)
 
 
 def moved(function: Callable[..., Any], *matrices: Any) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....runtime import later
+from ....spaces.space import real_space
+from ....terms.declared import declare_linear
 from ...trace import refuse
 from ...traced import holds_traced, tidy
 from ..array_products import is_sparse
@@ -29,9 +32,8 @@ def _maker(name: str) -> Callable[..., Any]:
                 data, *places = arg1
                 if holds_traced(places):
                     raise refuse(f"{name}: the positions of a sparse matrix are fixed; these are traced")
-                pair = len(places) == 1 and isinstance(places[0], (tuple, list)) and len(places[0]) == 2
-                listed = pair and not name.startswith("dia")  # which has offsets there
-                raw = kind_like(kind, "coo") if listed else kind  # nothing is added up among numbers of entries
+                paired = len(places) == 1 and not name.startswith("dia")  # (data, (rows, columns))
+                raw = kind_like(kind, "coo") if paired else kind  # nothing is added up among numbers of entries
                 numbered = raw((numbers.array(tidy(data)), *places), shape=shape, **named)
             else:
                 numbered = kind_like(kind, "coo")(np.atleast_2d(numbers.array(tidy(arg1))))
@@ -132,6 +134,13 @@ def _square(A: Any) -> Any:
     return A
 
 
+def _ordered(A: Any) -> Any:
+    """A square matrix whose entries are put in order, as SciPy's own solvers do in place."""
+    if type(A) is SparseTraced:
+        A.sum_duplicates()
+    return _square(A)
+
+
 def _right(b: Any) -> Any:
     return b.toarray() if is_sparse(b) else tidy(b)
 
@@ -139,7 +148,7 @@ def _right(b: Any) -> Any:
 def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
     """A⁻¹b, by the structure of A."""
     y = _right(b)
-    x = map_of(_square(A)).solve(y[:, 0] if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
+    x = map_of(_ordered(A)).solve(y[:, 0] if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y)
     return x if not is_sparse(b) or np.ndim(x) == 1 else _maker("csc_array")(x)
 
 
@@ -147,12 +156,44 @@ class TracedFactors:
     """What `splu` gives for a matrix with traced data: it solves."""
 
     def __init__(self, A: Any) -> None:
-        self.shape, self._map = tuple(_square(A).shape), map_of(A)
+        self.shape, self._map = tuple(_ordered(A).shape), map_of(A)
         self.nnz = A.nnz
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         """A⁻¹b, or with trans="T" A⁻ᵀb."""
         return (self._map if trans == "N" else self._map.T).solve(_right(rhs))
+
+
+class NumberFactors:
+    """SciPy's factors of a matrix of numbers, where they solve for something traced."""
+
+    def __init__(self, lu: Any) -> None:
+        self._lu = lu
+        if lu.solve(np.zeros(lu.shape[0])).dtype.kind == "c":
+            raise refuse(
+                "the factors of a complex matrix do not solve for traced arrays; take those of [[Re, -Im], [Im, Re]]"
+            )
+
+    @classmethod
+    def of(cls, given: Any) -> NumberFactors:
+        """That of SciPy's."""
+        return cls(given)
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """A⁻¹b, or with trans="T" A⁻ᵀb."""
+        b = np.transpose(tidy(rhs))
+        ways = [partial(_solved, self._lu, t) for t in ("NT" if trans == "N" else "TN")]
+        space = real_space(b.shape)
+        return np.transpose(later.evaluate(declare_linear(ways[0], ways[1], space, space, "solve", True), b))
+
+
+def _solved(lu: Any, trans: str, b: Any) -> Any:
+    """A⁻¹b along the last axis."""
+    columns = np.asarray(b, float).reshape(-1, lu.shape[0]).T
+    return lu.solve(np.ascontiguousarray(columns), trans).T.reshape(np.shape(b))
+
+
+CLASSES: dict[str, Any] = {"SuperLU": NumberFactors}
 
 
 def _factors(A: Any, *options: Any, **named: Any) -> TracedFactors:
@@ -188,7 +229,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
         raise refuse(
             "scipy.sparse.linalg.norm of a matrix with traced data is the Frobenius norm; others need toarray()"
         )
-    return np.sqrt(np.sum(x.tocsr().data ** 2))
+    return np.sqrt(x.power(2).sum())
 
 
 _ENTRIES = "a sparse matrix with traced data: products are gather, product, relational reduction"
