@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..ops.number_domains import NUMBERS
 from ..ops.op import Combination, Elementwise, Linear, Op
 from ..ops.opaque import Declared, Get, Ruled
-from ..programs.program import Program, outputs
+from ..programs.program import Program, outputs, several
 from ..runtime import later
 from ..spaces.formal_vectors import dense
 from ..terms.term import Term
@@ -64,10 +64,11 @@ class Dual:
             shapes = tuple([NUMBERS.shape(v) for v in values])
             rule: tuple[Program, list[int | None]] = later.rule_program(op, shapes, tuple(range(len(args))))
             program, results = rule
-            ys: list[Any] = list(y) if type(y) is tuple else [y]
+            many = several(op.shape_of(shapes))
+            ys: list[Any] = list(y) if many else [y]
             found = outputs(program, NUMBERS, [*values, *ys, *moves])
             parts = [self._still(v) if r is None else found[r] for v, r in zip(ys, results, strict=True)]
-            return DualNumber(y, tuple(parts) if type(y) is tuple else parts[0])
+            return DualNumber(y, tuple(parts) if many else parts[0])
         groups = [slice(i, i + 1) for i in range(len(args))]
         if isinstance(op, Declared):
             groups = [where for _, where in op.leg_slices()]

@@ -56,35 +56,34 @@ class ClosedForm:
 
     @property
     def _several(self) -> bool:
-        return len(self._of.spaces) > 1 and not isinstance(self._of.source, Arrow)
+        return len(self._of.origin().spaces) > 1 and not isinstance(self._of.origin().function, Arrow)
 
     def __call__(self, *args: Any) -> Any:
-        moving: Any = tuple(range(len(self._of.spaces))) if self._several else 0
+        moving: Any = tuple(range(len(self._of.origin().spaces))) if self._several else 0
         if self._argument is not None:
-            moving = self.written.arguments.index(self._argument)
-        return DERIVATIVES[self.kind](self._of.source, moving)(*args)
+            moving = self.written().arguments.index(self._argument)
+        return DERIVATIVES[self.kind](self._of.origin().function, moving)(*args)
 
     def __getitem__(self, name: str) -> ClosedForm:
         """The derivative in one argument, by its name."""
-        if self.kind == "hessian" or name not in self.written.arguments:
-            known = ", ".join(self.written.arguments)
+        if self.kind == "hessian" or name not in self.written().arguments:
+            known = ", ".join(self.written().arguments)
             raise ExpressionError(f"{self.kind}[{name!r}]: the {self.kind} of this function is in {known}")
         return ClosedForm(self.kind, self._of, name)
 
-    @property
     def written(self) -> WrittenForm:
         """The expressions, laid out when first asked for."""
-        known = self._of.forms
+        known = self._of.origin().forms
         if self.kind not in known:
             known[self.kind] = WrittenForm(self.kind, self._of)
         return known[self.kind]
 
     def __repr__(self) -> str:
-        return self.written.text(UNICODE, self._argument)
+        return self.written().text(UNICODE, self._argument)
 
     def latex(self) -> str:
         """The same in LaTeX."""
-        return self.written.text(LATEX, self._argument)
+        return self.written().text(LATEX, self._argument)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
@@ -104,7 +103,7 @@ class ClosedForm:
             return 2 * A.T @ (A @ x - b)
         <BLANKLINE>
         """
-        return self.latex() if target == "latex" else self.written.code(target, self._argument)
+        return self.latex() if target == "latex" else self.written().code(target, self._argument)
 
 
 def closed_form(kind: str, of: Derivation) -> ClosedForm:
@@ -114,7 +113,7 @@ def closed_form(kind: str, of: Derivation) -> ClosedForm:
 
 def product_with_hessian(of: Derivation) -> Callable[..., Any]:
     """(x, v) ↦ ∇²f(x) v."""
-    return hvp(of.source)
+    return hvp(of.origin().function)
 
 
 @dataclass
@@ -269,7 +268,7 @@ class WrittenForm:
         return "\n".join(shown) + ("\n  where " + "\n        ".join(where) if where else "")
 
     def _program_text(self, notation: Notation) -> str:
-        at = self.function.at if isinstance(self.of.source, Arrow) else _traced_once(self.of)
+        at = self.function.at if isinstance(self.of.origin().function, Arrow) else _traced_once(self.of)
         program = at.gradient() if self.kind != "jacobian" else at.plain
         if self.kind == "gradient":
             shown: Any = Value(program, at.domain, at.domain, tuple(self.arguments))
@@ -349,7 +348,7 @@ def _in_order(where: list[tuple[str, Tree]]) -> list[tuple[str, Tree]]:
 
 def _named(of: Derivation) -> NamedFunction:
     """The function at an example point, with names for all that can have one."""
-    f, spaces = of.source, of.spaces
+    f, spaces, _ = of.origin()
     rng = np.random.default_rng(0)
     example = [V.random(rng) for V in spaces]
     if isinstance(f, Arrow):
@@ -377,8 +376,12 @@ def _named(of: Derivation) -> NamedFunction:
 def _traced_once(of: Derivation) -> AnyPoint:
     """The function as it is, with numbers for what it captures."""
     rng = np.random.default_rng(0)
-    example = tuple([V.random(rng) for V in of.spaces])
-    at = point(of.source, example, {}, tuple(range(len(example))), None, False, "a closed form")
+    example = tuple([V.random(rng) for V in of.origin().spaces])
+    try:
+        at = point(of.origin().function, example, {}, tuple(range(len(example))), None, False, "a closed form")
+    except (RieszError, TypeError, ValueError, AttributeError):  # what it captures is another thing by now
+        whole = example[0] if len(example) == 1 else example
+        at = point(of.function, (whole,), {}, 0, None, False, "a closed form")
     at.settle()
     return at
 

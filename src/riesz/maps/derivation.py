@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,14 @@ class Value:
         return later.text(self)
 
 
+class Origin(NamedTuple):
+    """What was derived, at which spaces, and the closed forms of it that were asked for."""
+
+    function: Any
+    spaces: tuple[Space, ...]
+    forms: dict[str, Any]
+
+
 class Derivation(Shown):
     """The symbolic derivative of a function: `function`, `value`, `derivative`, `adjoint`, `size`. Printing shows all
     with their lets.
@@ -118,9 +126,7 @@ class Derivation(Shown):
         self, term: Term, names: Names = None, arrays: Arrays = None, source: Any = None, spaces: tuple[Space, ...] = ()
     ) -> None:
         self.function, self.names, self._arrays = term, names, arrays
-        self.source: Any = term if source is None else source  # what was derived, for closed forms
-        self.spaces = spaces or (term.domain,)
-        self.forms: dict[str, Any] = {}  # closed forms that were asked for
+        self._origin = Origin(term if source is None else source, spaces or (term.domain,), {})
         self.programs: Derivative = derive_program(lower(term))
 
     @cached_property
@@ -141,6 +147,10 @@ class Derivation(Shown):
         transpose = self.programs.adjoint
         program = transpose if V.plain and W.plain else weighted_adjoint(transpose, len(V.leaves), V, W)
         return Family(program, V, W, V, self.names, self._arrays)
+
+    def origin(self) -> Origin:
+        """What was derived, for closed forms."""
+        return self._origin
 
     @cached_property
     def gradient(self) -> Any:
@@ -172,9 +182,9 @@ class Derivation(Shown):
         return later.product_with_hessian(self)
 
     def __getstate__(self) -> Any:
-        kept: dict[str, Any] = {name: getattr(self, name) for name in ("function", "names", "programs", "spaces")}
+        kept: dict[str, Any] = {name: getattr(self, name) for name in ("function", "names", "programs")}
         # captured arrays lose their names; a Python function is its term from then on
-        return {**kept, "_arrays": None, "forms": {}, "source": self.function}
+        return {**kept, "_arrays": None, "_origin": Origin(self.function, self._origin.spaces, {})}
 
     @property
     def size(self) -> int:
