@@ -19,11 +19,11 @@ riesz to relations: sets=index_sets
 riesz to runtime: buffers interning lingering=spin_wait quietly=warnings_off stackless threads=pool unlocked=nogil
 riesz to spaces: contractions=contraction layout paths=contraction_order spaces=space vectors=formal_vectors
 backends to backends: applied=small_maps called=small_functions code=common compiled=entry torch_code=torch_functions
-backends to backends.jax: jax_citizen=jax_primitive jax_code=jax_backend jax_functions jax_lines jax_maps
-backends to backends.jax: jax_host=jax_steps jax_ops jax_steps rolled=repeated_steps
+backends to backends.jax: jax_citizen=jax_primitive jax_code=jax_backend jax_functions jax_host jax_lines jax_maps
+backends to backends.jax: jax_ops jax_steps rolled=repeated_steps
 backends to backends.numba: accesses grouping loop_code loop_forms loops=loop_op numba_code=numba_backend vector_math
-backends to backends.numpy: array_code numpy_code=numpy_backend round_code=tiled_code tiled_code
-backends to backends.python: number_code=python_backend scalar_code unrolled=python_backend
+backends to backends.numpy: array_code numpy_code=numpy_backend round_code tiled_code
+backends to backends.python: number_code=python_backend scalar_code unrolled
 backends to programs.passes: folded=folding
 backends to runtime: defining=generated_source
 calculus to calculus: blocks=block_rules dual=dual_numbers guard=domain_check linear=linearity mapped=batching
@@ -39,7 +39,7 @@ maps to maps.solvers: composite_solvers=composite krylov solvers=factorised solv
 maps.normal_form to maps.normal_form: symmetric_products=network_values
 programs to programs: blocks=sub_programs terms=program_to_term
 programs to programs.axis: along components scalars tiled=slices tiles=component_code tiling
-programs to programs.passes: collecting=fusing deferring=guards fusing hoisting ordering
+programs to programs.passes: collecting deferring fusing hoisting ordering
 relations to relations: core=base makers=constructors
 relations to relations.cpu: compiled=numba_loops groups running=pair_sums strips
 relations to relations.jax: in_jax=reduction_in_jax rows_on_gpu=gpu_rows

@@ -323,7 +323,7 @@ def test_rows_that_are_not_taken_leave_no_trace_in_steps_that_act_row_by_row(nam
         np.testing.assert_allclose(found, J.T @ w, atol=1e-12)
 
 
-def test_a_compiled_loop_has_its_guards_where_a_nan_comes_out() -> None:
+def test_a_loop_without_guards_begins_anew_with_them_where_a_nan_comes_out() -> None:
     def loss(xs):
         def step(c, x):
             safe = np.where(x > 0.0, np.sqrt(x), 0.0)

@@ -12,6 +12,7 @@ from sampling import examples
 
 import riesz as rz
 from riesz.calculus.derive import derive_program, lower
+from riesz.errors import VectorError
 from riesz.ops.number_domains import NUMBERS
 from riesz.ops.op import Contraction, Reduction, contraction
 from riesz.programs.axis import component_code as tiles
@@ -303,7 +304,9 @@ def test_integers_truth_values_and_numbers_without_a_type():
 
 def test_what_has_no_form_for_numba_runs_in_tiles():
     program, inputs = traced(lambda x: np.sinc(x) + np.round(x, 2), RNG.normal(size=(90, 2)))
-    same(program, inputs, backends=("numpy", "auto", "numba"))
+    code = same(program, inputs, backends=("numpy", "auto"))
+    with pytest.raises(VectorError, match="no form that Numba compiles"):
+        code.run(inputs, backend="numba")
 
 
 def test_relations_on_small_axes():
@@ -368,6 +371,19 @@ def test_zeros_of_a_selection_are_strong():
 
 
 # -- results ----------------------------------------------------------------------------------------------
+
+
+def test_results_in_given_arrays():
+    x = RNG.normal(size=(300, 3))
+    program, inputs = traced(lambda x: (np.sin(x), x[:, 0] * 2), x)
+    code = components(program)
+    for backend in BACKENDS:
+        wide = np.zeros((300, 8), np.float32)
+        result = code.run(inputs, [wide[:, 1:7:2], None], backend)
+        assert result[0].base is wide and np.allclose(wide[:, 1:7:2], np.sin(x), atol=1e-6) and not wide[:, 0:7:2].any()
+        own = x.copy()
+        code.run([own], [own, None], backend)  # in place
+        assert np.allclose(own, np.sin(x))
 
 
 def test_threads_and_tiles_do_not_change_a_bit(monkeypatch):
@@ -456,3 +472,20 @@ def test_long_programs():
         slot = program.step(Primitive(RULES["sin"]).op, [program.step(contraction(((0,), (0,)), (0,)), [slot, x])])
     program.outputs = [slot]
     same(program, [RNG.normal(size=64)], backends=("numpy",))
+
+
+def test_bad_arguments_are_named():
+    program, inputs = traced(lambda x: 2 * x, RNG.normal(size=(50, 2)))
+    code = components(program)
+    with pytest.raises(VectorError, match=r"inputs have the shapes \[\(50, 2\)\]; got \[\(3,\)\]"):
+        code.run([np.zeros(3)])
+    with pytest.raises(VectorError, match="cannot be written"):
+        code.run(inputs, [np.zeros((2, 50))])
+    with pytest.raises(VectorError, match="1 outputs need as many"):
+        code.run(inputs, [])
+    with pytest.raises(VectorError, match="backend"):
+        code.run(inputs, backend="cuda")
+    with pytest.raises(VectorError, match=r"columns up to 3 cannot have shape \(50, 2\)"):
+        code.write(inputs, np.zeros((50, 2)), [[2, 3]])
+    with pytest.raises(VectorError, match="columns are arrays"):
+        code.write(inputs, np.zeros((50, 2)), [[0]])

@@ -13,9 +13,10 @@ from sampling import examples
 
 import riesz as rz
 from riesz.ops.number_domains import NUMBERS
-from riesz.ops.op import Elementwise, contraction
+from riesz.ops.op import Combination, Elementwise, contraction
 from riesz.programs.cost import cost
-from riesz.programs.passes.fusing import fused, in_order, ready, sums_first
+from riesz.programs.passes.collecting import collected
+from riesz.programs.passes.fusing import fused, in_order, ready
 from riesz.programs.passes.hoisting import hoisted
 from riesz.programs.program import Program, outputs
 from riesz.programs.sub_programs import Loop
@@ -64,7 +65,7 @@ def test_passes_on_random_programs(seed, narrow):
     try:
         for g in (f, rz.value_and_grad(total(f), argnums=tuple(range(len(args))))):
             program, xs = traced(g, args)
-            for run in (hoisted, in_order, fused, sums_first, lambda p: sums_first(fused(in_order(hoisted(p))))):
+            for run in (hoisted, in_order, fused, collected, lambda p: collected(fused(in_order(hoisted(p))))):
                 found = run(program)
                 same(program, found, xs, 1e-4 if narrow else 1e-9)
                 assert cost(found).flops <= cost(program).flops
@@ -80,7 +81,7 @@ def test_a_map_of_all_points_summed_over_them_is_one_map_of_the_sum():
     A, x = p.input((30, 40)), p.input((500, 40))
     y = p.step(contraction(((0, 1), (2, 1)), (2, 0)), (A, x))
     p.outputs = [p.step(contraction(((0, 1),), (1,)), (y,))]
-    found = sums_first(fused(p))
+    found = collected(fused(p))
     assert cost(found).flops <= 500 * 40 + 2 * 30 * 40
     same(p, found, [RNG.normal(size=(30, 40)), RNG.normal(size=(500, 40))])
 
@@ -91,13 +92,44 @@ def test_also_behind_a_selection(strong):
     A, x = p.input((30, 40)), p.input((500, 40))
     y = p.step(contraction(((0, 1), (2, 1)), (2, 0), None, strong), (A, x))
     p.outputs = [p.step(contraction(((0, 1),), (2, 1), {2: 1}), (y,))]
-    found = sums_first(fused(p))
+    found = collected(fused(p))
     assert cost(found).flops <= 500 * 40 + 2 * 30 * 40
     xs = [RNG.normal(size=(30, 40)), RNG.normal(size=(500, 40))]
     same(p, found, xs)
     xs[0][3, 5], xs[1][:, 5] = np.nan, 0.0  # what a strong zero meets leaves no trace
     same(p, found, xs)
     assert bool(strong) == bool(np.isfinite(outputs(found, NUMBERS, xs)[0]).all())
+
+
+def test_products_with_a_common_factor_are_one():
+    p = Program()
+    A, *xs = p.input((50, 60)), *[p.input((60, 70)) for _ in range(3)]
+    products = [p.step(contraction(((0, 1), (1, 2)), (0, 2)), (A, x)) for x in xs]
+    other = p.step(Elementwise(tanh), (products[0],))  # the first has another reader
+    p.outputs = [p.step(Combination((2.0, -1.0, 0.5, 1.0)), (*products, other))]
+    found = collected(p)
+    assert sum([type(op).__name__ == "Contraction" for op in found.ops]) == 2
+    assert cost(found).flops < cost(p).flops - 2 * 50 * 60 * 70 + 2 * 60 * 70
+    same(p, found, [RNG.normal(size=s) for s in ((50, 60), *[(60, 70)] * 3)])
+
+
+def test_products_of_different_sizes_are_not_added_up_first():
+    """Σ over j of A·x with one j, and of A·y with five: their sum would repeat x."""
+    p = Program()
+    A, x, y = p.input((50, 60)), p.input((60, 1)), p.input((60, 5))
+    products = [p.step(contraction(((0, 1), (1, 2)), (0,)), (A, v)) for v in (x, y)]
+    p.outputs = [p.step(Combination((1.0, 1.0)), products)]
+    same(p, collected(p), [RNG.normal(size=s) for s in ((50, 60), (60, 1), (60, 5))])
+
+
+def test_a_common_factor_stays_where_its_sum_is_larger():
+    p = Program()
+    A, x, y = p.input((2, 500)), p.input((500, 40)), p.input((500, 40))
+    products = [p.step(contraction(((0, 1), (1, 2)), (0,)), (A, v)) for v in (x, y)]
+    p.outputs = [p.step(Combination((1.0, 3.0)), products)]
+    found = collected(p)
+    assert cost(found).flops <= cost(p).flops
+    same(p, found, [RNG.normal(size=s) for s in ((2, 500), (500, 40), (500, 40))])
 
 
 # -- loops ------------------------------------------------------------------------------------------------

@@ -33,8 +33,9 @@ from ..programs.sub_programs import Block
 from ..runtime import tuning
 from ..runtime.stackless import quiet
 from ..spaces.space import Space
-from ..tracing.traced import FLOAT, Traced
+from ..tracing.traced import Traced
 from .common import Code, Run, Task, method, names_of
+from .python.unrolled import FLOAT
 from .unpacking import opens, unpacked
 
 if TYPE_CHECKING:

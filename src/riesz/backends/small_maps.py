@@ -29,10 +29,10 @@ from ..programs.sub_programs import Block
 from ..runtime import tuning
 from ..runtime.warnings_off import quietly
 from ..spaces.formal_vectors import Formal, dense, weak
-from ..tracing.traced import FLOAT
 from .common import Run, function
 from .numpy.array_code import ArrayValue
 from .numpy.tiled_code import TiledArrays
+from .python.unrolled import FLOAT
 from .source_text import inside
 
 _known: OrderedDict[Any, Skeleton] = OrderedDict()

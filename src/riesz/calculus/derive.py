@@ -10,9 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..ops.domain import SlopedDomain
-from ..ops.number_domains import MULTIPLIED, NUMBERS, has_nan
+from ..ops.number_domains import MULTIPLIED, NUMBERS
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape
 from ..ops.opaque import NOT, Discrete, Select
+from ..programs.passes.deferring import has_nan
 from ..programs.program import Constant, Input, Program, outputs, run
 from ..programs.sub_programs import Block
 from ..relations.base import frozen

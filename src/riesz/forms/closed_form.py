@@ -18,7 +18,7 @@ from ..functions.jacobians import hessian, jacobian
 from ..functions.point_protocol import AnyPoint, at_one, into_reals
 from ..functions.points import argument_names, point
 from ..maps.derivation import Derivation, Value
-from ..programs.passes.guards import without_guards
+from ..programs.passes.deferring import without_guards
 from ..programs.program import Program
 from ..show.face import latex, text
 from ..show.notation import LATEX, UNICODE, Notation

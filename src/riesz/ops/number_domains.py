@@ -54,16 +54,6 @@ class Numbers:
 NUMBERS = Numbers()
 
 
-def has_nan(x: Any) -> bool:
-    """Whether there is a nan among some numbers.
-
-    >>> has_nan(np.ones(3)), has_nan(np.array([1.0, np.inf])), has_nan(np.array([1.0, np.nan]))
-    (False, False, True)
-    """
-    total: Any = cast(Any, np.vdot)(x, x)  # squares: no two infinities cancel
-    return bool(total != total)
-
-
 class Multiplied(Numbers):
     """Numbers where a small u ⊗ v is multiplied out at once: keeping it apart costs more than it saves."""
 

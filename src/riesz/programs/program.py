@@ -214,6 +214,8 @@ class Program:
             op, args = self.ops[slot], self.args[slot]
             if type(op) is Contraction:
                 flags[slot] |= bool(op.strong)
+            elif type(getattr(op, "op", None)) is Contraction:  # one whose guard is deferred
+                flags[slot] = 1
             if flags[slot] or getattr(op, "hushes", False):
                 for a in args if flags[slot] else args[1:]:  # what a condition does is no branch's business
                     flags[a] = 1

@@ -258,6 +258,8 @@ TILE_ROUNDS = 4
 """rounds: read in programs/axis/tiling.py. Chosen."""
 COLLECTED_NUMBERS = 1 << 12
 """numbers: how many numbers are worth a step of their own. Chosen."""
+DEFERRED_MASK_STEPS = 32
+"""steps: a mask of more steps than this is computed in any case: nothing is looked at again and again. Chosen."""
 FOLDED_NUMBERS = 1 << 12
 """numbers: constants of so many numbers are always computed beforehand. Chosen."""
 FUSED_NUMBERS = 1 << 12

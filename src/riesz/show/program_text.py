@@ -16,8 +16,8 @@ from ..ops.discrete_fourier import Transform
 from ..ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single
 from ..ops.op_rules import OpRules
 from ..ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ..programs.passes.deferring import Deferred, without_guards
 from ..programs.passes.fusing import SparseProduct
-from ..programs.passes.guards import without_guards
 from ..programs.program import INPUT, Constant, Program
 from ..programs.sub_programs import Block, Call, Loop
 from ..relations import Place, Point, Relation
@@ -37,7 +37,7 @@ FIRST, FILLER = 0xF0000, "\uf8ff"
 contains it by chance."""
 _COMPARED = {"greater": ">", "greater_equal": "≥", "less": "<", "less_equal": "≤", "equal": "=", "not_equal": "≠"}
 INFIX = {**_COMPARED, "logical_and": "∧", "logical_or": "∨"}
-_OWN = (Strongly, Ruled, Declared, Convolution, ExchangedLeg, SparseProduct)
+_OWN = (Strongly, Ruled, Declared, Convolution, ExchangedLeg, SparseProduct, Deferred)
 NAMED = (Single, Transform, Reshape, Cast, Take, Put, *_OWN)
 """Ops that are written as functions."""
 

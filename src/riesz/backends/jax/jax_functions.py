@@ -1,8 +1,7 @@
 """What the ops of a program are in JAX: a function for every primitive, discrete function and function of matrices that
 JAX has one for.
 
-`found` and `primitive` give None for the others; they are called back on the host, where that is
-safe (`jax_steps.called_back`).
+`found` and `primitive` give None for the others; they are called back on the host (jax_host.py), where that is safe.
 """
 
 # pyright: basic, reportMissingImports=false

@@ -21,6 +21,7 @@ from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Re
 from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ...programs.axis.slices import Tiled
+from ...programs.passes.deferring import Deferred
 from ...programs.passes.fusing import SparseProduct
 from ...programs.sub_programs import Block, Call, Loop
 from ...relations.jax.reduction_in_jax import prepared
@@ -29,6 +30,7 @@ from ...runtime import tuning
 from ...terms.primitives import RULES
 from ..source_text import literal, new_name, placed, slice_text, tupled, weighted_sum, word
 from . import jax_functions, jax_steps
+from .jax_host import called_back
 
 
 class NoJaxCode(Exception):
@@ -170,14 +172,14 @@ class JaxSteps:
             return self._refused(op, xs)
         if found is None:
             self.shared.called.append(op.title)
-        return self._applied(op.title, found or jax_steps.called_back(op, self.shape, False), xs)
+        return self._applied(op.title, found or called_back(op, self.shape, False), xs)
 
     @LINES("jnp; others refused", Discrete)
     def _discrete(self, op: Discrete, xs: list[JaxValue]) -> JaxValue:
         found = jax_functions.found(op)
         return self._refused(op, xs) if found is None else self._applied(op.title, found, xs)
 
-    @LINES("refused", Tiled)
+    @LINES("refused", Deferred, Tiled)
     def _refused(self, op: Any, xs: list[JaxValue]) -> JaxValue:
         raise NoJaxCode(f"{op.title} has no form in JAX")
 
@@ -200,7 +202,7 @@ class JaxSteps:
         function = jax_functions.primitive(p)
         if function is None:
             self.shared.called.append(p.name)
-            return self._applied(p.name, jax_steps.called_back(op, self.shape, True), xs)
+            return self._applied(p.name, called_back(op, self.shape, True), xs)
         named = getattr(jnp, function.__name__, None) is function
         name = f"jnp.{function.__name__}" if named else self.shared.name(word(p.name), function)
         more = [] if p.parameter is None else [literal(p.parameter)]

@@ -18,6 +18,7 @@ from ...ops.discrete_fourier import Transform
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Shape, Single
 from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
+from ...programs.passes.deferring import Deferred
 from ...programs.passes.fusing import SparseProduct
 from ...programs.sub_programs import Block
 from ...relations import Gather, Relation
@@ -116,7 +117,7 @@ class Asked(NamedTuple):
 
 READS = OpRules[Callable[[Any, Asked], "Reads | None"]]("backends.numba.accesses.READS")
 """What a step reads for one number of its result; None where it has no such form: it is left to NumPy."""
-OTHERS = (Single, Transform, Take, Put, Strongly, Declared, Get, Convolution, ExchangedLeg, Block)
+OTHERS = (Single, Transform, Take, Put, Strongly, Declared, Get, Convolution, ExchangedLeg, Block, Deferred)
 READS("left to NumPy", *OTHERS, SparseProduct)(lambda op, q: None)
 
 

@@ -15,8 +15,8 @@ from ...ops.op import Cast, Elementwise, unbroadcast
 from ...ops.opaque import Discrete, Get, Select
 from ...programs.axis.slices import Tiled
 from ...programs.axis.tiling import products_in_tiles, tiled
+from ...programs.passes.deferring import unguarded
 from ...programs.passes.fusing import fused
-from ...programs.passes.guards import unguarded
 from ...programs.program import Constant, Program
 from ...programs.rewriting import rewritten
 from ...relations.cpu.pair_sums import numba_installed

@@ -16,12 +16,12 @@ import numpy as np
 from ...functions.function import Aval, own
 from ...ops.convolution import Convolution, ExchangedLeg
 from ...ops.discrete_fourier import Transform
-from ...ops.number_domains import has_nan
 from ...ops.op import Cast, Combination, Contraction, Elementwise, Reduction, Reshape, Single, contraction
 from ...ops.op_rules import OpRules
 from ...ops.opaque import Declared, Discrete, Get, Put, Ruled, Select, Strongly, Take
 from ...programs.axis.along import kind_of
 from ...programs.axis.slices import Tiled
+from ...programs.passes.deferring import Deferred, deferred, has_nan
 from ...programs.passes.fusing import SparseProduct
 from ...programs.program import INPUT, Constant, Program
 from ...programs.sub_programs import Call, Loop
@@ -68,14 +68,16 @@ INTERPRETED = "as in the interpreter"
 
 
 class Arrays:
-    """The statements that run a program on arrays."""
+    """The statements that run a program on arrays. Without `look` nan are not looked for where a guard would matter:
+    these slots are `born`."""
 
-    def __init__(self, program: Program, inputs: Sequence[ArrayValue]) -> None:
+    def __init__(self, program: Program, inputs: Sequence[ArrayValue], look: bool = True) -> None:
+        self._look, self.born = look, list[int]()
         self.names: dict[str, Any] = {"number": number, "dense": dense, "inf": math.inf, "nan": math.nan}
         self.names.update({v.text: v for v in inputs})  # no other thing gets the name of an argument
         self.lines: list[str] = []
         self.called: list[str] = []
-        self.program = program
+        self.program = program = deferred(program)  # as it is run
         self._values: list[Any] = [None] * len(program.ops)
         self._last = {a: slot for slot, args in enumerate(program.args) for a in args}
         self._last |= dict.fromkeys(program.outputs, len(program.ops))
@@ -324,28 +326,44 @@ class Arrays:
 
     @LINES("*, dot, matmul, sum, transpose; others as in the interpreter", Contraction)
     def _contraction(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
-        if op.strong:
-            return self._strong(op, xs)
         distinct = all([len(set(ls)) == len(ls) for ls in (*op.labels, op.out)])
-        if len(xs) == 1 and distinct:
+        if len(xs) == 1 and distinct and not op.strong:
             return self._single(op, xs[0])
-        return self._two(op, xs) if len(xs) == 2 and distinct and not op.extra else self._call(op, xs)
-
-    def _strong(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:
-        """A product with strong zeros or a guard (Note [Strong] in ops/op.py). These matter only where a factor is not
-        finite: the plain product is computed first, and again with care if there is a nan in it."""
-        mask, x = xs[op.strong[0]], xs[1 - op.strong[0]]
-        selects = len(xs) == 2 and op.labels[0] == op.labels[1] == op.out != () and mask.kind == np.dtype(bool)
-        if selects and not x.repeated and x.kind is not None:
-            return self._set(f"{self._np('where')}({mask.text}, {x.text}, 0.0)", x.kind, True)
-        n = len(xs) - (op.guarded >= 0)
-        if not op.out or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs[:n]]):
+        if len(xs) != 2 or not distinct or op.extra or len(op.strong) > 1:
             return self._call(op, xs)
+        if not op.strong:
+            return self._two(op, xs)
+        mask, x = xs[op.strong[0]], xs[1 - op.strong[0]]
+        same = op.labels[0] == op.labels[1] == op.out != ()
+        if same and mask.kind == np.dtype(bool) and not x.repeated and x.kind is not None:
+            return self._set(f"{self._np('where')}({mask.text}, {x.text}, 0.0)", x.kind, True)
+        # strong zeros matter only where another factor is not finite; a product without nan has none such
+        if not op.out or any([x.kind is None or x.kind is float or x.kind.kind != "f" for x in xs]):
+            return self._call(op, xs)
+        name = self._name(f"strong_{self._slot}", op.run)
+        found = self._two(contraction(op.labels, op.out), xs)
+        return self._guarded(found, f"dense({name}({', '.join([x.text for x in xs])}))")
+
+    @LINES("the product, and its guard if there is a nan", Deferred)
+    def _deferred(self, op: Deferred, xs: list[ArrayValue]) -> ArrayValue:
+        found = self._contraction(op.plain, xs[: len(op.plain.labels)])
+        if found.kind is None or found.repeated:
+            return self._call(op, xs)
+        if found.text != f"t{self._slot}":
+            found = self._set(found.text, found.kind)
+        if not self._look:
+            return self._guarded(found, "")
         self._shared()
-        found = self._contraction(contraction(op.labels[:n], op.out, dict(op.extra)), xs[:n])
-        again = f"dense({self._name(f'strong_{self._slot}', op.run)}({self._arguments(xs)}))"
-        wrong = f"{self._name('has_nan', has_nan)}({found.text})"
-        self.lines.extend([f"if {wrong}:", f"    {found.text} = {again}"])
+        return self._guarded(found, f"{self._name(f'exact_{self._slot}', op.exact)}({self._arguments(xs)})")
+
+    def _guarded(self, found: ArrayValue, again: str) -> ArrayValue:
+        """A product, computed again with care if there is a nan in it: that is cheaper to look at than its factors."""
+        if not self._look:
+            self.born.append(self._slot)
+            return found
+        y = found.text
+        wrong = f"{y} != {y}" if found.kind is float else f"{self._name('has_nan', has_nan)}({y})"
+        self.lines.extend([f"if {wrong}:", f"    {y} = {again}"])
         return found
 
     def _two(self, op: Contraction, xs: list[ArrayValue]) -> ArrayValue:

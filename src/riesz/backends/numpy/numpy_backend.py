@@ -5,20 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import vdot
+
 from ...functions.function import own
-from ...ops.number_domains import has_nan
 from ...ops.op import Contraction
 from ...programs.axis.components import Components, components
 from ...programs.axis.slices import Tiled
 from ...programs.axis.tiling import tiled
+from ...programs.passes.deferring import unguarded
 from ...programs.passes.fusing import fused
-from ...programs.passes.guards import unguarded
 from ...programs.program import Program
 from ...programs.sub_programs import Block
 from ...runtime import tuning
 from ...runtime.warnings_off import hush, restore
-from ...tracing.traced import FLOAT
 from ..common import Code, Task, function, numbers, result_text
+from ..python.unrolled import FLOAT
 from ..source_text import inside
 from .array_code import ArrayValue
 from .tiled_code import TiledArrays
@@ -45,8 +46,8 @@ def array_code(task: Task) -> Code:
     lines.extend(_hushed(code.names, code.lines, len(code.lines) if _all_calm(record.program) else cut))
     looked = [] if plain is None else [code.outputs[i].text for i in plain[1]]
     for v in dict.fromkeys(looked):  # the interpreter has the guards
-        code.names["has_nan"] = has_nan
-        lines.extend([f"if has_nan({v}):", "    return OTHER"])
+        code.names["vdot"] = vdot
+        lines.extend([f"found = vdot({v}, {v})", "if found != found:", "    return OTHER"])  # as in has_nan
     space = code.names
     lines.append(f"return {result_text(record, code.given_back(record.outputs), space)}")
     source, run = function(record.name, record.avals, names, lines, space)

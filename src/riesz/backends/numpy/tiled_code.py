@@ -1,22 +1,19 @@
-"""Loops as NumPy source, a line of array code for each step of the body: over tiles, a function for a tile and one that
-calls it for all; over the rounds of a loop of the program, a function with a `for`."""
+"""Loops over tiles as NumPy source: a function for a tile, a line of array code for each of its steps, and one that
+calls it for all tiles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...ops.opaque import Get
 from ...programs.axis.slices import Tiled, resize
 from ...programs.program import Program
 from ...programs.sub_programs import Loop
-from ...runtime import buffers
 from ...runtime.generated_source import defined
-from ...spaces.formal_vectors import dense
 from ..source_text import inside
 from .array_code import FLOAT, Arrays, ArrayValue
+from .round_code import loop_function
 
 
 class TiledArrays(Arrays):
@@ -87,71 +84,3 @@ def tile_function(name: str, op: Tiled, m: int, xs: Sequence[ArrayValue]) -> tup
     end = f"return ({', '.join([code.array(v).text for v in code.outputs])},)"
     source = "\n".join(inside(header, [*code.lines, end]))
     return code, source, defined(source, name, code.names)
-
-
-# -- the rounds of a loop ----------------------------------------------------------------------------------
-
-Found = tuple[str, Callable[..., Any], tuple[Any, ...], Arrays]
-
-
-def loop_function(name: str, op: Loop, xs: Sequence[ArrayValue], read: set[int]) -> Found | None:
-    """Source and function of a loop, the types of its results, and the code of its body; None where carries change
-    their type, or have none. What the rounds leave behind is kept where it is `read`, and None otherwise."""
-    body, n, k = op.body, op.consts, op.carries
-    shapes = [body.shapes[s] for s in body.inputs]
-    letters = ["c"] * n + ["k"] * k + ["x"] * (len(shapes) - n - k)
-    names = [f"{letter}{i - letters.index(letter)}_" for i, letter in enumerate(letters)]
-    kinds = [
-        float if not shape and (x.kind is float or x.kind == FLOAT) else _stored(x.kind)
-        for x, shape in zip(xs, shapes, strict=True)
-    ]
-    code = None if any([kind is None for kind in kinds]) else type_checked(op, names, shapes, kinds)
-    if code is None:
-        return None
-    texts = [code.array(v).text for v in code.outputs]
-    carries = list(zip(names[n : n + k], shapes[n : n + k], kinds[n : n + k], strict=True))
-    rows = list(zip(names[n + k :], shapes[n + k :], kinds[n + k :], strict=True))
-    results = op.result(())[k:]
-    stacked = [*[v.kind for v in code.outputs[k:]], *[kind for _, _, kind in carries if op.keep]]
-    stacked = [_stored(kind) for kind in stacked]
-    written = [*texts[k:], *[c for c, _, _ in carries if op.keep]]
-    kept = [i for i in range(len(results)) if k + i in read]
-    space = code.names | {f"kind{i}_": kind for i, kind in enumerate(stacked)}
-    space |= {"empty_": buffers.empty, "as_array_": as_array}
-    lines = [f"{c} = as_array_({c})" for c, shape, _ in carries if shape]
-    lines += [f"{x} = as_array_({x})" for x, _, _ in rows]
-    lines += [f"{c} = float({c})" for c, shape, kind in carries if not shape and kind is float]
-    lines += [f"y{i}_ = empty_({results[i]}, kind{i}_)" for i in kept]
-    inner = [f"{x}t = {x}.item(t_)" if not shape and kind is float else f"{x}t = {x}[t_]" for x, shape, kind in rows]
-    inner += [*code.lines, *[f"y{i}_[t_] = {written[i]}" for i in kept]]
-    if k:
-        inner.append(f"{', '.join(names[n : n + k])}, = {', '.join(texts[:k])},")
-    times = f"{op.length - 1}, -1, -1" if op.reverse else f"{op.length}"
-    lines += inside(f"for t_ in range({times}):", inner or ["pass"])
-    ends = ", ".join([*names[n : n + k], *[f"y{i}_" if i in kept else "None" for i in range(len(results))]])
-    source = "\n".join(inside(f"def {name}({', '.join(names)}):", [*lines, f"return ({ends},)"]))
-    return source, defined(source, name, space), (*kinds[n : n + k], *stacked), code
-
-
-def _stored(kind: Any) -> Any:
-    """The type of an array of such numbers."""
-    return FLOAT if kind is float else kind
-
-
-def type_checked(op: Loop, names: list[str], shapes: Sequence[Any], kinds: Sequence[Any]) -> Arrays | None:
-    """The code of the body, where each carry comes out as it went in."""
-    n, k = op.consts, op.carries
-    called = [f"{x}t" if i >= n + k else x for i, x in enumerate(names)]
-    code = Arrays(op.body, [ArrayValue(*value) for value in zip(called, shapes, kinds, strict=True)])
-    same = [
-        v.kind is kind
-        or (v.repeated and kind == FLOAT)
-        or (v.kind is not float and kind is not float and v.kind == kind)
-        for v, kind in zip(code.outputs[:k], kinds[n:], strict=False)
-    ]
-    return code if all(same) and not any([v.kind is None for v in code.outputs]) else None
-
-
-def as_array(x: Any) -> Any:
-    """What a step of the interpreter gives, as an array."""
-    return np.asarray(dense(x))

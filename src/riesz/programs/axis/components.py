@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import VectorError
 from ...ops.number_domains import NUMBERS
 from ...relations.cpu.pair_sums import numba_installed
 from ...runtime import pool as threads
@@ -86,15 +87,24 @@ class Components:
         """How many scalar operations there are at each position, loads included."""
         return self._job(None, self._places).size
 
-    def run(self, inputs: Sequence[Any], backend: str = "auto") -> list[Any]:
-        """The outputs, by tiles ("numpy"), by a compiled loop where there is one ("numba"), or by size ("auto")."""
+    def run(self, inputs: Sequence[Any], out: Sequence[Any] | None = None, backend: str = "auto") -> list[Any]:
+        """The outputs, in arrays of their shapes, or in those given as `out` (any strides; None: a new one)."""
+        given = [None] * len(self.outputs) if out is None else list(out)
+        if len(given) != len(self.outputs):
+            raise VectorError(f"{len(self.outputs)} outputs need as many arrays to be written to; got {len(given)}")
         job = self._job(None, self._places)
         point = _Point(self, job, inputs)
         results: list[Any] = []
-        for slot, nodes, kind in zip(self.outputs, self.nodes, self._kinds(point), strict=True):
-            results.append(np.empty(self.program.shapes[slot], kind))
+        for slot, nodes, target, kind in zip(self.outputs, self.nodes, given, self._kinds(point), strict=True):
+            shape = self.program.shapes[slot]
+            if target is None:
+                target = np.empty(shape, kind)
+            elif np.shape(target) != shape:
+                at = np.shape(target)
+                raise VectorError(f"an output of shape {shape} cannot be written to an array of shape {at}")
             if nodes is None:
-                results[-1][...] = dense(point.values[slot])
+                target[...] = dense(point.values[slot])
+            results.append(target)
         axes = [self.axes.get(s, 0) for s in self.outputs]
         job.run(point, [np.moveaxis(r, k, 0) if np.ndim(r) else r for r, k in zip(results, axes, strict=True)], backend)
         return results
@@ -106,6 +116,16 @@ class Components:
         The data of a block-sparse matrix with as many numbers at each position are filled in one pass.
         """
         at = [np.asarray(c, np.intp) for c in columns]
+        wanted = [None if nodes is None else nodes.shape for nodes in self.nodes]
+        if [c.shape for c in at] != wanted:
+            got = [c.shape for c in at]
+            raise VectorError(
+                f"columns are arrays of the shapes {wanted}, one for each output that has the long axis; got {got}"
+            )
+        width = 1 + max([int(c.max(initial=-1)) for c in at], default=-1)
+        if data.ndim != 2 or data.shape[0] != self.length or data.shape[1] < width:
+            last, got = width - 1, data.shape
+            raise VectorError(f"data for {self.length} positions and columns up to {last} cannot have shape {got}")
         job = self._job(tuple([c.tobytes() for c in at]), lambda: self._columns(at))
         job.run(_Point(self, job, inputs), [data], backend)
 
@@ -160,6 +180,9 @@ class _Point:
 
     def __init__(self, owner: Components, job: _Job, inputs: Sequence[Any]) -> None:
         program = owner.program
+        shapes = [program.shapes[s] for s in program.inputs]
+        if [np.shape(x) for x in inputs] != shapes:
+            raise VectorError(f"inputs have the shapes {shapes}; got {[np.shape(x) for x in inputs]}")
         given = [np.asarray(x) if np.ndim(x) else number(x) for x in inputs]
         self.values: dict[int, Any] = dict(zip(program.inputs, given, strict=True))
         with quietly():
@@ -224,27 +247,36 @@ class _Job:
 
     def run(self, point: _Point, targets: list[Any], backend: str) -> None:
         """Fill the targets, in parts for all threads."""
+        arrays = [x.copy() if any([np.may_share_memory(x, y) for y in targets]) else x for x in point.arrays]
         task, n = self.task(point), self.owner.length
         parts = threads.worth(n * self.size // tuning.COMPONENT_OPERATIONS_PER_THREAD)
         code_for = self._loop if self._compiles(task, point, backend) else self._tiles
-        threads.spread(code_for(task, point, targets), shares(n, parts))
+        threads.spread(code_for(task, point, arrays, targets), shares(n, parts))
 
     def _compiles(self, task: ComponentTask, point: _Point, backend: str) -> bool:
+        if backend not in ("auto", "numpy", "numba"):
+            raise VectorError(f"a backend is 'auto', 'numpy' or 'numba'; got {backend!r}")
+        if backend == "numba" and not numba_installed():
+            raise VectorError("the backend 'numba' needs Numba: pip install 'riesz[numba]'; or use 'numpy', or 'auto'")
         work = self.size * self.owner.length
         small = self.size > tuning.COMPONENT_COMPILED_OPERATIONS or work < tuning.COMPONENT_WORK_TO_COMPILE
-        if backend == "numpy" or (backend == "auto" and small) or not numba_installed():
+        if backend == "auto" and (small or not numba_installed()):
             return False
         whole = [int(x) for x in point.numbers.values() if _kind(x) == np.intp]
-        return all([abs(x) <= 1 << 53 for x in whole]) and code.compilable(task)  # numbers are handed over as floats
+        exact = all([abs(x) <= 1 << 53 for x in whole])  # numbers are handed over as floats
+        possible = backend != "numpy" and exact and code.compilable(task)
+        if backend == "numba" and not possible:
+            raise VectorError("some function here has no form that Numba compiles; use the backend 'numpy', or 'auto'")
+        return possible
 
-    def _tiles(self, task: ComponentTask, point: _Point, targets: list[Any]) -> Work:
+    def _tiles(self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]) -> Work:
         key = ("tiles", point.key)
         if key not in self._codes:
             tiles = Tiles(task)
             self._codes[key] = tiles, tiles.run
         tiles, run = self._codes[key]
         loads: list[Load] = [self.owner.graph.ops[x] for x in tiles.loads]
-        columns = [(point.arrays[op.source][(slice(None), *op.at)], task.rows[op.source] >= 0) for op in loads]
+        columns = [(arrays[op.source][(slice(None), *op.at)], task.rows[op.source] >= 0) for op in loads]
         X = [np.ascontiguousarray(x) if table else x for x, table in columns]
         Y = [targets[p.target][(slice(None), *p.at)] for p in self.places]
         K = list(point.numbers.values())
@@ -255,14 +287,14 @@ class _Job:
 
         return work
 
-    def _loop(self, task: ComponentTask, point: _Point, targets: list[Any]) -> Work:
+    def _loop(self, task: ComponentTask, point: _Point, arrays: list[Any], targets: list[Any]) -> Work:
         key = ("loop", point.key)
         if key not in self._codes:
             self._codes[key] = code.compiled_loop(code.loop_source(task))
         loop = self._codes[key]
         sources, indices, places = task.arguments
         K = np.array([float(x) for x in point.numbers.values()])
-        read = [*[point.arrays[i] for i in sources], *[self.owner.indices[i] for i in indices]]
+        read = [*[arrays[i] for i in sources], *[self.owner.indices[i] for i in indices]]
         given = [*read, K, *[targets[i] for i in places]]
         return lambda low, high: loop(low, high, *given)
 

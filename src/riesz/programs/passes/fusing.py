@@ -3,7 +3,6 @@
     red_S ∘ red_R                        one reduction, where the composed relation has no more pairs than both
     red_S ∘ (w ⊙) ∘ red_R                a sparse product: no array with a row for every pair (Note [Sparse])
     Σ ∘ (a ⊙ b),  (broadcast a) ⊙ b      one contraction: a sum inside the product, a broadcast that is never written
-    Σ over a label of A ⋆ x              first the sum of x, if only x has the label: A is applied once, to the sum
 
 Only a step with a single use is taken up into its user, so nothing is computed twice and the program gets shorter.
 """
@@ -27,6 +26,7 @@ from ..axis.along import AXES, mixing
 from ..cost import FLOPS
 from ..program import Constant, Program, several
 from ..rewriting import rewritten
+from .collecting import collected
 from .hoisting import hoisted
 from .ordering import ordered
 
@@ -80,15 +80,17 @@ def once(make: Callable[[Program], Program]) -> Callable[[Program], Program]:
 
 @once
 def ready(program: Program) -> Program:
-    """A program as it is run on numbers: invariants before loops, products in order, fused, sums before products."""
+    """A program as it is run on numbers: invariants before loops, products in order, fused, common maps collected."""
     found = fused(in_order(hoisted(program)))
-    return sums_first(found) if large(found) else found
+    return collected(found) if large(found) else found
 
 
 @once
 def runnable(program: Program) -> Program:
-    """A program as the interpreter runs it."""
-    found = ready(program)
+    """A program as the interpreter runs it: ready, and with masks computed only where they are wanted."""
+    from .deferring import deferred
+
+    found = deferred(ready(program))
     found.calm = program.calm
     return found
 
@@ -229,27 +231,3 @@ def _merged(program: Program, op: Contraction, inner: Contraction, args: list[in
     extra = {k: n for k, n in sizes.items() if k in op.out and k not in have}
     taken = [*args[:i], *program.args[args[i]], *args[i + 1 :]]
     return contraction(labels, op.out, extra, op.strong or inner.strong), taken  # one of the two has a single argument
-
-
-def sums_first(program: Program) -> Program:
-    """The same function with labels that only one factor of a product has summed before the product; the program itself
-    where there are none. In a gradient, a map applied at every point and then summed over the points."""
-
-    def rule(small: Program, slot: int, given: list[int]) -> int | None:
-        op = program.ops[slot]
-        return _summed_first(small, op, given) if type(op) is Contraction and len(given) == 2 else None
-
-    small = rewritten(program, rule, share=False)
-    return program if small is program else small.pruned
-
-
-def _summed_first(program: Program, op: Contraction, args: list[int]) -> int | None:
-    for i, labels in enumerate(op.labels):
-        kept = tuple([k for k in labels if k in op.out or k in op.labels[1 - i]])
-        large = math.prod(program.shapes[args[i]]) >= tuning.COLLECTED_NUMBERS
-        if large and len(kept) < len(labels) == len(set(labels)):
-            args[i] = program.step(contraction((labels,), kept), (args[i],))
-            pair = (kept, op.labels[1]) if i == 0 else (op.labels[0], kept)
-            rest = contraction(pair, op.out, dict(op.extra), op.strong)
-            return _summed_first(program, rest, args) or program.step(rest, args)
-    return None
